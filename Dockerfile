@@ -81,7 +81,7 @@ CMD ["python", "-m", "worker"]
 # Triton compiles a C extension where it runs. Python's headers are in the official images of Python; other base images
 # need them as a package (python3-dev), which vllm_compiler.py says.
 FROM worker-libraries AS worker-compiler
-COPY worker/vllm_compiler.py /tmp/
+COPY worker/machine/vllm_compiler.py /tmp/
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/* \
     && python /tmp/vllm_compiler.py "$(command -v python)"
 
@@ -115,6 +115,6 @@ COPY worker/__init__.py worker/__init__.py
 COPY worker/sandbox worker/sandbox
 # The jails' own interpreter is made here, because at run time nothing is writable and executable at once.
 ENV PYTHONUNBUFFERED=1 REINFORGE_HOME=/var/lib/reinforge REINFORGE_PREFIX=/opt/reinforge
-RUN python -m compileall -q /app && python -c "from worker.sandbox.prefix import ensure_prefix; ensure_prefix()"
+RUN python -m compileall -q /app && python -c "from worker.sandbox.jails.prefix import ensure_prefix; ensure_prefix()"
 USER reinforge
 CMD ["python", "-m", "worker.sandbox", "--socket", "/run/reinforge/sandbox.sock"]

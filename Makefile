@@ -73,7 +73,7 @@ VLLM_PIP := $(VLLM) -m pip install --quiet --progress-bar off
 vllm: $(if $(REINFORGE_VLLM_PYTHON),,.venv-vllm/.complete) ## vLLM for jobs with rollout.engine vllm, in .venv-vllm
 	@$(or $(REINFORGE_VLLM_PYTHON),$(VLLM)) -c 'from vllm import __version__ as v; print("vLLM", v)' 2>/dev/null \
 		|| { echo "$(or $(REINFORGE_VLLM_PYTHON),$(VLLM)) cannot import vllm." >&2; exit 1; }
-	@[ ! -e /dev/nvidiactl ] || $(or $(REINFORGE_VLLM_PYTHON),$(VLLM)) worker/vllm_compiler.py $(or $(REINFORGE_VLLM_PYTHON),$(VLLM))
+	@[ ! -e /dev/nvidiactl ] || $(or $(REINFORGE_VLLM_PYTHON),$(VLLM)) worker/machine/vllm_compiler.py $(or $(REINFORGE_VLLM_PYTHON),$(VLLM))
 
 .venv-vllm/.complete:
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11, 3.12 or 3.13 is needed: none is on PATH. Set PYTHON=/path/to/python3." >&2; exit 1; }

@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _api(settings: Settings, host: str, port: int) -> None:
-    from backend.http_server import ServerConfig, raise_descriptor_limit
+    from backend.http.server import ServerConfig, raise_descriptor_limit
     from backend.main import create_app
 
     app = create_app(settings)
@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     settings = Settings()
     try:
         if options.command == "migrate":
-            from backend.migrate import upgrade
+            from backend.data.migrate import upgrade
 
             upgrade(settings.required_database_url())
         elif options.command == "api":

@@ -15,18 +15,18 @@ from typing import Any
 import psycopg
 from sqlalchemy.exc import SQLAlchemyError
 
-from backend import idempotency
-from backend.calls import Calls
-from backend.database import Database
+from backend.data.database import Database
+from backend.data.events import Hub
+from backend.data.leader_lock import LEADER_LOCK
+from backend.data.objects import Objects
+from backend.data.sealing import Sealer
 from backend.datasets import service as datasets
-from backend.datasets import uploads
+from backend.datasets.uploads import resumable
 from backend.deployments.serving import sweep as sweep_deployments
-from backend.events import Hub
-from backend.jobs.leases import expire_leases, stop_overdue, wake_queued
-from backend.leader_lock import LEADER_LOCK
-from backend.objects import Objects
-from backend.queue import WakeUps
-from backend.sealing import Sealer
+from backend.http import idempotency
+from backend.jobs.lifecycle.leases import expire_leases, stop_overdue, wake_queued
+from backend.rpc.client import Calls
+from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from backend.usage import service as usage
 from backend.users import service as users
@@ -101,7 +101,7 @@ class Leader:
         await forget_old(self.database)
 
     async def expire_files(self) -> None:
-        await uploads.expire(self.database, self.objects)
+        await resumable.expire(self.database, self.objects)
         async with self.database.transaction() as session:
             if gone := await datasets.expire(session):
                 log.info("deleted %d files whose time was over", gone)

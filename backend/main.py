@@ -9,60 +9,61 @@ from pathlib import Path
 from fastapi import FastAPI
 from sqlalchemy.exc import OperationalError
 
-from backend import errors, health, openapi
+from backend.access.admission import Admission
+from backend.access.quotas import Bounds
+from backend.access.sender_slots import Lanes
 from backend.adapters.endpoints import router as adapters
-from backend.admission import Admission
 from backend.audit.endpoints import router as audit
 from backend.audit.trail import AuditTrail
 from backend.base_models import service as base_models_service
 from backend.base_models.endpoints import router as base_models
-from backend.bounds import Bounds
-from backend.broker import BrokerWatch
-from backend.caches import CacheTidying
-from backend.calls import Calls, Waiting
-from backend.children import close_children
-from backend.client_wheel import router as client_wheel
-from backend.compression import CompressJson
-from backend.database import Database
+from backend.data.caches import CacheTidying
+from backend.data.database import Database
+from backend.data.events import Hub
+from backend.data.migrate import is_migrated
+from backend.data.objects import Objects
+from backend.data.sealing import Sealer
 from backend.datasets.endpoints import router as datasets
-from backend.datasets.prompt_endpoints import router as dataset_prompts
-from backend.datasets.report_endpoints import router as dataset_reports
-from backend.datasets.upload_endpoints import router as dataset_uploads
+from backend.datasets.leakage.endpoints import router as dataset_reports
+from backend.datasets.prompts.endpoints import router as dataset_prompts
+from backend.datasets.uploads.endpoints import router as dataset_uploads
 from backend.demo import service as demo_service
 from backend.demo.endpoints import router as demo
 from backend.deployments.endpoints import router as deployments
 from backend.deployments.serving import Loader
 from backend.evaluations.endpoints import router as evaluations
 from backend.evaluations.runner import Evaluator
-from backend.events import Hub
 from backend.golden.endpoints import router as golden
+from backend.http import errors
+from backend.http.compression import CompressJson
 from backend.jobs.endpoints import router as jobs
-from backend.jobs.live import LiveJobs
+from backend.jobs.monitoring.live_frames import LiveJobs
 from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
 from backend.keys.endpoints import router as api_keys
-from backend.lanes import Lanes
-from backend.migrate import is_migrated
-from backend.objects import Objects
-from backend.openai.chat import router as openai_chat
-from backend.openai.checkpoints import router as openai_checkpoints
-from backend.openai.files import router as openai_files
-from backend.openai.graders import router as openai_graders
-from backend.openai.jobs import router as openai_jobs
+from backend.openai.chat.endpoints import router as openai_chat
+from backend.openai.files.endpoints import router as openai_files
+from backend.openai.files.uploads import router as openai_uploads
+from backend.openai.graders.endpoints import router as openai_graders
+from backend.openai.jobs.checkpoints import router as openai_checkpoints
+from backend.openai.jobs.endpoints import router as openai_jobs
 from backend.openai.models import router as openai_models
-from backend.openai.uploads import router as openai_uploads
-from backend.page import STATIC, Page
 from backend.playground.endpoints import router as playground
 from backend.preflights.endpoints import router as preflights
+from backend.processes.pool import close_children
 from backend.projects.endpoints import router as projects
 from backend.projects.invitation_endpoints import router as invitations
 from backend.projects.member_endpoints import router as members
-from backend.queue import WakeUps
-from backend.reference import router as reference
 from backend.rewards.endpoints import router as rewards
 from backend.rewards.source_endpoints import router as reward_sources
-from backend.sealing import Sealer
+from backend.rpc.broker import BrokerWatch
+from backend.rpc.client import Calls, Waiting
+from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
+from backend.site import health, openapi
+from backend.site.client_wheel import router as client_wheel
+from backend.site.page import STATIC, Page
+from backend.site.reference import router as reference
 from backend.usage.endpoints import router as usage
 from backend.users import addresses
 from backend.users.endpoints import router as sign_in
@@ -95,7 +96,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
         version=__version__,
         summary="Self-hosted reinforcement fine-tuning.",
         lifespan=_lifespan,
-        docs_url=None,  # `backend.reference` has it: FastAPI's page runs a script of another server
+        docs_url=None,  # `backend.site.reference` has it: FastAPI's page runs a script of another server
         redoc_url=None,
         redirect_slashes=False,  # the answer would name the host that the request names
         separate_input_output_schemas=False,

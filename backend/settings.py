@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
-from reinforge.outbound import Guard
+from reinforge.net.outbound import Guard
 from reinforge.schemas.worker_door import LEASE_SECONDS
 
 

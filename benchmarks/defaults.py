@@ -39,7 +39,7 @@ from common.measure import RESULTS, ROOT, machine, parser, table, write
 from common.runs import Result, Run, run_all, stored
 from common.task_rows import TASKS, task_data
 
-from reinforge.learning_rate import INITIAL, SCALE, SETTLING_STEPS, auto_learning_rate
+from reinforge.base_models.learning_rate import INITIAL, SCALE, SETTLING_STEPS, auto_learning_rate
 from worker import starter
 from worker.starter.__main__ import make
 from worker.starter.pretrain import HIDDEN, PHASES, Phase

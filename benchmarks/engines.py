@@ -30,11 +30,9 @@ from common.measure import RESULTS, ROOT, alternate, machine, median, parser, ta
 from common.panels import Panel, drawn
 from common.random_model import make, prompts
 
-from reinforge.offline import model_folder
+from reinforge.offline.train import model_folder
 from reinforge.spec import JobSpec
-from worker.engines import options as server_options
-from worker.engines import own_engine
-from worker.main import set_threads
+from worker.machine.vllm_python import vllm_missing, vllm_python, vllm_version
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
@@ -42,7 +40,9 @@ from worker.rollout.engine import GenerateRequest, NoiseKey, RolloutEngine, Samp
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.server import Server
-from worker.vllm_python import vllm_missing, vllm_python, vllm_version
+from worker.trainer.engines import options as server_options
+from worker.trainer.engines import own_engine
+from worker.trainer.main import set_threads
 
 T = TypeVar("T")
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)

@@ -43,7 +43,7 @@ SECTIONS = {
 }
 """Limits in seconds, and together those of a run: what is asked for last has the time that is left."""
 TOTAL_SECONDS = 480
-PRELOADED = ["common.gpu.models", "transformers.models.qwen3.modeling_qwen3", "reinforge.offline"]
+PRELOADED = ["common.gpu.models", "transformers.models.qwen3.modeling_qwen3", "reinforge.offline.train"]
 """Modules that every section needs, imported once."""
 MEMORY_FOLDER = Path("/dev/shm")
 

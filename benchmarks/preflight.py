@@ -14,9 +14,9 @@ from typing import Any
 
 from common.measure import machine, parser, table, write
 
-from reinforge import offline
-from reinforge.demo import job_file
-from reinforge.jobfile import load
+from reinforge.offline import train
+from reinforge.offline.demo import job_file
+from reinforge.offline.jobfile import load
 from reinforge.preflight.offline import preflight
 from reinforge.spec import JobSpec
 
@@ -70,7 +70,7 @@ def run(spec: JobSpec) -> dict[str, Any]:
     """The job itself: seconds from start to end, its memory, and how it ended."""
     with tempfile.TemporaryDirectory() as folder:
         out, started = Path(folder) / "run", time.perf_counter()
-        ended = offline.train(spec, out)
+        ended = train.train(spec, out)
         seconds = time.perf_counter() - started
         lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         memory = [line["values"]["memory/peak"] for line in lines if "memory/peak" in line["values"]]

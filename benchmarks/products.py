@@ -1,7 +1,7 @@
 """The products of a decoding step: `F.linear` (MKL on x86) beside oneDNN with a weight in its own order, by rows.
 
 Weights of the 42 M model of `trainer_vs_trl.py`, so many of each in turn that no cache holds them; two threads; the
-fastest of several turns. `worker/rollout/products.py` chooses by what this says.
+fastest of several turns. `worker/rollout/cpu/matmul.py` chooses by what this says.
 """
 
 import time
@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from common.measure import machine, parser, table, write
 
-from worker.rollout.products import OrderedProduct, Product, onednn_is_faster
+from worker.rollout.cpu.matmul import OrderedProduct, Product, onednn_is_faster
 
 SHAPES = {
     "q, k and v": (1024, 512),

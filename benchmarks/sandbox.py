@@ -26,11 +26,11 @@ from common.measure import ROOT, alternate, machine, median, parser, table, writ
 
 from worker.sandbox import RewardRow, SandboxClient
 from worker.sandbox.client import ROWS_PER_CALL
+from worker.sandbox.daemon.probe import prove
+from worker.sandbox.daemon.session import Session
 from worker.sandbox.jails import JAILS, Jail
+from worker.sandbox.jails.prefix import ensure_prefix
 from worker.sandbox.outcome import ProgramRun
-from worker.sandbox.prefix import ensure_prefix
-from worker.sandbox.probe import prove
-from worker.sandbox.session import Session
 
 SIZES = (8, 64, 512)
 COMPLETION_BYTES = 1500

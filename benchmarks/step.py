@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from common.measure import ROOT, alternate, machine, median, parser, table, visible_devices, write
 
-from reinforge.offline import model_folder
+from reinforge.offline.train import model_folder
 
 EXAMPLE = ROOT / "examples" / "arithmetic"
 WARM_UP = 2

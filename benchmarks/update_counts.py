@@ -20,13 +20,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from worker.policy import attention, logprobs, merged
-from worker.policy.activations import kept_bytes
+from worker.policy import merged_weights
 from worker.policy.base import Batch, LossValue, Sequences, TokenScores
+from worker.policy.forward import attention, logprobs
+from worker.policy.forward.activations import kept_bytes
+from worker.policy.forward.micro_batches import Layout
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy
-from worker.policy.packing import Layout
 
 LAYERS = 28
 SHAPES = {"0.5B": (896, 4864, 14, 2, 24), "1.5B": (1536, 8960, 12, 2, 28), "7B": (3584, 18944, 28, 4, 28)}
@@ -171,7 +172,7 @@ def with_arm(policy: LoraPolicy, arm: Arm) -> Iterator[None]:
     before = policy.layout
     with ExitStack() as stack:
         if not arm.beside:
-            stack.enter_context(patch.object(merged, "BESIDE", ()))
+            stack.enter_context(patch.object(merged_weights, "BESIDE", ()))
         stack.enter_context(patch.object(logprobs, "FROZEN_HEADS", arm.frozen_heads))
         stack.enter_context(patch("torch.nn.attention.varlen.varlen_attn", _as_one_kernel))
         stack.enter_context(patch.object(attention, "_kernel", lambda *_: attention.varlen))

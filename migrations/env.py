@@ -1,11 +1,11 @@
-"""Alembic's entry point. The database is DATABASE_URL, or what `backend.migrate` passes."""
+"""Alembic's entry point. The database is DATABASE_URL, or what `backend.data.migrate` passes."""
 
 import os
 
 from alembic import context
 from sqlalchemy import create_engine, text
 
-from backend.database import sqlalchemy_url
+from backend.data.database import sqlalchemy_url
 from backend.models import Base
 
 _LOCK = 0x7265696E666F7267  # "reinforg": two processes that migrate at once take turns

@@ -2,7 +2,7 @@
 
 import re
 
-from reinforge.metric import Metric
+from reinforge.metric_definitions import Metric
 
 _AT_K = {
     "pass": ("share", "Probability that at least one of {k} completions of a held-out row passes."),

@@ -1,6 +1,6 @@
 """Every metric name once: unit, meaning, how to read it. Page, docs and trainer all use this table."""
 
-from reinforge.metric import ANSWERS, JUDGES, LENGTH, Metric
+from reinforge.metric_definitions import ANSWERS, JUDGES, LENGTH, Metric
 from reinforge.metric_families import of_family
 
 _ALL = [

@@ -95,7 +95,7 @@ class Rollouts(BaseRecord):
     step: Count
     split: Literal["train", "held_out"]
     blob: Blob
-    """zstd Parquet, columns as in `worker.training.rollout_table`."""
+    """zstd Parquet, columns as in `worker.training.reporting.rollout_table`."""
     rows: list[RowStatus]
     revisions: dict[str, str] = Field(default_factory=dict)
     """Reward name → `rew_…@revision` (or its hash) that scored these rows."""
@@ -176,7 +176,7 @@ class RewardChange(RecordModel):
 
 
 class SettingChange(RecordModel):
-    """From some step on a number of the specification is another one (`reinforge.live_settings`)."""
+    """From some step on a number of the specification is another one (`reinforge.algorithm.live_settings`)."""
 
     type: Literal["setting"] = "setting"
     setting: str

@@ -13,7 +13,7 @@ from reinforge.algorithm.base import Probability, SpecModel, fault_at
 from reinforge.algorithm.rules import Job
 from reinforge.algorithm.rules import check as check_rules
 from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_mismatch, fill_packages
-from reinforge.learning_rate import AUTO, auto_initial_learning_rate, auto_learning_rate
+from reinforge.base_models.learning_rate import AUTO, auto_initial_learning_rate, auto_learning_rate
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 

@@ -12,9 +12,9 @@ from typing import Any
 
 os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 
-from reinforge.jobfile import schema
-from reinforge.learning_rate import SCALE, auto_initial_learning_rate, auto_learning_rate
+from reinforge.base_models.learning_rate import SCALE, auto_initial_learning_rate, auto_learning_rate
 from reinforge.metrics import METRICS
+from reinforge.offline.jobfile import schema
 from reinforge.presets import PRESETS, Preset
 from reinforge.presets.cards import rate_note
 from reinforge.spec import JobSpec

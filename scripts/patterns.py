@@ -8,8 +8,8 @@ A pattern over a user's text must take linear time: a quadratic one in the event
 * two unbounded repeats in a row that can take the same character;
 * a pattern that is no constant, which may be a user's.
 
-Write a scanner (`reinforge/marked.py`), or say why it is linear or harmless in a comment `# pattern: REASON` on the
-line of the call or above it. Code that runs in the sandbox has a time limit there and is left out.
+Write a scanner (`reinforge/parsing/delimited.py`), or say why it is linear or harmless in a comment `# pattern:
+REASON` on the line of the call or above it. Code that runs in the sandbox has a time limit there and is left out.
 """
 
 import ast

@@ -24,7 +24,7 @@ from pictures import IMAGES, screens, unreferenced
 from screens_data import RECEIVER_HOST, prepare, receiver
 
 from reinforge.client import Reinforge
-from reinforge.outbound import ALLOW_VARIABLE
+from reinforge.net.outbound import ALLOW_VARIABLE
 from reinforge.platform.up import Platform
 
 FRONTEND = Path(__file__).resolve().parents[1] / "frontend"

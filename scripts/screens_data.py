@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 
 from reinforge.client import Reinforge
-from reinforge.demo import job_file
-from reinforge.golden import Expectation, GoldenCase
+from reinforge.evaluation.golden import Expectation, GoldenCase
+from reinforge.offline.demo import job_file
 
 ARITHMETIC = job_file().parent
 WAIT = 1800

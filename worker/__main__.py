@@ -5,10 +5,10 @@ import logging
 import sys
 
 from reinforge.errors import ReinforgeError
-from worker.devices import pools
-from worker.gpus import list_gpus
-from worker.launch import volunteer
+from worker.machine.gpu_assignment import pools
+from worker.machine.gpus import list_gpus
 from worker.settings import WorkerSettings
+from worker.supervisor.launch import volunteer
 
 CALLS_OOM_SCORE = 200
 """It is ended after trainers and models that are served, before the API and the database."""
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
         settings = WorkerSettings()
         settings.required_token()
         if role == "calls":
-            from worker.calls import serve
+            from worker.rpc.server import serve
 
             volunteer(CALLS_OOM_SCORE)
             serve(settings)
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run_jobs() -> None:
-    from worker.app import QUEUE, app
+    from worker.celery_app import QUEUE, app
 
     # solo: the supervisor runs in the process's main thread, which lives as long as the worker; the kernel ends
     # a trainer with the thread that started it.

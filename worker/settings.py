@@ -26,7 +26,7 @@ class WorkerSettings(BaseSettings):
     sandbox_socket: Path | None = Field(default=None, validation_alias="SANDBOX_SOCKET")
     """Where sandboxd listens; unset: code rewards cannot be validated, tested or trained with here."""
     sandbox_url: str | None = Field(default=None, validation_alias="SANDBOX_URL")
-    """A sandbox on another machine (`tcp://host:port`); wins over the socket. See `worker.sandbox_access`."""
+    """A sandbox on another machine (`tcp://host:port`); wins over the socket. See `worker.rewards.sandbox_access`."""
     call_threads: int = Field(default=4, ge=2, le=64, validation_alias="REINFORGE_CALL_THREADS")
     """Calls that one `worker calls` process answers at the same time."""
     sample_threads: int = Field(default=4, ge=0, le=64, validation_alias="REINFORGE_SAMPLE_THREADS")
@@ -43,15 +43,16 @@ class WorkerSettings(BaseSettings):
         default="auto", validation_alias="REINFORGE_SERVING_ENGINE"
     )
     """What samples on demand: the process itself, or a vLLM server of its own (`make vllm`); jobs say for themselves.
-    auto: vLLM where there are an NVIDIA device and vLLM (`worker.serving_choice`)."""
+    auto: vLLM where there are an NVIDIA device and vLLM (`worker.serving_client.engine_choice`)."""
     stall_seconds: str = Field(default="", validation_alias="REINFORGE_STALL_SECONDS")
     """A trainer that reports nothing for so long, not even progress inside of a phase, is ended and tried again: for
-    all phases or by phase (`worker.stall`)."""
+    all phases or by phase (`worker.supervisor.watchdog`)."""
     model_folders: str = Field(default="", validation_alias="REINFORGE_MODEL_FOLDERS")
     """Folders below which editors may name models, absolute paths with `:` between; unset: `own-models` in `home`."""
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", validation_alias="REINFORGE_DEVICE")
     """What jobs, rewards and deployments compute on. auto: a GPU where there is one; one that torch cannot open ends a
-    job with `gpu_unavailable`. cpu: never a GPU. Processes read the variable themselves (`worker.torch_device`)."""
+    job with `gpu_unavailable`. cpu: never a GPU. Processes read the variable themselves
+    (`worker.machine.torch_device`)."""
     trainer_devices: str = Field(default="", validation_alias="REINFORGE_TRAINER_DEVICES")
     """GPUs that trainers may take, by their numbers in nvidia-smi or their ids, with commas; unset: all that samplers
     leave. Each job takes one."""

@@ -9,22 +9,22 @@ from typing import Any
 
 from celery import shared_task, signals
 
-from reinforge.broker import IDLE_POLL_SECONDS, look
 from reinforge.errors import ReinforgeError
+from reinforge.net.broker import IDLE_POLL_SECONDS, look
 from reinforge.schemas.worker_door import Claimed
-from worker.blob_cache import BlobCache
-from worker.devices import JobGpus
-from worker.door import BackendAway, Door
-from worker.jail_status import jail_status
+from worker.backend_api.blob_cache import BlobCache
+from worker.backend_api.cache_cleanup import Tidying
+from worker.backend_api.client import BackendAway, Door
+from worker.backend_api.presence import Presence
+from worker.machine.gpu_assignment import JobGpus
 from worker.models.sources import model_store
-from worker.presence import Presence
-from worker.serving_choice import job_engines
+from worker.rewards.jail_status import jail_status
+from worker.serving_client.engine_choice import job_engines
 from worker.settings import WorkerSettings
-from worker.slots import Slot, end_leftover, take_slot
-from worker.stall import StallBounds
-from worker.supervisor import Supervisor
-from worker.tidying import Tidying
-from worker.trainer_process import TRAINER
+from worker.supervisor.slots import Slot, end_leftover, take_slot
+from worker.supervisor.supervisor import Supervisor
+from worker.supervisor.trainer_process import TRAINER
+from worker.supervisor.watchdog import StallBounds
 
 log = logging.getLogger(__name__)
 

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from backend.access.auth import Reader
 from backend.adapters import service
 from backend.adapters.archive import repack
-from backend.auth import Reader
-from backend.cursors import encode_cursor
-from backend.database import Session
-from backend.downloads import attachment, stream_object
-from backend.objects import ObjectsDep
+from backend.data.database import Session
+from backend.data.objects import ObjectsDep
+from backend.http.cursors import encode_cursor
+from backend.http.downloads import attachment, stream_object
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import Adapter
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import cut, newest_first
+from backend.http.cursors import cut, newest_first
 from backend.models import Adapter, BaseModel, Checkpoint, Job
 
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from backend.access.auth import Reader
 from backend.audit import service
-from backend.auth import Reader
-from backend.cursors import encode_cursor
-from backend.database import Session
-from backend.strict_json import StrictRoute
+from backend.data.database import Session
+from backend.http.cursors import encode_cursor
+from backend.http.strict_json import StrictRoute
 from reinforge.schemas.audit import AuditEntry
 from reinforge.schemas.common import Page
 

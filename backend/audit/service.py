@@ -6,8 +6,8 @@ from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
-from backend.auth import Principal, require_owner
-from backend.cursors import cut, newest_first
+from backend.access.auth import Principal, require_owner
+from backend.http.cursors import cut, newest_first
 from backend.models import AuditEntry, Project
 
 

@@ -18,11 +18,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import ORMExecuteState, Session, UOWTransaction
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.access.auth import Principal
+from backend.access.scopes import SAFE
 from backend.audit.service import note
-from backend.auth import Principal
-from backend.database import Database
-from backend.ids import new_id
-from backend.scopes import SAFE
+from backend.data.database import Database
+from backend.data.ids import new_id
 
 log = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from backend.base_models import repository
 from backend.base_models.sources import with_template
-from backend.call_stream import open_stream
-from backend.calls import Calls
-from backend.database import Database
+from backend.data.database import Database
 from backend.models import BaseModel, now
+from backend.rpc.client import Calls
+from backend.rpc.stream import open_stream
 from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict, Unavailable
 
 log = logging.getLogger(__name__)

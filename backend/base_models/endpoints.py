@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from backend.auth import Reader, Writer
+from backend.access.auth import Reader, Writer
 from backend.base_models import service
 from backend.base_models.adding import Adder
-from backend.calls import CallsDep
-from backend.cursors import encode_cursor
-from backend.database import DatabaseDep, Session
-from backend.idempotency import Once
-from backend.sealing import SealerDep
-from backend.strict_json import StrictRoute
+from backend.data.database import DatabaseDep, Session
+from backend.data.sealing import SealerDep
+from backend.http.cursors import encode_cursor
+from backend.http.idempotency import Once
+from backend.http.strict_json import StrictRoute
+from backend.rpc.client import CallsDep
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import BaseModelInfo, ModelCreate
 

@@ -6,8 +6,8 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import cut, newest_first
-from backend.ids import new_id
+from backend.data.ids import new_id
+from backend.http.cursors import cut, newest_first
 from backend.models import Adapter, BaseModel, Deployment, Job, now
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal
+from backend.access.auth import Principal
 from backend.base_models import repository
 from backend.base_models.adding import (
     Adder,
@@ -19,17 +19,17 @@ from backend.base_models.adding import (
     values_of,
 )
 from backend.base_models.sources import chosen_template, plain, same_source
-from backend.calls import Calls
-from backend.database import Database
-from backend.ids import new_id
+from backend.data.database import Database
+from backend.data.ids import new_id
+from backend.data.sealing import Sealer
 from backend.models import Adapter, BaseModel, Deployment, Job, now
-from backend.sealing import Sealer
-from reinforge import learning_rate
+from backend.rpc.client import Calls
+from reinforge.base_models import learning_rate
+from reinforge.base_models.memory import ModelShape, estimate
 from reinforge.errors import InvalidInput, NotAllowed, NotFound, ReinforgeError, StateConflict
-from reinforge.memory import ModelShape, estimate
+from reinforge.parsing.suggestions import did_you_mean
 from reinforge.schemas.jobs import JobError
 from reinforge.schemas.resources import BaseModelInfo, ModelCreate, ModelProgress
-from reinforge.suggestions import did_you_mean
 
 seen_by = repository.seen_by
 """Models that a project sees, as a condition of queries."""

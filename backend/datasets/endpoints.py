@@ -6,18 +6,18 @@ import orjson
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.auth import Reader, SettingsDep, Writer
-from backend.conditional import tagged
-from backend.cursors import encode_cursor
-from backend.database import Session
+from backend.access.auth import Reader, SettingsDep, Writer
+from backend.access.work_slots import unless_gone
+from backend.data.database import Session
+from backend.data.objects import ObjectsDep
 from backend.datasets import service
-from backend.datasets.inspection import inspect_file
-from backend.datasets.upload import receive
-from backend.downloads import attachment, stream_object
-from backend.idempotency import Once, fingerprint
-from backend.objects import ObjectsDep
-from backend.strict_json import KnownAnswer
-from backend.turns import unless_gone
+from backend.datasets.uploads.inspection import inspect_file
+from backend.datasets.uploads.multipart import receive
+from backend.http.conditional import tagged
+from backend.http.cursors import encode_cursor
+from backend.http.downloads import attachment, stream_object
+from backend.http.idempotency import Once, fingerprint
+from backend.http.strict_json import KnownAnswer
 from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput
 from reinforge.schemas.common import Page

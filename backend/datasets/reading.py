@@ -16,10 +16,10 @@ import anyio.to_thread
 import orjson
 from anyio.lowlevel import RunVar
 
-from backend.children import ChildDied, children
-from backend.datasets.inspect import needs_too_much
+from backend.access.work_slots import Turns
+from backend.datasets.uploads.inspection_child import needs_too_much
 from backend.models import Dataset
-from backend.turns import Turns
+from backend.processes.pool import ChildDied, children
 from reinforge.dataset import (
     DatasetError,
     Format,

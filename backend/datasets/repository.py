@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, or_, select, tuple_, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import by_creation, cut, newest_first
+from backend.http.cursors import by_creation, cut, newest_first
 from backend.models import Dataset, Job, now
 from reinforge.states import FINAL
 

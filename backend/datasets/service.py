@@ -7,11 +7,11 @@ from pathlib import Path
 import anyio.to_thread
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.data.ids import new_id
+from backend.data.objects import Objects, object_key
 from backend.datasets import repository
 from backend.datasets.reading import read_apart, read_rows_json
-from backend.ids import new_id
 from backend.models import Dataset, now
-from backend.objects import Objects, object_key
 from reinforge.dataset import DatasetReport
 from reinforge.errors import NotFound, StateConflict
 from reinforge.records import Blob

@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter, Request, Response
 
-from backend.auth import SettingsDep, Writer
-from backend.calls import CallsDep
-from backend.database import DatabaseDep
+from backend.access.auth import SettingsDep, Writer
+from backend.data.database import DatabaseDep
+from backend.data.objects import ObjectsDep
 from backend.demo.service import Demo
+from backend.http.strict_json import StrictRoute
 from backend.jobs.view import job_detail
-from backend.objects import ObjectsDep
-from backend.strict_json import StrictRoute
+from backend.rpc.client import CallsDep
 from reinforge.schemas.jobs import JobDetail
 
 router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)

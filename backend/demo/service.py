@@ -12,20 +12,20 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import service as base_models
-from backend.calls import Calls
-from backend.database import Database
+from backend.data.database import Database
+from backend.data.objects import Objects
 from backend.datasets import service as datasets
-from backend.datasets.inspection import inspect_file
-from backend.jobs import plan as plans
+from backend.datasets.uploads.inspection import inspect_file
 from backend.jobs import service as jobs
-from backend.jobs.ask import ask_workers
+from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission.validate_on_worker import ask_workers
 from backend.models import Job
-from backend.objects import Objects
-from backend.queue import WakeUps
 from backend.rewards import service as rewards
+from backend.rpc.client import Calls
+from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
-from reinforge import demo, jobfile
 from reinforge.errors import ReinforgeError, Unavailable
+from reinforge.offline import demo, jobfile
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
 

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from backend.auth import Reader, Writer
-from backend.conditional import IfMatch, tagged
-from backend.cursors import encode_cursor
-from backend.database import DatabaseDep, Session, after_commit
+from backend.access.auth import Reader, Writer
+from backend.data.database import DatabaseDep, Session, after_commit
 from backend.deployments import service
 from backend.deployments.serving import Loader
-from backend.idempotency import Once, OnceWhole, fingerprint
+from backend.http.conditional import IfMatch, tagged
+from backend.http.cursors import encode_cursor
+from backend.http.idempotency import Once, OnceWhole, fingerprint
+from backend.http.strict_json import StrictRoute
 from backend.models import Deployment
-from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.deployments import DeploymentChange, DeploymentCreate, DeploymentInfo
 

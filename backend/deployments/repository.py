@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import cut, newest_first
+from backend.http.cursors import cut, newest_first
 from backend.models import BaseModel, Call, Checkpoint, Deployment, Job, now
 from reinforge.schemas.deployments import State
 

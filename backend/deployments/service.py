@@ -12,13 +12,13 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.access.auth import Principal
 from backend.adapters import service as adapters
-from backend.auth import Principal
 from backend.base_models import service as base_models
-from backend.conditional import Match
-from backend.database import flush_unique
+from backend.data.database import flush_unique
+from backend.data.ids import new_id
 from backend.deployments import repository, vllm
-from backend.ids import new_id
+from backend.http.conditional import Match
 from backend.models import BaseModel, Deployment, now
 from reinforge.errors import InvalidInput, NotFound, StateConflict
 from reinforge.schemas.deployments import (

@@ -12,11 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend import usage
 from backend.base_models import service as base_models
-from backend.call_stream import open_stream
-from backend.calls import Calls
-from backend.database import Database
+from backend.data.database import Database
 from backend.deployments import repository, service
 from backend.models import Deployment
+from backend.rpc.client import Calls
+from backend.rpc.stream import open_stream
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.deployments import State
 from reinforge.schemas.usage import UsageKind

@@ -4,7 +4,7 @@ import shlex
 
 from backend.base_models.sources import chosen_template, plain
 from backend.models import BaseModel
-from reinforge.chat_templates import TEMPLATES
+from reinforge.base_models.chat_templates import TEMPLATES
 from reinforge.schemas.deployments import VllmCommand
 
 MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)

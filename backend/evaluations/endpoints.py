@@ -7,22 +7,22 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from backend import usage
-from backend.auth import Reader, SettingsDep, Writer
+from backend.access.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
-from backend.calls import CallsDep
-from backend.cursors import encode_cursor
-from backend.database import DatabaseDep, Session
+from backend.data.database import DatabaseDep, Session
+from backend.data.objects import ObjectsDep
 from backend.datasets import service as datasets
 from backend.evaluations import repository, service, stand_alone
 from backend.evaluations.budgets import require_budget
 from backend.evaluations.replay import Replayer, look_up
 from backend.evaluations.reward_columns import check_columns
-from backend.idempotency import Once, OnceWhole
+from backend.http.cursors import encode_cursor
+from backend.http.idempotency import Once, OnceWhole
+from backend.http.strict_json import StrictRoute
 from backend.jobs import service as jobs
-from backend.jobs.object_cache import ObjectCacheDep
-from backend.objects import ObjectsDep
+from backend.jobs.monitoring.object_cache import ObjectCacheDep
 from backend.rewards import service as rewards
-from backend.strict_json import StrictRoute
+from backend.rpc.client import CallsDep
 from reinforge.schemas.common import Page
 from reinforge.schemas.evaluations import (
     Calibration,

@@ -10,19 +10,19 @@ from typing import Any
 import anyio.to_thread
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.calls import Calls
-from backend.database import Database
+from backend.data.database import Database
 from backend.evaluations import repository
 from backend.evaluations.lane import when_there_is_room
 from backend.evaluations.stored import Stored, every, read_groups
-from backend.jobs.object_cache import ObjectCache
-from backend.jobs.pinned import pinned_reward
+from backend.jobs.monitoring.object_cache import ObjectCache
+from backend.jobs.submission.pinned_rewards import pinned_reward
 from backend.models import EvaluationRow, Job, now
 from backend.rewards import service as rewards
-from reinforge.calibration import paid
+from backend.rpc.client import Calls
 from reinforge.dataset import ColumnRoles
 from reinforge.errors import InvalidInput, ReinforgeError
-from reinforge.replay import Rescored, compare
+from reinforge.evaluation.calibration import paid
+from reinforge.evaluation.replay import Rescored, compare
 from reinforge.schemas.evaluations import ReplayCreate
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.resources import RewardTest, RewardTestRow

@@ -7,7 +7,7 @@ from sqlalchemy import Double, case, delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import cut, newest_first
+from backend.http.cursors import cut, newest_first
 from backend.models import Completion, EvaluationCompletion, EvaluationRow, Label, StepRollouts, now
 from reinforge.schemas.evaluations import LabelCreate
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from backend.calls import Calls
-from backend.database import Database
+from backend.data.database import Database
 from backend.datasets import service as datasets
 from backend.rewards import service as rewards
+from backend.rpc.client import Calls
 from reinforge.errors import NotFound, Unavailable
-from reinforge.reward_columns import IN_AN_EVALUATION, missing_columns
+from reinforge.reward_spec.columns import IN_AN_EVALUATION, missing_columns
 from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.evaluations import StandAloneCreate
 

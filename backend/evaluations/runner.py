@@ -19,18 +19,18 @@ from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
 
-from backend.calls import Calls
-from backend.database import Database
+from backend.data.database import Database
+from backend.data.ids import new_id
+from backend.data.objects import Objects
 from backend.datasets import service as datasets
 from backend.evaluations import repository, stand_alone
 from backend.evaluations.budgets import require_budget
 from backend.evaluations.lane import when_there_is_room
 from backend.evaluations.stand_alone import Asked, Code
-from backend.ids import new_id
 from backend.models import EvaluationCompletion, EvaluationRow, now
-from backend.objects import Objects
 from backend.playground import service as playground
 from backend.rewards import service as rewards
+from backend.rpc.client import Calls
 from backend.settings import Settings
 from backend.webhooks.events import tell_of_evaluation
 from reinforge.errors import InvalidInput, ReinforgeError, StateConflict, Unavailable

@@ -9,14 +9,14 @@ from typing import Any
 import anyio.to_thread
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.data.ids import new_id
 from backend.evaluations import repository
 from backend.evaluations.replay import Code
 from backend.evaluations.stored import Stored, every, read_places
-from backend.ids import new_id
-from backend.jobs.object_cache import ObjectCache
+from backend.jobs.monitoring.object_cache import ObjectCache
 from backend.models import EvaluationRow, Job, Label, now
-from reinforge.calibration import Judged, calibrate, paid
 from reinforge.errors import InvalidInput, NotFound
+from reinforge.evaluation.calibration import Judged, calibrate, paid
 from reinforge.schemas.evaluations import (
     Calibration,
     Evaluation,

@@ -11,18 +11,18 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.adapters import service as adapters
 from backend.base_models import service as base_models
-from backend.datasets import prompts
+from backend.data.ids import new_id
+from backend.data.objects import Objects
 from backend.datasets import service as datasets
+from backend.datasets.prompts import rendering
 from backend.datasets.reading import read_apart
 from backend.evaluations import repository
-from backend.ids import new_id
 from backend.models import BaseModel, Dataset, EvaluationRow, now
-from backend.objects import Objects
 from backend.playground import service as playground
 from backend.rewards import service as rewards
 from reinforge.dataset import Format, Message, Tool, iter_prompts
 from reinforge.errors import InvalidInput, NotFound, StateConflict, TooLarge
-from reinforge.evaluation import EvaluationSummary, RowScores, summarise
+from reinforge.evaluation.summary import EvaluationSummary, RowScores, summarise
 from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.evaluations import (
     EvaluatedCompletion,
@@ -100,7 +100,7 @@ async def create(
 def _check_view(dataset: Dataset, view: PromptView) -> None:
     """Raises InvalidInput that names fields of an evaluation instead of a job's."""
     try:
-        prompts.check_view(dataset, view)
+        rendering.check_view(dataset, view)
     except InvalidInput as error:
         error.param = f"prompt_view.{error.param}"
         error.hint = (
@@ -183,7 +183,7 @@ async def chosen_rows(
     pool: Sequence[int] = range(dataset.rows)
     if settings.split != "all":
         how = (settings.held_out_rows, settings.seed, settings.split_by)
-        train, held_out = await prompts.divided(objects, cache, dataset, *how, view)
+        train, held_out = await rendering.divided(objects, cache, dataset, *how, view)
         pool = train if settings.split == "train" else held_out
     if not pool:
         raise InvalidInput(

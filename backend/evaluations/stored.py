@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.jobs.step_tables import every_row, opened, row_group, value_of
+from backend.jobs.monitoring.step_tables import every_row, opened, row_group, value_of
 from reinforge.dataset import ColumnRoles, item_of
 
 COLUMNS = ["prompt_no", "sample_no", "text", "item", "prompt_messages", "rewards"]

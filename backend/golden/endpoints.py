@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter
 
-from backend.auth import Reader, Writer
-from backend.calls import CallsDep
-from backend.database import DatabaseDep, Session
+from backend.access.auth import Reader, Writer
+from backend.data.database import DatabaseDep, Session
 from backend.golden import service
-from backend.idempotency import OnceWhole
+from backend.http.idempotency import OnceWhole
+from backend.http.strict_json import StrictRoute
 from backend.rewards import service as rewards
-from backend.strict_json import StrictRoute
+from backend.rpc.client import CallsDep
 from reinforge.schemas.golden import GoldenCaseList, GoldenCasesCreate, GoldenRun, GoldenRunCreate
 
 router = APIRouter(prefix="/api/v1", tags=["golden cases"], route_class=StrictRoute)

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.calls import Calls
+from backend.data.ids import new_id
 from backend.golden import repository
-from backend.ids import new_id
 from backend.models import GoldenCaseRow, now
 from backend.rewards import service as rewards
+from backend.rpc.client import Calls
 from reinforge.errors import InvalidInput, NotFound
-from reinforge.golden import Expectation, GoldenCase, GoldenOutcome, outcomes, rows_of
+from reinforge.evaluation.golden import Expectation, GoldenCase, GoldenOutcome, outcomes, rows_of
 from reinforge.schemas.golden import MOST_CASES, GoldenCaseCreate, GoldenResult, GoldenRun, StoredGoldenCase
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.resources import RewardTest, RewardTestRow

@@ -4,25 +4,26 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from backend.auth import Reader, SettingsDep, Writer
+from backend.access.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
-from backend.broker import BrokerDep
-from backend.calls import CallsDep
-from backend.cursors import cut, encode_cursor
-from backend.database import DatabaseDep, Session
-from backend.idempotency import Once, OnceWhole, fingerprint
-from backend.jobs import deletion, repository, service, turns
-from backend.jobs import plan as plans
-from backend.jobs.ask import ask_workers
-from backend.jobs.ask_golden import ask_golden_cases
-from backend.jobs.change_endpoints import router as changes
-from backend.jobs.checkpoint_endpoints import router as checkpoints
-from backend.jobs.fork_endpoints import router as forks
-from backend.jobs.form_endpoints import router as form
-from backend.jobs.group_endpoints import router as groups
-from backend.jobs.watch_endpoints import router as watching
-from backend.objects import ObjectsDep
-from backend.strict_json import StrictRoute
+from backend.data.database import DatabaseDep, Session
+from backend.data.objects import ObjectsDep
+from backend.http.cursors import cut, encode_cursor
+from backend.http.idempotency import Once, OnceWhole, fingerprint
+from backend.http.strict_json import StrictRoute
+from backend.jobs import repository, service
+from backend.jobs.lifecycle import deletion, fair_queue
+from backend.jobs.lifecycle.change_endpoints import router as changes
+from backend.jobs.lifecycle.checkpoint_endpoints import router as checkpoints
+from backend.jobs.lifecycle.fork_endpoints import router as forks
+from backend.jobs.monitoring.endpoints import router as watching
+from backend.jobs.monitoring.group_endpoints import router as groups
+from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission.endpoints import router as form
+from backend.jobs.submission.validate_golden import ask_golden_cases
+from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.rpc.broker import BrokerDep
+from backend.rpc.client import CallsDep
 from reinforge.schemas.common import Page
 from reinforge.schemas.jobs import Job, JobDetail
 from reinforge.spec import JobSpec
@@ -63,7 +64,7 @@ async def create_job(
             return stored
         await plans.look_up(session, who.project_id, spec)  # again, since it may have been deleted meanwhile
         job = await service.create(session, who.project_id, plan, given, who.name, request.app.state.wake_ups)
-        return await once.finish(session, 201, await turns.detail(session, job, broker))
+        return await once.finish(session, 201, await fair_queue.detail(session, job, broker))
 
 
 @router.get("/jobs", operation_id="listJobs")
@@ -94,25 +95,25 @@ async def list_jobs(
     )
     jobs, has_more = cut(found, limit)
     cursor = encode_cursor(jobs[-1].created_at, jobs[-1].id) if has_more else None
-    return Page(data=await turns.job_views(session, jobs, broker), has_more=has_more, next_cursor=cursor)
+    return Page(data=await fair_queue.job_views(session, jobs, broker), has_more=has_more, next_cursor=cursor)
 
 
 @router.get("/jobs/{id}", operation_id="getJob")
 async def get_job(id: str, session: Session, who: Reader, broker: BrokerDep) -> JobDetail:
-    return await turns.detail(session, await repository.find(session, who.project_id, id), broker)
+    return await fair_queue.detail(session, await repository.find(session, who.project_id, id), broker)
 
 
 @router.post("/jobs/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelJob")
 async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
     """At once when no worker has the job; else it is `cancelling` until its worker has stopped."""
-    return await turns.detail(session, await service.cancel(session, who.project_id, id))
+    return await fair_queue.detail(session, await service.cancel(session, who.project_id, id))
 
 
 @router.post("/jobs/{id}/pause", dependencies=[OnceWhole], operation_id="pauseJob")
 async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
     """At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
     made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused."""
-    return await turns.detail(session, await service.pause(session, who.project_id, id))
+    return await fair_queue.detail(session, await service.pause(session, who.project_id, id))
 
 
 @router.post("/jobs/{id}/resume", dependencies=[OnceWhole], operation_id="resumeJob")
@@ -121,7 +122,7 @@ async def resume_job(
 ) -> JobDetail:
     """Queue a paused job: its next attempt continues from where it paused."""
     job = await service.resume(session, who.project_id, id, request.app.state.wake_ups)
-    return await turns.detail(session, job, broker)
+    return await fair_queue.detail(session, job, broker)
 
 
 @router.delete("/jobs/{id}", status_code=204, operation_id="deleteJob")

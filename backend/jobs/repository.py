@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import newest_first
-from backend.jobs.lifecycle import job_not_found
+from backend.http.cursors import newest_first
+from backend.jobs.lifecycle.transitions import job_not_found
 from backend.models import Checkpoint, CheckpointPermission, FindingRow, Job, JobReward, LogLineRow
 from reinforge.errors import NotFound
 from reinforge.states import FINAL, JobStatus

@@ -6,11 +6,12 @@ from typing import Any, Literal
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend import usage
-from backend.ids import new_id
-from backend.jobs import lifecycle, repository
-from backend.jobs.plan import PinnedReward, Plan
+from backend.data.ids import new_id
+from backend.jobs import repository
+from backend.jobs.lifecycle import transitions
+from backend.jobs.submission.validate_references import PinnedReward, Plan
 from backend.models import Checkpoint, Job, JobReward, now
-from backend.queue import WakeUps
+from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
@@ -76,7 +77,7 @@ async def create(
                 sha256=reward.sha256,
             )
         )
-    await lifecycle.enqueue(session, job, wake_ups)
+    await transitions.enqueue(session, job, wake_ups)
     await session.flush()
     return job
 
@@ -136,21 +137,21 @@ def _resolved(reward: dict[str, Any], pinned: PinnedReward) -> dict[str, Any]:
 
 async def cancel(session: AsyncSession, project_id: str, job_id: str) -> Job:
     """Raises NotFound, StateConflict (`job_not_cancellable`)."""
-    job = await lifecycle.lock_job(session, job_id, project_id)
-    await lifecycle.cancel(session, job)
+    job = await transitions.lock_job(session, job_id, project_id)
+    await transitions.cancel(session, job)
     return job
 
 
 async def pause(session: AsyncSession, project_id: str, job_id: str) -> Job:
     """Raises NotFound, StateConflict (`job_not_pausable`)."""
-    job = await lifecycle.lock_job(session, job_id, project_id)
-    await lifecycle.pause(session, job)
+    job = await transitions.lock_job(session, job_id, project_id)
+    await transitions.pause(session, job)
     return job
 
 
 async def resume(session: AsyncSession, project_id: str, job_id: str, wake_ups: WakeUps) -> Job:
     """Raises NotFound, StateConflict (`job_not_paused`)."""
-    job = await lifecycle.lock_job(session, job_id, project_id)
+    job = await transitions.lock_job(session, job_id, project_id)
     await usage.require_budget(session, project_id, usage.TRAINING)
-    await lifecycle.resume(session, job, wake_ups)
+    await transitions.resume(session, job, wake_ups)
     return job

@@ -5,11 +5,11 @@ from typing import Any
 
 from backend.models import Checkpoint as CheckpointRow
 from backend.models import Job as JobRow
+from reinforge.diagnosis.verdict import Verdict
 from reinforge.presets import PRESETS
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.jobs import ForkedFrom, Job, JobDetail, JobError, Progress
 from reinforge.states import FINAL, LEASED, JobStatus
-from reinforge.verdict import Verdict
 
 RECENT_STEPS = 20
 """Steps that the estimate of the remaining time looks at."""

@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter, Request, Response
 
-from backend.auth import Reader, SettingsDep, Writer
-from backend.conditional import IfMatch, tagged
-from backend.database import DatabaseDep, Session
-from backend.idempotency import Once
+from backend.access.auth import Reader, SettingsDep, Writer
+from backend.data.database import DatabaseDep, Session
+from backend.data.sealing import SealerDep
+from backend.http.conditional import IfMatch, tagged
+from backend.http.idempotency import Once
+from backend.http.strict_json import StrictRoute
 from backend.judges import service
-from backend.sealing import SealerDep
-from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.judges import JudgeChange, JudgeCreate, JudgeInfo, SigningSecret
 

@@ -8,18 +8,18 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal
-from backend.conditional import Match
-from backend.database import flush_unique, lock_row
-from backend.ids import new_id
+from backend.access.auth import Principal
+from backend.data.database import flush_unique, lock_row
+from backend.data.ids import new_id
+from backend.data.sealing import Sealer
+from backend.http.conditional import Match
 from backend.judges import repository
 from backend.models import JudgeRow, now
-from backend.sealing import Sealer
 from reinforge.errors import InvalidInput, NotAllowed, NotFound, StateConflict
-from reinforge.outbound import ALLOW_VARIABLE, Guard, Refused, Unresolved
+from reinforge.net.outbound import ALLOW_VARIABLE, Guard, Refused, Unresolved
+from reinforge.net.webhook_signature import PREFIX
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.judges import JudgeChange, JudgeCreate, JudgeInfo
-from reinforge.webhook_signature import PREFIX
 
 _CONNECTION = (
     "base_url", "model", "input_price", "output_price", "structured", "concurrency", "timeout_seconds", "retries",

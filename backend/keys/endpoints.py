@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from backend.auth import Reader, Writer
-from backend.cursors import encode_cursor
-from backend.database import Session
-from backend.idempotency import OnceWhole
+from backend.access.auth import Reader, Writer
+from backend.data.database import Session
+from backend.http.cursors import encode_cursor
+from backend.http.idempotency import OnceWhole
+from backend.http.strict_json import StrictRoute
 from backend.keys import service
-from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.keys import ApiKey, ApiKeyCreate, ApiKeyCreated
 

@@ -6,8 +6,8 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest, new_api_key, require_owner
-from backend.ids import new_id
+from backend.access.auth import Principal, digest, new_api_key, require_owner
+from backend.data.ids import new_id
 from backend.keys import repository
 from backend.models import ApiKey, Project, now
 from reinforge.errors import InvalidInput, NotAllowed, NotFound

@@ -41,11 +41,11 @@ class BaseModel(Created, Base):
     revision: Mapped[str | None]
     """The commit that a download from the hub was pinned to; `source` names it, too."""
     token_sealed: Mapped[str | None]
-    """The hub's token, encrypted (`backend.sealing`)."""
+    """The hub's token, encrypted (`backend.data.sealing`)."""
     progress: Mapped[dict[str, Any] | None]
     """While it is added: `{phase, done, total, file}`, bytes."""
     shape: Mapped[dict[str, Any] | None]
-    """Layers and widths, for estimates of memory (`reinforge.memory.ModelShape`)."""
+    """Layers and widths, for estimates of memory (`reinforge.base_models.memory.ModelShape`)."""
     touched_at: Mapped[datetime | None]
     """When the process that adds it last said so."""
 

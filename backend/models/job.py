@@ -73,7 +73,7 @@ class Job(Created, Base):
     best_step: Mapped[int | None]
     """Of the kept checkpoint with the highest held-out reward; None where none is above the base."""
     verdict: Mapped[dict[str, Any] | None]
-    """`reinforge.verdict.Verdict`, once it has ended or paused."""
+    """`reinforge.diagnosis.verdict.Verdict`, once it has ended or paused."""
     adapter_id: Mapped[str | None]
     """Set when it succeeds; without a foreign key, which would go round in a circle."""
 
@@ -148,7 +148,7 @@ class JobCommand(Created, Base):
 
 
 class Event(Base):
-    """One live event, or several that share a row (`backend.jobs.event_rows`).
+    """One live event, or several that share a row (`backend.jobs.monitoring.event_store`).
 
     `seq` has gaps only where a resume has deleted later steps. A trigger deletes a job's events with it: a foreign key
     would be looked up for each of them.

@@ -23,7 +23,7 @@ class Worker(Base):
     answers: Mapped[list[str] | None]
     """Kinds of calls; None for a worker that has not said it, which may be asked anything."""
     broker: Mapped[dict[str, Any] | None]
-    """`reinforge.broker.BrokerState` of its broker; None for calls workers, which need none."""
+    """`reinforge.net.broker.BrokerState` of its broker; None for calls workers, which need none."""
     engines: Mapped[list[str] | None]
     """What `rollout.engine` may be there, first what `auto` means; None for one that has not said it."""
     waits_for: Mapped[str | None]

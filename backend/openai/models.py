@@ -4,13 +4,14 @@ from fastapi import APIRouter
 from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.access.auth import Reader, Writer
 from backend.adapters import service as adapters
-from backend.auth import Reader, Writer
 from backend.base_models import service as base_models
-from backend.database import Session
+from backend.data.database import Session
 from backend.deployments import service as deployments
 from backend.models import BaseModel, Checkpoint, CheckpointPermission, Deployment, Job, Project
-from backend.openai import job_rows, model_names
+from backend.openai import model_names
+from backend.openai.jobs import rows
 from backend.openai.wire import WireRoute, listed, seconds
 from backend.projects.service import require_owner
 from reinforge.errors import InvalidInput, NotAllowed
@@ -31,11 +32,11 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
         .where(BaseModel.status == "ready", base_models.seen_by(who.project_id))
         .order_by(BaseModel.created_at, BaseModel.key)
     )
-    project = await job_rows.project(session, who.project_id)
+    project = await rows.project(session, who.project_id)
     views = [_base(each, project) for each in bases]
     for row in await deployments.named(session, who.project_id):
         views.append(_deployed(row, project))
-    for adapter, job in await job_rows.adapters(session, who.project_id):
+    for adapter, job in await rows.adapters(session, who.project_id):
         views.append(_view(model_names.tuned(job, project), seconds(adapter.created_at), project))
     views += await _checkpoints(session, who.project_id)
     return listed(views, has_more=False)
@@ -44,11 +45,11 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
 @router.get("/{model:path}", operation_id="getWireModel")
 async def get(model: str, session: Session, who: Reader) -> ModelView:
     if (row := await deployments.find_named(session, who.project_id, model)) is not None:
-        return _deployed(row, await job_rows.project(session, who.project_id))
+        return _deployed(row, await rows.project(session, who.project_id))
     found = await model_names.find(session, who.project_id, model)
     if found.checkpoint is None or found.job is None:
-        return _base(found.base, await job_rows.project(session, who.project_id))
-    project = await job_rows.project(session, found.job.project_id)
+        return _base(found.base, await rows.project(session, who.project_id))
+    project = await rows.project(session, found.job.project_id)
     step = found.checkpoint.step if ":ckpt-step-" in model else None
     name = model_names.tuned(found.job, project, step=step)
     return _view(name, seconds(found.checkpoint.created_at), project)

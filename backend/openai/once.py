@@ -15,8 +15,8 @@ from sqlalchemy import delete, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal
-from backend.idempotency import fingerprint
+from backend.access.auth import Principal
+from backend.http.idempotency import fingerprint
 from backend.models import IdempotencyKey, now
 
 WINDOW = timedelta(minutes=30)

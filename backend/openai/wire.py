@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 
-from backend.errors import body_schema, validation_error
-from backend.strict_json import StrictRoute
+from backend.http.errors import body_schema, validation_error
+from backend.http.strict_json import StrictRoute
 from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_common import WireList, WireObject
 

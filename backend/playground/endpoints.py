@@ -6,13 +6,13 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from backend import usage
-from backend.auth import Writer
+from backend.access.auth import Writer
+from backend.access.quotas import count_stream
 from backend.base_models import service as base_models
-from backend.bounds import count_stream
-from backend.calls import CallsDep
-from backend.database import DatabaseDep
+from backend.data.database import DatabaseDep
+from backend.http.strict_json import StrictRoute
 from backend.playground import service
-from backend.strict_json import StrictRoute
+from backend.rpc.client import CallsDep
 from reinforge.schemas.playground import SampleEvent, SampleRequest
 
 router = APIRouter(prefix="/api/v1", tags=["playground"], route_class=StrictRoute)

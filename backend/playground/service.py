@@ -9,13 +9,14 @@ import anyio
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend import sse, usage
+from backend import usage
 from backend.base_models import service as base_models
-from backend.call_stream import CallStream, Event, open_stream
-from backend.calls import Calls
-from backend.database import Database
+from backend.data.database import Database
+from backend.http import sse
 from backend.models import BaseModel, Checkpoint, Job
 from backend.playground import repository
+from backend.rpc.client import Calls
+from backend.rpc.stream import CallStream, Event, open_stream
 from reinforge.dataset import DatasetError, render_messages
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge, Unavailable
 from reinforge.schemas.playground import SampleEvent, SampleRequest

@@ -4,18 +4,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
 
-from backend.auth import Reader, SettingsDep, Writer
+from backend.access.auth import Reader, SettingsDep, Writer
 from backend.base_models import service as base_models
-from backend.calls import CallsDep
-from backend.database import DatabaseDep, Session
-from backend.idempotency import Once, OnceWhole
-from backend.jobs import plan as plans
+from backend.data.database import DatabaseDep, Session
+from backend.data.objects import ObjectsDep
+from backend.http.idempotency import Once, OnceWhole
+from backend.http.strict_json import StrictRoute
 from backend.jobs import service as jobs
-from backend.jobs.ask import ask_workers
-from backend.jobs.object_cache import ObjectCacheDep
-from backend.objects import ObjectsDep
+from backend.jobs.monitoring.object_cache import ObjectCacheDep
+from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission.validate_on_worker import ask_workers
 from backend.preflights import service
-from backend.strict_json import StrictRoute
+from backend.rpc.client import CallsDep
 from reinforge.preflight import probe
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec

@@ -3,8 +3,8 @@
 import anyio.to_thread
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.jobs import step_tables
-from backend.jobs.object_cache import ObjectCache
+from backend.jobs.monitoring import step_tables
+from backend.jobs.monitoring.object_cache import ObjectCache
 from backend.jobs.view import job_view
 from backend.models import Job
 from backend.preflights import repository

@@ -3,8 +3,8 @@
 from sqlalchemy import Table, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal
-from backend.database import lock_row
+from backend.access.auth import Principal
+from backend.data.database import lock_row
 from backend.keys.service import default_project
 from backend.models import Base, BrowserSession, Job, Member, Project, User
 from backend.projects import service

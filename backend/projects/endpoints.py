@@ -3,14 +3,14 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.auth import COOKIE, Reader, SettingsDep, Writer
-from backend.conditional import IfMatch, tagged
-from backend.database import DatabaseDep, Session
-from backend.downloads import attachment
-from backend.idempotency import OnceWhole
-from backend.objects import ObjectsDep
+from backend.access.auth import COOKIE, Reader, SettingsDep, Writer
+from backend.data.database import DatabaseDep, Session
+from backend.data.objects import ObjectsDep
+from backend.http.conditional import IfMatch, tagged
+from backend.http.downloads import attachment
+from backend.http.idempotency import OnceWhole
+from backend.http.strict_json import StrictRoute
 from backend.projects import deletion, export, service
-from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.projects import (
     Project,

@@ -24,7 +24,9 @@ from typing import Any
 from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.database import Database
+from backend.data.database import Database
+from backend.data.objects import Objects
+from backend.http.tar_stream import END, entry
 from backend.models import (
     Adapter,
     BudgetRow,
@@ -51,9 +53,7 @@ from backend.models import (
     StoredObject,
     UsageRow,
 )
-from backend.objects import Objects
 from backend.projects.export_pieces import Pieces, columns, few, fields, small
-from backend.tar_stream import END, entry
 
 _DATASET = ("id", "name", "filename", "format", "bytes", "rows", "sha256", "columns", "created_at")
 _REWARD = (

@@ -9,10 +9,10 @@ from typing import IO, Any
 import anyio.to_thread
 from sqlalchemy import Select
 
-from backend.database import Database
+from backend.data.database import Database
+from backend.data.objects import CHUNK, Objects
+from backend.http.tar_stream import entry, header, padding
 from backend.models import Base
-from backend.objects import CHUNK, Objects
-from backend.tar_stream import entry, header, padding
 from reinforge.storage import ObjectNotFound
 from reinforge.storage.base import disk_error, scratch_file
 

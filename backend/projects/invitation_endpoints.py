@@ -4,12 +4,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from backend.auth import COOKIE, Principal, Reader, SettingsDep, Writer, check_same_origin, session_principal
-from backend.cursors import encode_cursor
-from backend.database import DatabaseDep, Session
-from backend.idempotency import OnceWhole
+from backend.access.auth import (
+    COOKIE,
+    Principal,
+    Reader,
+    SettingsDep,
+    Writer,
+    check_same_origin,
+    session_principal,
+)
+from backend.data.database import DatabaseDep, Session
+from backend.http.cursors import encode_cursor
+from backend.http.idempotency import OnceWhole
+from backend.http.strict_json import StrictRoute
 from backend.projects import invitations
-from backend.strict_json import StrictRoute
 from backend.users.endpoints import browsers, place, refuse_other_sites, signed_in
 from reinforge.schemas.common import Page
 from reinforge.schemas.members import (

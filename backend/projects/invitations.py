@@ -6,8 +6,8 @@ from datetime import timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest, is_owner, membership, require_owner, require_scopes_of
-from backend.ids import new_id
+from backend.access.auth import Principal, digest, is_owner, membership, require_owner, require_scopes_of
+from backend.data.ids import new_id
 from backend.models import Invitation, Project, User, now
 from backend.projects import members, repository
 from backend.users import addresses, attempts, passwords, service

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from backend.auth import Reader, SettingsDep, Writer
-from backend.conditional import IfMatch, tagged
-from backend.cursors import encode_cursor
-from backend.database import Session
-from backend.idempotency import OnceWhole
+from backend.access.auth import Reader, SettingsDep, Writer
+from backend.data.database import Session
+from backend.http.conditional import IfMatch, tagged
+from backend.http.cursors import encode_cursor
+from backend.http.idempotency import OnceWhole
+from backend.http.strict_json import StrictRoute
 from backend.projects import members, service
-from backend.strict_json import StrictRoute
 from reinforge.schemas.common import Page
 from reinforge.schemas.members import Member, MemberCreate, MemberInvited, MemberUpdate, ProjectCounts
 

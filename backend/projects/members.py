@@ -5,10 +5,10 @@ from typing import cast
 from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, require_owner, require_scopes_of
-from backend.conditional import Match
-from backend.database import lock_row
-from backend.ids import new_id
+from backend.access.auth import Principal, require_owner, require_scopes_of
+from backend.data.database import lock_row
+from backend.data.ids import new_id
+from backend.http.conditional import Match
 from backend.keys import repository as keys
 from backend.models import Member, SignInToken, User
 from backend.projects import repository

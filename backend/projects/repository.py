@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, ScalarSelect, and_, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import service as base_models
-from backend.cursors import cut, newest_first
+from backend.http.cursors import cut, newest_first
 from backend.models import (
     Adapter,
     Base,

@@ -4,11 +4,11 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest, membership, project_not_found
-from backend.auth import require_owner as require_owner  # other rooms take it from here
-from backend.conditional import Match
-from backend.database import flush_unique, lock_row
-from backend.ids import new_id
+from backend.access.auth import Principal, digest, membership, project_not_found
+from backend.access.auth import require_owner as require_owner  # other rooms take it from here
+from backend.data.database import flush_unique, lock_row
+from backend.data.ids import new_id
+from backend.http.conditional import Match
 from backend.keys import service as keys
 from backend.models import BrowserSession, Member, Project
 from backend.projects import repository

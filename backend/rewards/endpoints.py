@@ -5,16 +5,16 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Reader, Writer
-from backend.calls import CallsDep
-from backend.conditional import IfMatch, tagged
-from backend.cursors import encode_cursor
-from backend.database import DatabaseDep, Session
-from backend.idempotency import Once, fingerprint
+from backend.access.auth import Reader, Writer
+from backend.data.database import DatabaseDep, Session
+from backend.http.conditional import IfMatch, tagged
+from backend.http.cursors import encode_cursor
+from backend.http.idempotency import Once, fingerprint
+from backend.http.strict_json import StrictRoute
 from backend.models import Reward
 from backend.rewards import service
 from backend.rewards.service import Account, Source
-from backend.strict_json import StrictRoute
+from backend.rpc.client import CallsDep
 from reinforge.errors import InvalidInput
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import (

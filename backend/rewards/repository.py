@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import cut, newest_first
+from backend.http.cursors import cut, newest_first
 from backend.models import Job, JobReward, Reward, RewardRevision
 
 

@@ -12,12 +12,12 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend import usage
-from backend.calls import Calls
-from backend.ids import new_id
+from backend.data.ids import new_id
 from backend.models import Reward, RewardRevision, now
 from backend.rewards import repository
-from reinforge.calibration import paid
+from backend.rpc.client import Calls
 from reinforge.errors import InvalidInput, NotFound, Unavailable
+from reinforge.evaluation.calibration import paid
 from reinforge.grading.multi import Grader, columns, judges
 from reinforge.grading.own_types import RankingJudge
 from reinforge.grading.source import is_grader, kind_of, parse_grader

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
-from backend.auth import Reader, Writer
-from backend.calls import CallsDep
+from backend.access.auth import Reader, Writer
+from backend.http.strict_json import StrictRoute
 from backend.rewards import service
-from backend.strict_json import StrictRoute
+from backend.rpc.client import CallsDep
 from reinforge.reward_library import library
 from reinforge.schemas.common import Page
 from reinforge.schemas.rewards import RewardCheck, RewardCheckResult, RewardTemplate

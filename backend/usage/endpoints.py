@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from backend.auth import Reader, Writer
-from backend.conditional import IfMatch, tagged
-from backend.database import Session
-from backend.strict_json import StrictRoute
+from backend.access.auth import Reader, Writer
+from backend.data.database import Session
+from backend.http.conditional import IfMatch, tagged
+from backend.http.strict_json import StrictRoute
 from backend.usage import service
 from reinforge.schemas.usage import Budget, BudgetSet, Period, ProjectUsage, UsageKind
 

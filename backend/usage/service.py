@@ -8,9 +8,9 @@ from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, require_owner
-from backend.conditional import Match
-from backend.database import flush_unique
+from backend.access.auth import Principal, require_owner
+from backend.data.database import flush_unique
+from backend.http.conditional import Match
 from backend.models import BudgetRow, UsageRow, now
 from backend.usage import repository
 from reinforge.errors import InvalidInput, NotFound, StateConflict

@@ -8,9 +8,9 @@ from typing import Literal
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest, is_owner
-from backend.database import lock_row
-from backend.ids import new_id
+from backend.access.auth import Principal, digest, is_owner
+from backend.data.database import lock_row
+from backend.data.ids import new_id
 from backend.keys.service import default_project
 from backend.models import Member, SignInToken, User, now
 from reinforge.errors import NotAllowed, NotAuthenticated

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Request, Response
 
-from backend.auth import COOKIE, SESSION_LIFETIME, Reader, SettingsDep, check_same_origin, principal_of
-from backend.conditional import IfMatch, tagged
-from backend.database import Session
-from backend.strict_json import StrictRoute
+from backend.access.auth import COOKIE, SESSION_LIFETIME, Reader, SettingsDep, check_same_origin, principal_of
+from backend.data.database import Session
+from backend.http.conditional import IfMatch, tagged
+from backend.http.strict_json import StrictRoute
 from backend.users import addresses, service, view
 from reinforge.errors import NotAuthenticated
 from reinforge.schemas.common import Page

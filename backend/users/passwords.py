@@ -17,7 +17,7 @@ from anyio.lowlevel import RunVar
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from backend.children import ChildDied, children
+from backend.processes.pool import ChildDied, children
 from reinforge.errors import InvalidInput, TooManyRequests, Unavailable
 
 MOST_WAITING = 64

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import SESSION_LIFETIME, Principal, digest, principal_of_key
-from backend.database import flush_unique, lock_row
-from backend.ids import new_id
+from backend.access.auth import SESSION_LIFETIME, Principal, digest, principal_of_key
+from backend.data.database import flush_unique, lock_row
+from backend.data.ids import new_id
 from backend.models import ApiKey, BrowserSession, Member, SignInToken, User, now
 from backend.users import addresses, attempts, passwords
 from reinforge.errors import (

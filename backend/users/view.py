@@ -4,7 +4,7 @@ from typing import cast
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal, digest
+from backend.access.auth import Principal, digest
 from backend.models import BrowserSession as BrowserRow
 from backend.models import Project, User
 from reinforge import __version__

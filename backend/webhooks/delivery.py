@@ -14,13 +14,13 @@ from datetime import timedelta
 import httpx
 from sqlalchemy.exc import SQLAlchemyError
 
-from backend.database import Database
+from backend.data.database import Database
+from backend.data.sealing import Sealer
 from backend.models import Webhook, WebhookDelivery, WebhookTry, now
-from backend.sealing import Sealer
 from backend.webhooks import repository
 from reinforge.errors import ReinforgeError, Unavailable
-from reinforge.outbound import Guard, Refused
-from reinforge.webhook_signature import signed_headers
+from reinforge.net.outbound import Guard, Refused
+from reinforge.net.webhook_signature import signed_headers
 
 log = logging.getLogger(__name__)
 

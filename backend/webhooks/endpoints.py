@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from backend.auth import SettingsDep, Writer
-from backend.conditional import IfMatch, tagged
-from backend.cursors import encode_cursor
-from backend.database import DatabaseDep, Session
-from backend.idempotency import Once, OnceWhole
-from backend.sealing import SealerDep
-from backend.strict_json import StrictRoute
+from backend.access.auth import SettingsDep, Writer
+from backend.data.database import DatabaseDep, Session
+from backend.data.sealing import SealerDep
+from backend.http.conditional import IfMatch, tagged
+from backend.http.cursors import encode_cursor
+from backend.http.idempotency import Once, OnceWhole
+from backend.http.strict_json import StrictRoute
 from backend.webhooks import repository, service
 from reinforge.schemas.common import Page
 from reinforge.schemas.webhooks import (

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.ids import new_id
+from backend.data.ids import new_id
 from backend.models import EvaluationRow, Job, Webhook, WebhookDelivery, now
 from backend.webhooks import repository
 from reinforge.states import JobStatus

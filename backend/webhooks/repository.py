@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.cursors import cut, newest_first
+from backend.http.cursors import cut, newest_first
 from backend.models import Webhook, WebhookDelivery, WebhookTry, now
 
 

@@ -7,13 +7,14 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import Principal
-from backend.ids import new_id
+from backend.access.auth import Principal
+from backend.data.ids import new_id
+from backend.data.sealing import Sealer
 from backend.models import Webhook, WebhookDelivery, now
-from backend.sealing import Sealer
 from backend.webhooks import events, repository
 from reinforge.errors import InvalidInput, NotAllowed, NotFound, StateConflict
-from reinforge.outbound import Guard, Refused
+from reinforge.net.outbound import Guard, Refused
+from reinforge.net.webhook_signature import PREFIX
 from reinforge.schemas.webhooks import (
     DeliveryTry,
     WebhookChange,
@@ -23,7 +24,6 @@ from reinforge.schemas.webhooks import (
     WebhookInfo,
     WebhookSecret,
 )
-from reinforge.webhook_signature import PREFIX
 
 BOTH_SIGN_FOR = timedelta(hours=24)
 MOST_WEBHOOKS = 50

@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from sqlalchemy import literal, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import SettingsDep, bearer, digest, is_worker_token
-from backend.database import Database, DatabaseDep
+from backend.access.auth import SettingsDep, bearer, digest, is_worker_token
+from backend.data.database import Database, DatabaseDep
 from backend.models import Attempt, Call, Checkpoint, Dataset, Job, ResumeState, StepRollouts, now
 from reinforge.errors import LeaseLost, NotAllowed, NotAuthenticated, NotFound
 from reinforge.states import LEASED

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from backend.objects import Objects
-from backend.spool import spool
+from backend.data.objects import Objects
+from backend.http.spool import spool
 from reinforge.errors import InvalidInput
 from reinforge.storage.base import scratch_file
 

@@ -1,8 +1,8 @@
 """Judges of a call: what is stored names them, and only what goes to the worker has their connections and keys."""
 
-from backend.calls import Calls
+from backend.data.sealing import Sealer
 from backend.judges import service as judges
-from backend.sealing import Sealer
+from backend.rpc.client import Calls
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CallMessage
 

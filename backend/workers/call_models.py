@@ -1,8 +1,8 @@
 """Tokens of a call about a model from the hub: only what goes to the worker has them, opened."""
 
 from backend.base_models import service as base_models
-from backend.calls import Calls
-from backend.sealing import Sealer
+from backend.data.sealing import Sealer
+from backend.rpc.client import Calls
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CallMessage
 

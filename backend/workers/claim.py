@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import digest
+from backend.access.auth import digest
 from backend.base_models import service as base_models
-from backend.jobs import budgets, event_rows, turns
-from backend.jobs.changes import scheduled
-from backend.jobs.fork import BEFORE_ATTEMPTS
-from backend.jobs.lifecycle import append_event, change_status, lease_end
-from backend.jobs.ranking import rank_checkpoints
+from backend.data.sealing import Sealer
+from backend.jobs.lifecycle import budgets, fair_queue
+from backend.jobs.lifecycle.best_checkpoint import rank_checkpoints
+from backend.jobs.lifecycle.changes import scheduled
+from backend.jobs.lifecycle.fork import BEFORE_ATTEMPTS
+from backend.jobs.lifecycle.transitions import append_event, change_status, lease_end
+from backend.jobs.monitoring import event_store
 from backend.judges import service as judges
 from backend.models import (
     Attempt,
@@ -31,7 +33,6 @@ from backend.models import (
     RewardRevision,
     StepRollouts,
 )
-from backend.sealing import Sealer
 from reinforge.grading.multi import Grader, leaves
 from reinforge.grading.multi import judges as judges_named
 from reinforge.grading.source import parse_grader
@@ -71,14 +72,14 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_second
         )
     )
     await change_status(session, job, JobStatus.STARTING)
-    await turns.served(session, job)
+    await fair_queue.served(session, job)
     return await _claimed(session, job, token, resume, sealer, lease_seconds)
 
 
 async def _find(session: AsyncSession, id: str | None) -> Job | None:
     """Locked, queued."""
     if id is None:
-        return await turns.next_job(session)
+        return await fair_queue.next_job(session)
     named = select(Job).where(Job.id == id, Job.status == JobStatus.QUEUED)
     found: Job | None = await session.scalar(named.with_for_update(skip_locked=True))
     return found
@@ -181,7 +182,7 @@ async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
     )
     for table in (StepRollouts, Checkpoint, FindingRow, ResumeState):
         await session.execute(delete(table).where(table.job_id == job.id, table.step > step))
-    await event_rows.forget_after(session, job.id, step)
+    await event_store.forget_after(session, job.id, step)
     job.step = max(step, 0)
     newest = (
         select(MetricPoint.value)

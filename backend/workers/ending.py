@@ -5,13 +5,13 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.ids import new_id
-from backend.jobs.fork import BEFORE_ATTEMPTS
-from backend.jobs.lifecycle import append_event, change_status, try_again
+from backend.data.ids import new_id
+from backend.data.objects import mistrust
+from backend.jobs.lifecycle.fork import BEFORE_ATTEMPTS
+from backend.jobs.lifecycle.transitions import append_event, change_status, try_again
 from backend.models import Adapter, Attempt, Checkpoint, Job, LogLineRow, ResumeState, now
-from backend.objects import mistrust
-from backend.queue import WakeUps
-from backend.workers.metering import count_time
+from backend.rpc.wake_ups import WakeUps
+from backend.workers.records.metering import count_time
 from reinforge.records import Ended
 from reinforge.states import JobStatus
 

@@ -5,19 +5,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.auth import Reader, SettingsDep, bearer, worker_door
-from backend.broker import BrokerDep
-from backend.caches import unused_jobs, unused_objects
-from backend.calls import CallsDep
-from backend.database import DatabaseDep, Session
-from backend.objects import ObjectsDep, find_stored, note_upload
-from backend.sealing import SealerDep
-from backend.strict_json import WorkerRoute
-from backend.workers import blobs, heartbeat, records, service
+from backend.access.auth import Reader, SettingsDep, bearer, worker_door
+from backend.data.caches import unused_jobs, unused_objects
+from backend.data.database import DatabaseDep, Session
+from backend.data.objects import ObjectsDep, find_stored, note_upload
+from backend.data.sealing import SealerDep
+from backend.http.strict_json import WorkerRoute
+from backend.rpc.broker import BrokerDep
+from backend.rpc.client import CallsDep
+from backend.workers import blobs, heartbeat, service
 from backend.workers.blob_access import BlobHolder
 from backend.workers.call_judges import with_judges
 from backend.workers.call_models import with_hub_token
 from backend.workers.claim import claim
+from backend.workers.records import receive
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo
 from reinforge.schemas.worker_door import (
@@ -93,7 +94,7 @@ async def beat(
 async def store_records(
     id: str, body: RecordBatch, request: Request, session: Session, token: JobToken
 ) -> RecordReply:
-    return await records.store(session, id, token, body, request.app.state.wake_ups)
+    return await receive.store(session, id, token, body, request.app.state.wake_ups)
 
 
 @jobs_door.put(

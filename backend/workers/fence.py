@@ -5,7 +5,7 @@ import hmac
 from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.auth import digest
+from backend.access.auth import digest
 from backend.models import Attempt, Job
 from reinforge.errors import LeaseLost
 from reinforge.states import LEASED

@@ -2,10 +2,10 @@
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.jobs import budgets, changes, commands
-from backend.jobs.lifecycle import lease_end
+from backend.jobs.lifecycle import budgets, changes, commands
+from backend.jobs.lifecycle.transitions import lease_end
 from backend.workers.fence import lock_attempt, require_lease
-from backend.workers.metering import count_time
+from backend.workers.records.metering import count_time
 from reinforge.records import Command
 from reinforge.schemas.worker_door import Heartbeat, HeartbeatReply
 

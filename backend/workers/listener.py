@@ -6,7 +6,7 @@ and nothing else, or everything else is and no worker API.
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.errors import error_response
+from backend.http.errors import error_response
 from reinforge.errors import NotFound
 
 _OF_BOTH = ("/healthz", "/readyz")

@@ -7,10 +7,10 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.calls import ONLINE_SECONDS
-from backend.events import notify
+from backend.data.events import notify
 from backend.models import Attempt, Call, Job, Worker, now
-from reinforge.broker import BrokerState, wake_up_problem
+from backend.rpc.client import ONLINE_SECONDS
+from reinforge.net.broker import BrokerState, wake_up_problem
 from reinforge.schemas.resources import WorkerInfo
 from reinforge.schemas.worker_door import Register
 from reinforge.states import LEASED

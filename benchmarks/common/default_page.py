@@ -5,7 +5,7 @@ from typing import Any
 
 from common.default_cells import FACTORS, PAST, RULE, STAYS
 from common.measure import ROOT
-from reinforge.learning_rate import NARROWEST, auto_initial_learning_rate, auto_learning_rate
+from reinforge.base_models.learning_rate import NARROWEST, auto_initial_learning_rate, auto_learning_rate
 
 PAGE = ROOT / "docs" / "learning-rate.md"
 

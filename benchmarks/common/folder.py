@@ -55,7 +55,8 @@ class Folder:
         return [record for record in _whole_lines(self.path / "records.jsonl") if record["kind"] == kind]
 
     def completions(self, split: Split, step: int) -> list[dict[str, Any]]:
-        """The completions of a step or evaluation, columns as in `worker.training.rollout_table`: `text`, `reward`,
+        """The completions of a step or evaluation, columns as in `worker.training.reporting.rollout_table`: `text`,
+        `reward`,
         `advantage`, `length`, `entropies`, … ; empty when there is no such step. `rewards` and `item` are decoded."""
         for record in self.records("rollouts"):
             if record["split"] == split and record["step"] == step:

@@ -1,8 +1,8 @@
 """Trainers forked from one process that has imported torch and transformers already.
 
 That saves 6 s of computing per run, of about 45. `python forks.py` is that process: it reads the path of a run folder
-per line, forks, and answers with the child's number; the child is `python -m worker.main --run PATH --offline`, its
-output in `PATH/trainer.log`. Children end with it, and it ends with its standard input. Linux only.
+per line, forks, and answers with the child's number; the child is `python -m worker.trainer.main --run PATH
+--offline`, its output in `PATH/trainer.log`. Children end with it, and it ends with its standard input. Linux only.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ class Forks:
 
 
 def main() -> None:
-    for module in ("worker.main", "transformers.models.qwen3.modeling_qwen3"):
+    for module in ("worker.trainer.main", "transformers.models.qwen3.modeling_qwen3"):
         importlib.import_module(module)
     while path := sys.stdin.readline().rstrip("\n"):
         # Only now: until the driver has a child in hand, its number must not become another's.
@@ -106,8 +106,8 @@ def _train(path: str) -> NoReturn:
         nothing = os.open(os.devnull, os.O_RDONLY)
         for number, file in enumerate((nothing, log, log)):
             os.dup2(file, number)
-        sys.argv = ["worker.main", "--run", path, "--offline"]
-        importlib.import_module("worker.main").main()
+        sys.argv = ["worker.trainer.main", "--run", path, "--offline"]
+        importlib.import_module("worker.trainer.main").main()
         status = 0
     except BaseException:  # noqa: BLE001 - the end of a process
         traceback.print_exc()

@@ -1,6 +1,7 @@
 """Many small jobs through the real offline trainer, a few at a time, with one sandbox daemon for all.
 
-Every run is a process of its own (`python -m worker.main --offline`) with one torch thread. A finished run becomes one
+Every run is a process of its own (`python -m worker.trainer.main --offline`) with one torch thread. A finished run
+becomes one
 line of `<folder>/runs.jsonl`, also when it failed; `run_all` on the same folder does only what has no line yet. Seconds
 are comparable only where nobody stopped the processes in between.
 """
@@ -25,7 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from common.folder import Folder, Series, Split
 from common.forks import Forks
-from reinforge.offline import prepare, sandbox
+from reinforge.offline.train import prepare, sandbox
 from reinforge.spec import JobSpec
 from worker.starter import CHECKPOINT
 

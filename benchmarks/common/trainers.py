@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common.measure import ROOT, visible_devices
-from reinforge.offline import model_folder
+from reinforge.offline.train import model_folder
 
 PEER = ROOT / "benchmarks" / "peers" / "trl_grpo.py"
 TRIAL_SECONDS = 900
@@ -180,7 +180,7 @@ def _trainer(marked: str) -> Path | None:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"worker.main" in words and marked.encode() in words:
+        if b"worker.trainer.main" in words and marked.encode() in words:
             return folder
     return None
 

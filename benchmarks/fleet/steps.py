@@ -36,7 +36,7 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("finish_reason", "error", "rewards")),
     ]
 )
-"""As `worker.training.rollout_table` writes it."""
+"""As `worker.training.reporting.rollout_table` writes it."""
 
 
 class Words:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib import util
 from pathlib import Path
 
-from reinforge.python_source import parse
+from reinforge.parsing.python_source import parse
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "shaping": ("rows", "state"),

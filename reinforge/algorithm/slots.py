@@ -11,8 +11,8 @@ from reinforge.algorithm.critic import Critic, NoCritic
 from reinforge.algorithm.loss import ImportanceWeights, Loss
 from reinforge.algorithm.selection import KeepAll, Selection
 from reinforge.algorithm.shaping import Shaping, WeightedSum, default_cache
+from reinforge.parsing.suggestions import did_you_mean
 from reinforge.presets import PRESETS, withdraw
-from reinforge.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     AnyShaping = Shaping

@@ -8,30 +8,12 @@ import typer
 from rich.markup import escape
 
 from reinforge import __version__
-from reinforge.cli import (
-    backup,
-    budgets,
-    chat,
-    data,
-    deploy,
-    elsewhere,
-    evaluate,
-    gate,
-    golden,
-    imports,
-    jobs,
-    judges,
-    library,
-    people,
-    preflight,
-    presets,
-    rewards,
-    serve,
-    webhooks,
-    workers,
-)
+from reinforge.cli import chat, data, deploy, elsewhere, imports
+from reinforge.cli.admin import backup, budgets, people, serve, webhooks, workers
 from reinforge.cli.connection import connect, store
+from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
 from reinforge.cli.exits import Exit, exit_code
+from reinforge.cli.jobs import commands, preflight, presets
 from reinforge.cli.output import Json, err, out, print_error, print_json
 from reinforge.client import Reinforge
 from reinforge.client.transport import ServerUnreachable, error_from
@@ -60,7 +42,7 @@ rewards.app.add_typer(library.app, name="library")
 app.add_typer(rewards.app, name="reward")
 app.add_typer(judges.app, name="judge")
 app.add_typer(data.models, name="models")
-app.add_typer(jobs.app, name="job")
+app.add_typer(commands.app, name="job")
 app.add_typer(data.adapters, name="adapter")
 app.add_typer(deploy.app, name="deploy")
 app.add_typer(presets.app, name="presets")

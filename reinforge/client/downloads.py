@@ -4,8 +4,8 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.archives import unpack
 from reinforge.client.transport import Transport
+from reinforge.system.archives import unpack
 
 CHUNK = 1 << 20
 

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 from httpx_sse import EventSource
 
-from reinforge.checkpoint_choice import Which, pick_checkpoint
 from reinforge.client.downloads import Progress, extract, save
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Outage, Transport, error_from, retry_wait
+from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
 from reinforge.reward_library.jobs import expanded
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView

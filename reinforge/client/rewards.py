@@ -7,9 +7,9 @@ from typing import Any
 
 from reinforge.client.paging import iterate
 from reinforge.client.transport import WORKER_SECONDS, Transport
-from reinforge.golden import GoldenCase
+from reinforge.evaluation.golden import GoldenCase
 from reinforge.grading.source import is_grader
-from reinforge.python_source import read_source
+from reinforge.parsing.python_source import read_source
 from reinforge.schemas.golden import GoldenCaseList, GoldenRun, StoredGoldenCase
 from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult

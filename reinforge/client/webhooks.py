@@ -14,7 +14,8 @@ from reinforge.schemas.webhooks import (
 
 
 class Webhooks:
-    """For owners. Check what arrives with `reinforge.webhook_signature.verify`, or any Standard Webhooks library."""
+    """For owners. Check what arrives with `reinforge.net.webhook_signature.verify`, or any Standard Webhooks
+    library."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

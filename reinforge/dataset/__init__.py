@@ -22,7 +22,7 @@ Codes of `DatasetError`:
 
 from reinforge.dataset.equal import normalised, prompt_key
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
-from reinforge.dataset.formats import Format, detect_format, iter_accepted, iter_rows
+from reinforge.dataset.formats.reading import Format, detect_format, iter_accepted, iter_rows
 from reinforge.dataset.inspection import PromptRow, inspect, iter_prompts
 from reinforge.dataset.items import item_columns, item_of, shadowed_answer
 from reinforge.dataset.limits import Limits

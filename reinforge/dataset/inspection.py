@@ -10,7 +10,7 @@ import orjson
 
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.errors import Path as ValuePath
-from reinforge.dataset.formats import READERS, Format, detect_format, empty_file, read_source
+from reinforge.dataset.formats.reading import READERS, Format, detect_format, empty_file, read_source
 from reinforge.dataset.items import item_of
 from reinforge.dataset.limits import Limits, readable, row_too_large
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages

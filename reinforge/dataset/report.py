@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from reinforge.dataset.errors import DatasetError
-from reinforge.dataset.formats import Format
+from reinforge.dataset.formats.reading import Format
 from reinforge.dataset.limits import Limits, too_many_columns
 from reinforge.dataset.rows import Row, SourceRow
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from reinforge.dataset.errors import DatasetError, Path
 from reinforge.dataset.limits import Limits
-from reinforge.json_depth import is_deeper
+from reinforge.parsing.json_depth import is_deeper
 
 Tool = dict[str, Any]
 """`{"type": "function", "function": {"name", "description"?, "parameters"?, …}}`"""

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from reinforge.errors import InvalidInput
 from reinforge.grading.errors import FormulaError
 from reinforge.grading.multi import GRADER, Grader
-from reinforge.suggestions import fields_at, nearest
-from reinforge.validation import MOST_PROBLEMS
+from reinforge.parsing.suggestions import fields_at, nearest
+from reinforge.parsing.validation import MOST_PROBLEMS
 
 HINT = "docs/rewards.md shows every type's JSON."
 

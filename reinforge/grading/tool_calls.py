@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from reinforge.marked import passages
+from reinforge.parsing.delimited import passages
 
 MARK, END = "<tool_call>", "</tool_call>"
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from reinforge.errors import InvalidInput
-from reinforge.learning_rate import (
+from reinforge.base_models.learning_rate import (
     AUTO,
     auto_initial_learning_rate,
     auto_learning_rate,
     unknown_hidden_size,
 )
+from reinforge.errors import InvalidInput
+from reinforge.parsing.suggestions import did_you_mean
 from reinforge.schemas.openai_jobs import Hyperparameters
 from reinforge.spec import Evaluation, JobSpec, Limits, Rollout
-from reinforge.suggestions import did_you_mean
 
 WHERE = "method.reinforcement.hyperparameters"
 COMPLETIONS = Rollout().completions_per_prompt

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reinforge.base_models.config import read_hidden_size
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import columns, judges, leaves
 from reinforge.grading.types import PythonGrader
@@ -12,9 +13,8 @@ from reinforge.imports import grader as graders
 from reinforge.imports import hyperparameters
 from reinforge.imports.project import Project
 from reinforge.imports.reward_file import read_keys
-from reinforge.model_config import read_hidden_size
-from reinforge.offline import model_folder
-from reinforge.python_source import parse
+from reinforge.offline.train import model_folder
+from reinforge.parsing.python_source import parse
 from reinforge.schemas.openai_jobs import Hyperparameters
 
 _ASSUMED_ROWS = hyperparameters.AUTO_STEPS * hyperparameters.AUTO_BATCH

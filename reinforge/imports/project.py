@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from reinforge import jobfile
 from reinforge.errors import InvalidInput
+from reinforge.offline import jobfile
 
 STUB_ROWS = 4
 _REPLACE = "replace this"

@@ -8,7 +8,7 @@ from reinforge.errors import InvalidInput
 from reinforge.imports import trl
 from reinforge.imports.grader import reward_name
 from reinforge.imports.project import Project
-from reinforge.python_source import parse
+from reinforge.parsing.python_source import parse
 
 _NO_COLUMNS = {
     "prompts", "completions", "completion_ids", "prompt_ids", "trainer_state", "log_metric", "log_extra", "self",

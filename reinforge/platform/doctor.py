@@ -251,7 +251,7 @@ def check_landlock() -> Check:
 def check_sandbox() -> Check:
     """Ask the sandbox that the workers would use, else let `python -m worker.sandbox probe` try this machine."""
     told = next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if os.environ.get(name)), None)
-    command = ["worker.sandbox_access"] if told else ["worker.sandbox", "probe"]
+    command = ["worker.rewards.sandbox_access"] if told else ["worker.sandbox", "probe"]
     answer = _ask([sys.executable, "-P", "-m", *command])
     try:
         status = json.loads(answer.text)
@@ -275,8 +275,9 @@ def check_sandbox() -> Check:
 
 def check_torch() -> Check:
     program = (
-        "import json, transformers, peft; from worker.devices import placement_report;"
-        "from worker.torch_device import report; print(json.dumps(report() | {'placement': placement_report()}))"
+        "import json, transformers, peft; from worker.machine.gpu_assignment import placement_report;"
+        "from worker.machine.torch_device import report;"
+        "print(json.dumps(report() | {'placement': placement_report()}))"
     )
     answer = _ask([sys.executable, "-P", "-c", program])
     if answer.failure is not None:
@@ -288,8 +289,9 @@ def check_torch() -> Check:
 def check_vllm() -> Check:
     """The engine of jobs with rollout.engine vllm, and what serves deployments; no fault where there is none."""
     program = (
-        "import json; from worker.settings import WorkerSettings; from worker.serving_choice import serving_engine;"
-        "from worker.vllm_python import vllm_missing, vllm_version; found = vllm_version();"
+        "import json; from worker.settings import WorkerSettings;"
+        "from worker.serving_client.engine_choice import serving_engine;"
+        "from worker.machine.vllm_python import vllm_missing, vllm_version; found = vllm_version();"
         "served = serving_engine(WorkerSettings().serving_engine);"
         "print(json.dumps([found, None if found else vllm_missing(), *served]))"
     )
@@ -319,7 +321,7 @@ def check_plugins() -> Check:
         return Check("plugins", "ok", "no installed package brings algorithms of its own")
     problems = [str(fault) for fault in found.faults]
     if any(found.parts.values()):
-        answer = _ask([sys.executable, "-P", "-m", "worker.plugins"])
+        answer = _ask([sys.executable, "-P", "-m", "worker.trainer.plugins"])
         if answer.failure is None:
             problems += json.loads(answer.text.splitlines()[-1])
         else:

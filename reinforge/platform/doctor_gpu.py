@@ -7,7 +7,8 @@ Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
 
 
 def torch_state(report: dict[str, Any]) -> Finding:
-    """report: of `worker.torch_device.report`, with that of `worker.devices.placement_report`."""
+    """report: of `worker.machine.torch_device.report`, with that of
+    `worker.machine.gpu_assignment.placement_report`."""
     if report["problem"] is not None:
         return "fail", report["problem"], report["remedy"]
     placement = report["placement"]

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.signals import Flag
+from reinforge.system.signals import Flag
 
 _LOOK_SECONDS = 0.5
 _INTERRUPT = 1 << (signal.SIGINT - 1)

@@ -34,7 +34,7 @@ from reinforge.platform.places import (
 )
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.supervisor import Child, Event, Service, Supervisor, rotate
-from reinforge.signals import Relay
+from reinforge.system.signals import Relay
 
 _READY_WITHIN = 60.0
 _WORKERS_WITHIN = 30.0
@@ -179,7 +179,7 @@ class Platform:
         """
         if not any(_DEVICES.glob("nvidia[0-9]*")):
             return ["worker"]
-        command = [sys.executable, "-P", "-m", "worker.devices"]
+        command = [sys.executable, "-P", "-m", "worker.machine.gpu_assignment"]
         done = subprocess.run(command, env=env.worker(), capture_output=True, text=True, check=False)
         try:
             report = json.loads(done.stdout)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reinforge.errors import JobFailure
-from reinforge.offline import last_record, prepare, sandbox
+from reinforge.offline.train import last_record, prepare, sandbox
 from reinforge.preflight.assess import assess
 from reinforge.preflight.observed import observe
 from reinforge.preflight.probe import probe
@@ -31,7 +31,7 @@ def preflight(spec: JobSpec) -> PreflightReport:
         with sandbox(socket_path, out):
             launched = time.time()
             subprocess.run(
-                [sys.executable, "-m", "worker.main", "--run", str(out), "--offline"],
+                [sys.executable, "-m", "worker.trainer.main", "--run", str(out), "--offline"],
                 stdin=subprocess.DEVNULL,
                 check=False,
             )

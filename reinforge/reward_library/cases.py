@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reinforge.golden import Expectation, GoldenCase
+from reinforge.evaluation.golden import Expectation, GoldenCase
 from reinforge.reward_library.cards import read_yaml
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reinforge.errors import InvalidInput
-from reinforge.python_source import parse
+from reinforge.parsing.python_source import parse
 from reinforge.schemas.rewards import RewardParameter
 
 

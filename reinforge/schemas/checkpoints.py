@@ -2,8 +2,8 @@
 
 from typing import Literal
 
+from reinforge.diagnosis.verdict import Change
 from reinforge.schemas.common import Response, Timestamp
-from reinforge.verdict import Change
 
 
 class Checkpoint(Response):

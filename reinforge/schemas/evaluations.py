@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from reinforge.calibration import CalibrationReport
-from reinforge.evaluation import EvaluationSummary, RowScores
-from reinforge.replay import ReplayReport
+from reinforge.evaluation.calibration import CalibrationReport
+from reinforge.evaluation.replay import ReplayReport
+from reinforge.evaluation.summary import EvaluationSummary, RowScores
 from reinforge.schemas.common import Request, Response, Timestamp
 from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.jobs import JobError, RewardResult

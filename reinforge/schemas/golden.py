@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from reinforge.golden import Expectation, GoldenOutcome
+from reinforge.evaluation.golden import Expectation, GoldenOutcome
 from reinforge.schemas.common import Request, Response, Timestamp
 
 MOST_CASES = 500

@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from reinforge.diagnosis.verdict import Outcome, Verdict
 from reinforge.records import Carried
 from reinforge.schemas.common import Request, Response, Timestamp
 from reinforge.states import JobStatus
-from reinforge.verdict import Outcome, Verdict
 
 
 class Progress(Response):

@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from reinforge.learning_rate import AutoLearningRate
-from reinforge.memory import MemoryEstimate
+from reinforge.base_models.learning_rate import AutoLearningRate
+from reinforge.base_models.memory import MemoryEstimate
 from reinforge.schemas.common import Editable, Request, Response, Timestamp
 from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.jobs import JobError, RewardResult

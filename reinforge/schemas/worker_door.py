@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from reinforge.broker import BrokerState
+from reinforge.net.broker import BrokerState
 from reinforge.records import Blob, Command, ForkStart, Record, RecordModel, ScheduledChange
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response

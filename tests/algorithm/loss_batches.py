@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from worker.algorithm.losses import LossParts, policy_loss
-from worker.algorithm.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs
+from worker.algorithm.loss.losses import LossParts, policy_loss
+from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs
 
 Slots = dict[str, Any]
 LEAVES = ("logprobs", "entropies", "execute_logits", "execute_logprobs")

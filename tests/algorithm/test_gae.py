@@ -11,7 +11,7 @@ from torch import Tensor
 from tests.algorithm.scored_steps import Step, build, close, steps
 from worker.algorithm.advantages import ADVANTAGES, value_targets
 from worker.algorithm.advantages.gae import token_credit
-from worker.algorithm.value_loss import value_loss, value_metrics
+from worker.algorithm.loss.value_loss import value_loss, value_metrics
 
 quick = settings(max_examples=25, deadline=None)
 shares = st.sampled_from([0.0, 0.5, 0.95, 1.0])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from worker.algorithm.kl_control import advance_kl, current_beta, row_betas, with_current_beta
+from worker.algorithm.loss.kl_control import advance_kl, current_beta, row_betas, with_current_beta
 
 KL = {"beta": 0.1, "adaptive": {"target": 0.05, "horizon": 100}}
 

@@ -21,8 +21,8 @@ from tests.algorithm.loss_batches import (
     run,
     slots,
 )
-from worker.algorithm.losses import policy_loss
-from worker.algorithm.optimizer_batch import loss_inputs
+from worker.algorithm.loss.losses import policy_loss
+from worker.algorithm.loss.optimizer_batch import loss_inputs
 
 BATCHES = {"seed": st.integers(0, 2**31), "rows": st.integers(1, 7), "width": st.integers(1, 6)}
 few = settings(max_examples=12, deadline=None)

@@ -10,10 +10,10 @@ from reinforge.algorithm.aggregation import Aggregation, SeqSumMean
 from reinforge.algorithm.loss import KlPenalty, Loss
 from reinforge.algorithm.surrogate import Surrogate
 from tests.algorithm.loss_batches import LEAVES, draw, run
-from worker.algorithm.aggregation import AGGREGATIONS
-from worker.algorithm.kl import KL_ESTIMATORS
-from worker.algorithm.ratios import RATIOS
-from worker.algorithm.surrogates import READS_SAMPLER, SURROGATES
+from worker.algorithm.loss.aggregation import AGGREGATIONS
+from worker.algorithm.loss.kl import KL_ESTIMATORS
+from worker.algorithm.loss.ratios import RATIOS
+from worker.algorithm.loss.surrogates import READS_SAMPLER, SURROGATES
 
 
 def types_of(union: Any) -> dict[str, Any]:

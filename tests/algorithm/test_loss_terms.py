@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from tests.algorithm.loss_batches import CLIP, draw, run, slots
-from worker.algorithm.aggregation import mean_over, token_weights
-from worker.algorithm.entropy import coefficient, controlled, quantile, top_entropy
-from worker.algorithm.hierarchy import hierarchy_correction
-from worker.algorithm.kl import kl_penalty
-from worker.algorithm.length_preference import length_factors
-from worker.algorithm.loss_state import LAMBDA_BOUND, advance_loss, loss_parameters
-from worker.algorithm.losses import LossInputs, policy_loss
-from worker.algorithm.mismatch import mismatch_weights, off_policy_keep
-from worker.algorithm.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs, loss_reads
+from worker.algorithm.loss.aggregation import mean_over, token_weights
+from worker.algorithm.loss.entropy import coefficient, controlled, quantile, top_entropy
+from worker.algorithm.loss.hierarchy import hierarchy_correction
+from worker.algorithm.loss.kl import kl_penalty
+from worker.algorithm.loss.length_preference import length_factors
+from worker.algorithm.loss.losses import LossInputs, policy_loss
+from worker.algorithm.loss.mismatch import mismatch_weights, off_policy_keep
+from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs, loss_reads
+from worker.algorithm.loss.ratios import RATIOS
+from worker.algorithm.loss.state import LAMBDA_BOUND, advance_loss, loss_parameters
 from worker.algorithm.pairs import dpo_pairs
-from worker.algorithm.ratios import RATIOS
 
 LAMBDA = {"type": "lambda", "r": 1 / 9, "initial": 0.0, "learning_rate": 0.1}
 ADAPTIVE = {"type": "adaptive", "target": 0.5, "initial": 0.01, "step": 0.005, "maximum": 0.02}

@@ -13,7 +13,7 @@ import pytest
 
 from reinforge.algorithm.plugin_functions import function_problem
 from reinforge.errors import JobFailure
-from worker.plugins import checked_spec
+from worker.trainer.plugins import checked_spec
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own-algorithm"
@@ -66,7 +66,7 @@ def test_the_command_line_shows_it(site: Path) -> None:
 
 FORM = """
 import asyncio, json, sys
-from backend.jobs.form_endpoints import form
+from backend.jobs.submission.endpoints import form
 found = asyncio.run(form(None)).model_dump(mode="json")
 print(json.dumps([found["json_schema"], found["presets"][-1], "torch" in sys.modules]))
 """
@@ -111,7 +111,7 @@ def test_a_job_trains_with_it_and_says_what_it_was_trained_with(site: Path, tmp_
     assert manifest["spec"]["algorithm"]["packages"] == {"own-algorithm": "0.1.0"}
     # The same run where the package is not: refused in words, and to be resumed once it is there.
     (out / "records.jsonl").unlink()
-    refused = run(None, "-m", "worker.main", "--run", str(out), "--offline")
+    refused = run(None, "-m", "worker.trainer.main", "--run", str(out), "--offline")
     ended = json.loads((out / "records.jsonl").read_text().splitlines()[-1])
     assert (ended["outcome"], ended["reason"]) == ("paused", "package_missing"), refused.stderr
     assert "own-algorithm 0.1.0, which is not installed" in ended["message"]
@@ -217,7 +217,7 @@ def test_what_only_the_worker_can_tell_ends_the_job_in_words(site: Path, tmp_pat
     program = f"""
 import json
 from reinforge.errors import JobFailure
-from worker.plugins import checked_spec
+from worker.trainer.plugins import checked_spec
 try:
     checked_spec({JOB | {"algorithm": {"advantage": SLOT}}!r})
 except JobFailure as failure:
@@ -235,7 +235,7 @@ def test_what_a_function_hands_back_is_looked_at(site: Path, tmp_path: Path) -> 
 import json, torch
 from tests.algorithm.cases.base import all_rows, group_rows
 from worker.algorithm.advantages import advantages
-from worker.algorithm.own import OwnFunctionError
+from worker.algorithm.plugin_functions import OwnFunctionError
 rows, rewards = group_rows([[0.0, 1.0]])
 try:
     advantages({SLOT!r}, rows, rewards, all_rows(2))
@@ -258,8 +258,8 @@ def test_nan_is_attributed_to_the_package_that_made_it(site: Path, tmp_path: Pat
 import json, torch
 from tests.algorithm.cases.base import all_rows, group_rows
 from worker.algorithm.advantages import advantages
-from worker.algorithm.own import NotFiniteError
-from worker.training.ends import end_of
+from worker.algorithm.plugin_functions import NotFiniteError
+from worker.training.job_end import end_of
 results = []
 for values in ([1.0, -2.0], [1.0, float("nan")], [1.0, 2.0]):
     rows, rewards = group_rows([values])
@@ -280,6 +280,6 @@ print(json.dumps(results))
 
 
 def test_a_function_whose_source_does_not_tell_is_left_to_the_worker() -> None:
-    assert function_problem("surrogate", "worker.algorithm.surrogates", "ppo_clip", ["eps_low"]) is None
-    assert function_problem("surrogate", "worker.algorithm.surrogates", "SURROGATES", []) is None
+    assert function_problem("surrogate", "worker.algorithm.loss.surrogates", "ppo_clip", ["eps_low"]) is None
+    assert function_problem("surrogate", "worker.algorithm.loss.surrogates", "SURROGATES", []) is None
     assert function_problem("surrogate", "json.nothing", "x", []) == "there is no module json.nothing"

@@ -48,10 +48,10 @@ class RootMean(AggregationModel):
 '''
 FUNCTIONS = """
 import torch
-from worker.algorithm.aggregation import TokenWeights
+from worker.algorithm.loss.aggregation import TokenWeights
 from worker.algorithm.selection import Selected
 from worker.algorithm.shaping import Combined
-from worker.algorithm.surrogates import Surrogate
+from worker.algorithm.loss.surrogates import Surrogate
 
 def product(rows, state, *, floor):
     return Combined(rewards=rows.values.clamp(min=floor).prod(1), state=state)
@@ -181,8 +181,8 @@ RULES = """
 import json
 from pydantic import ValidationError
 from reinforge.spec import JobSpec
-from worker.plugins import checked_spec
-from worker.training.passes import reads_old_policy
+from worker.trainer.plugins import checked_spec
+from worker.training.forward_passes import reads_old_policy
 
 def job(**algorithm):
     return {"model": "m", "data": {"dataset": "d"}, "rewards": [{"source": "x"}], "algorithm": algorithm}

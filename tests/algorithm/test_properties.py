@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from worker.algorithm.advantages import ADVANTAGES
-from worker.algorithm.aggregation import AGGREGATIONS, token_weights
-from worker.algorithm.losses import LossInputs, policy_loss
+from worker.algorithm.loss.aggregation import AGGREGATIONS, token_weights
+from worker.algorithm.loss.losses import LossInputs, policy_loss
 from worker.algorithm.rows import Rows, lookup
 from worker.algorithm.selection import select
 from worker.algorithm.shaping import shape

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from reinforge.algorithm.loss import Loss
 from tests.algorithm.trl_code import TrlCode, TrlRlooCode
-from worker.algorithm.loss_state import advance_loss
-from worker.algorithm.losses import policy_loss
-from worker.algorithm.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs
+from worker.algorithm.loss.losses import policy_loss
+from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs
+from worker.algorithm.loss.state import advance_loss
 
 ATOL = 1e-5
 SEEDS = range(3)

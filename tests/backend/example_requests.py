@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from tests.backend.evaluations.sampler import sampler
-from tests.backend.jobs.test_fork import trained
+from tests.backend.jobs.lifecycle.test_fork import trained
 from tests.backend.openai.requests import body as job_body
 from tests.backend.people import browser, sign_in, starter, token_of
 from tests.backend.server import OWNER_KEY, REWARD, Backend, wait_until

@@ -18,12 +18,12 @@ import psycopg
 import uvicorn
 from psycopg.types.json import Jsonb
 
-from backend.database import Database
-from backend.http_server import ServerConfig
-from backend.jobs.leases import expire_leases
+from backend.data.database import Database
+from backend.data.objects import Objects
+from backend.http.server import ServerConfig
+from backend.jobs.lifecycle.leases import expire_leases
 from backend.main import create_app
-from backend.objects import Objects
-from backend.queue import WakeUps
+from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
 from reinforge.storage import open_store

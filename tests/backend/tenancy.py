@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 from psycopg.types.json import Jsonb
 
+from tests.backend.jobs.monitoring.test_completions import row, send
 from tests.backend.server import REWARD, Backend
-from tests.backend.test_completions import row, send
 
 MARK = "zebra"
 """Is in the name of everything that the other project holds."""

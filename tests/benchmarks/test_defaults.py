@@ -28,7 +28,7 @@ from common.learned import ACCURACY
 from common.runs import Result
 from common.task_rows import TASKS, task_data
 
-from reinforge.learning_rate import INITIAL, SCALE, auto_initial_learning_rate, auto_learning_rate
+from reinforge.base_models.learning_rate import INITIAL, SCALE, auto_initial_learning_rate, auto_learning_rate
 from reinforge.spec import JobSpec
 from worker.starter import CHECKPOINT
 from worker.starter.corpus import habits, is_held_out

@@ -10,7 +10,7 @@ from fleet.steps import METRICS, PROMPTS, SAMPLES, SCHEMA, Template, prompt_hash
 
 from reinforge.records import Phase, Rollouts, StepMetrics
 from reinforge.schemas.worker_door import RecordBatch
-from worker.training import rollout_table
+from worker.training.reporting import rollout_table
 
 
 @pytest.fixture(scope="module")

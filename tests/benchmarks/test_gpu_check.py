@@ -16,7 +16,7 @@ from common.gpu.rows import Row, Setting, at_least, at_most
 from common.measure import ROOT
 from common.number_reward import grade
 
-from worker.vllm_python import vllm_python
+from worker.machine.vllm_python import vllm_python
 
 
 def check(out: Path, *arguments: str, vllm: str = "/nowhere/python") -> tuple[int, dict[str, Any], str]:

@@ -104,7 +104,7 @@ def test_other_roles_and_processes_without_a_role_pass(toy: Toy) -> None:
 
 def test_a_record_may_be_cut_in_the_middle_of_the_pipe(toy: Toy) -> None:
     toy.plan({"role": "trainer", "kind": "pipe", "label": "step_metrics", "when": "half", "count": 2})
-    done = toy.run("worker.main", RECORDS)
+    done = toy.run("worker.trainer.main", RECORDS)
     assert done.returncode == -signal.SIGKILL
     first, rest = done.stdout.split(b"\n")
     assert json.loads(first)["sequence"] == 1
@@ -128,10 +128,10 @@ def test_roles_are_told_from_command_lines() -> None:
         "python -P -m backend migrate": None,
         "python -m worker": "worker",
         "python -m worker calls": "calls",
-        "python -m worker.main --run x": "trainer",
+        "python -m worker.trainer.main --run x": "trainer",
         "python -m worker.sandbox --socket s": "sandbox",
         "python -I -S keeper.py {}": None,
-        "python -m backend.datasets.inspect": None,
+        "python -m backend.datasets.uploads.inspection_child": None,
     }
     assert {line: role_of(line.split()) for line in lines} == lines
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.compose import GPU, REQUIRED, ROOT, environment, services
 from tests.support.dockerfile import parents, stages
-from worker.gpus import Gpu, visible
+from worker.machine.gpus import Gpu, visible
 
 SECRETS = dict.fromkeys(REQUIRED, "a-secret-of-this-test")
 WORKERS = ("worker", "calls")

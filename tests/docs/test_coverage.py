@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from reinforge import __version__
+from reinforge.parsing.python_source import parse
 from reinforge.presets import FAMILIES, PRESETS
-from reinforge.python_source import parse
 from tests.support.markdown import ROOT, Row, anchors, links, rows, section, text_of
 
 COVERAGE = ROOT / "docs" / "coverage.md"

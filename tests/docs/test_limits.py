@@ -6,23 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from backend import body_limits, children, http_server, strict_json
-from backend.datasets import inspect, inspection, numbered, reading, report
-from backend.jobs import step_tables
-from backend.openai import upload_store
+from backend.access import body_limits
+from backend.datasets import reading
+from backend.datasets.leakage import report
+from backend.datasets.uploads import inspection, inspection_child, numbered_parts
+from backend.http import server, strict_json
+from backend.jobs.monitoring import step_tables
+from backend.openai.files import upload_store
+from backend.processes import pool
 from backend.rewards import service as rewards
 from backend.settings import Settings
 from reinforge.dataset import prompts
 from reinforge.dataset.limits import Limits, inspection_seconds
 from reinforge.grading import formula
+from reinforge.parsing.validation import MOST_PROBLEMS
 from reinforge.schemas.judges import JudgeCreate
 from reinforge.spec import MOST_COMPLETIONS_PER_STEP
-from reinforge.validation import MOST_PROBLEMS
-from worker import apart
+from worker.isolated import process
 from worker.models import bounds
 from worker.reward_models import texts as checkpoint_texts
-from worker.rewards import hidden_tests
-from worker.training import model_texts
+from worker.rewards.programs import hidden_tests
+from worker.training.prompts import model_texts
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 HEAD = "## Limits of requests\n\n| what | limit | answer beyond it |\n|---|---|---|\n"
@@ -56,7 +60,7 @@ def bodies() -> dict[str, str]:
     data, strangers = Limits(), body_limits.STRANGERS
     assert strangers.bytes is not None
     return {
-        "headers of a request": f"{size(http_server.HEAD_BYTES)}, {http_server.HEAD_SECONDS:g} s",
+        "headers of a request": f"{size(server.HEAD_BYTES)}, {server.HEAD_SECONDS:g} s",
         "body sent by a stranger (sign-in, invitations)": (
             f"{size(strangers.bytes)}; pauses of {strangers.stall_seconds:g} s"
         ),
@@ -88,12 +92,12 @@ def contents() -> dict[str, str]:
             f"{data.max_rows:,}; {size(data.max_decoded_bytes)}; {data.max_columns:,}; {size(data.max_row_bytes)}"
         ),
         "the check of a file": (
-            f"{size(children.MEMORY_BYTES)} of memory; CPU time of {inspect.CPU_SECONDS} s and 1 s for each 4 MiB,"
+            f"{size(pool.MEMORY_BYTES)} of memory; CPU time of {inspection_child.CPU_SECONDS} s and 1 s for each 4 MiB,"
             f" within {'four' if inspection.CROWDED == 4 else inspection.CROWDED} times that"
         ),
         "an upload in parts": (
             "a day from its last part; `/v1`: an hour; longer while it is checked"
-            if (timedelta(days=1), timedelta(hours=1)) == (numbered.LIFETIME, upload_store.LIFETIME)
+            if (timedelta(days=1), timedelta(hours=1)) == (numbered_parts.LIFETIME, upload_store.LIFETIME)
             else ""
         ),
         "a prompt template: what it takes from a row": f"{prompts.MOST_INSERTED >> 20} Mi characters",
@@ -151,7 +155,7 @@ def models() -> dict[str, str]:
         "a step's table, one prompt": (
             f"{size(step_tables.MOST_BYTES)} decoded, JSON {step_tables.MOST_DEPTH} levels deep"
         ),
-        "a look at a model's files; rendering in calls": f"{size(apart.MEMORY_BYTES)}, {apart.SECONDS:g} s",
+        "a look at a model's files; rendering in calls": f"{size(process.MEMORY_BYTES)}, {process.SECONDS:g} s",
         "rendering and decoding in a job": (
             f"{size(model_texts.MEMORY_BYTES)}, {model_texts.SECONDS:g} s a batch"
         ),
@@ -183,7 +187,7 @@ def test_every_row_is_compared() -> None:
 def test_the_formulas_that_are_words() -> None:
     assert (
         inspection_seconds(4 << 20) - inspection_seconds(0) == 1
-        and inspection_seconds(0) == inspect.CPU_SECONDS
+        and inspection_seconds(0) == inspection_child.CPU_SECONDS
     )
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert http_server.affordable_connections() == max(64, (soft - 256) * 3 // 4)
+    assert server.affordable_connections() == max(64, (soft - 256) * 3 // 4)

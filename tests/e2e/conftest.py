@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState
 
 from reinforge.client import Reinforge
-from reinforge.outbound import ALLOW_VARIABLE
+from reinforge.net.outbound import ALLOW_VARIABLE
 from reinforge.platform.up import Platform
 from tests.e2e.browser import sign_in, started_browser, visit
 from tests.e2e.places import RECEIVER, make_places

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from reinforge.client import Reinforge
-from reinforge.demo import job_file
+from reinforge.offline.demo import job_file
 
 # Every kind of field that the form of a grader has.
 GRADER: dict[str, Any] = {

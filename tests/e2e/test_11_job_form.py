@@ -13,8 +13,8 @@ import pytest
 import yaml
 from playwright.sync_api import Locator, Page, expect
 
-from reinforge import jobfile
 from reinforge.client import Reinforge
+from reinforge.offline import jobfile
 from reinforge.schemas.jobs import JobDetail
 from reinforge.schemas.resources import Dataset
 from reinforge.spec import JobSpec

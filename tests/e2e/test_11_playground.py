@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from reinforge.client import Reinforge
-from reinforge.demo import job_file
 from reinforge.errors import Unavailable
+from reinforge.offline.demo import job_file
 from tests.e2e.conftest import Demo
 
 PROMPT = "68+52="

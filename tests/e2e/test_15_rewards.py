@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from reinforge.client import Reinforge
-from reinforge.golden import Expectation, GoldenCase
+from reinforge.evaluation.golden import Expectation, GoldenCase
 from reinforge.schemas.resources import Dataset
 from tests.e2e.conftest import DEMO_JOB
 from tests.support.processes import eventually

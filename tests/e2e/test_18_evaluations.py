@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from reinforge.client import Reinforge
-from reinforge.evaluation import estimate, row_values
+from reinforge.evaluation.summary import estimate, row_values
 from tests.support.processes import eventually
 
 SOON = 180_000

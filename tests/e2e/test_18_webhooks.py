@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from reinforge.client import Reinforge
-from reinforge.webhook_signature import verify
+from reinforge.net.webhook_signature import verify
 from tests.e2e.places import RECEIVER
 from tests.support.stub_server import Answer, StubServer
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reinforge.demo import SUMMARY_KEYS
+from reinforge.offline.demo import SUMMARY_KEYS
 from tests.e2e.conftest import ROOT, Demo, assert_nothing_left, demo_command, processes_of, run_demo
 from tests.support.processes import eventually, hear_interrupts
 from worker.starter import CHECKPOINT
@@ -64,7 +64,7 @@ def test_a_signal_leaves_nothing_running(tmp_path: Path, number: int) -> None:
             what=log.read_text(),
         )
         assert process.poll() is None, log.read_text()
-        assert any("worker.main" in command for command in processes_of(home))
+        assert any("worker.trainer.main" in command for command in processes_of(home))
         process.send_signal(number)
         assert process.wait(60) in (0, 130), log.read_text()
     finally:

@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from reinforge.client import Reinforge
-from reinforge.offline import model_folder
+from reinforge.offline.train import model_folder
 from tests.e2e.conftest import ROOT
 
 SHARED = Path(os.environ.get("REINFORGE_SHARED", ROOT.parent / "shared")) / "data" / "gsm8k"

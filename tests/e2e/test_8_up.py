@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from reinforge.client import Reinforge
-from reinforge.demo import NAME
+from reinforge.offline.demo import NAME
 from reinforge.states import FINAL
 from tests.e2e.conftest import DEMO_JOB, assert_nothing_left
 from tests.support.processes import eventually

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from backend.jobs.lifecycle import MAX_LOST_ATTEMPTS
+from backend.jobs.lifecycle.transitions import MAX_LOST_ATTEMPTS
 from reinforge.platform import keeper
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.fleet.stub_trainer import first_hash, next_hash

@@ -98,7 +98,7 @@ def main() -> None:
     run = parser.parse_args().run
     spec = json.loads((run / "run.json").read_text())["spec"]
     if "pace" not in spec["metadata"]:
-        os.execv(sys.executable, [sys.executable, "-m", "worker.main", "--run", str(run)])
+        os.execv(sys.executable, [sys.executable, "-m", "worker.trainer.main", "--run", str(run)])
     faulthandler.register(signal.SIGUSR1)
     threading.Thread(target=leave_with_the_supervisor, daemon=True).start()
     Stub(run).train(spec["limits"]["steps"], float(spec["metadata"]["pace"]))

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from backend.jobs.lifecycle import MAX_LOST_ATTEMPTS
+from backend.jobs.lifecycle.transitions import MAX_LOST_ATTEMPTS
 from reinforge.records import Phase
 from tests.fleet.running import Fleet, wait_for_all
 from tests.fleet.stub_trainer import BEFORE_STEPS, HANGS_ON, STATE_EVERY, WITH_PROMPTS

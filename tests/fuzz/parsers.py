@@ -14,35 +14,32 @@ from typing import Any
 
 import jinja2
 
-from backend import cursors, sse
 from backend.adapters import archive
-from backend.jobs import search, search_text
-from backend.openai import chat_tools
-from reinforge import (
-    jobfile,
-    json_depth,
-    marked,
-    python_source,
-)
-from reinforge.cli import golden
-from reinforge.dataset import strict_json as rows_json
+from backend.http import cursors, sse
+from backend.jobs.monitoring import search, search_text
+from backend.openai.chat import tools
+from reinforge.cli.evaluation import golden
+from reinforge.dataset.formats import strict_json as rows_json
 from reinforge.errors import ReinforgeError
 from reinforge.grading import samples, tool_calls
 from reinforge.grading import source as grader_source
 from reinforge.imports.read import read as read_import
+from reinforge.offline import jobfile
+from reinforge.parsing import delimited, json_depth, python_source
 from reinforge.preflight import offline as records
 from reinforge.records import RECORD
 from tests.fuzz import readers as r
 from worker.models import chat, licence
-from worker.rewards import hidden_tests, judge_replies
-from worker.sandbox import parse as sandbox_parse
-from worker.sandbox import wire as sandbox_wire
-from worker.training import archive as training_archive
+from worker.rewards.judge import replies
+from worker.rewards.programs import hidden_tests
+from worker.sandbox.daemon import parse as sandbox_parse
+from worker.sandbox.transport import frames as sandbox_wire
+from worker.training.checkpoint import archive as training_archive
 
 KIB, MIB = 1024, 1 << 20
 REFUSALS = (
     *(ReinforgeError, ValueError, LookupError, TypeError, SyntaxError, jinja2.TemplateError),
-    *(judge_replies.JudgeFailed, hidden_tests.UnreadableTests, sandbox_wire.WireError),
+    *(replies.JudgeFailed, hidden_tests.UnreadableTests, sandbox_wire.WireError),
 )
 """How readers refuse. Anything else that they raise is a fault: RecursionError, MemoryError, AttributeError …"""
 
@@ -149,69 +146,74 @@ PARSERS = (
            "reinforge.grading.source", largest=262_144),
     Parser("calls of tools", text(tool_calls.split), ('<tool_call>{"name": "@@"}</tool_call>',),
            "reinforge.grading.tool_calls"),
-    Parser("calls of tools in a chat", text(chat_tools.split), ('<tool_call>{"name": "f"}</tool_call>',),
+    Parser("calls of tools in a chat", text(tools.split), ('<tool_call>{"name": "f"}</tool_call>',),
            "reinforge.grading.tool_calls", amplification=400),
     Parser("prepared calls", value(lambda given: tool_calls.prepared([{"tool_calls": [
         {"function": {"arguments": json.dumps(given)}}]}])), module="reinforge.grading.tool_calls"),
     Parser("sample", text(samples.tool_fields), ("<tool_call>@@</tool_call>",), "reinforge.grading.samples"),
     Parser("sample's JSON", text(samples._parsed), ('{"a": "@@"}',), "reinforge.grading.samples"),
-    Parser("marked passages", text(lambda given: marked.passages(given, "<a>", "</a>")), ("<a>@@</a>",),
-           "reinforge.marked"),
+    Parser("marked passages", text(lambda given: delimited.passages(given, "<a>", "</a>")), ("<a>@@</a>",),
+           "reinforge.parsing.delimited"),
     Parser("final answer", text(r.final), ("so the answer is @@", "#### 1,000", r"\boxed{@@}"),
-           "reinforge.final_answer"),
+           "reinforge.evaluation.final_answer"),
     Parser("row of JSON", text(lambda given: rows_json.parse(given, 64)), ('{"a": "@@"}', '{"a": [@@]}', '{"a": 1, @@'),
-           "reinforge.dataset.strict_json", largest=MIB),
+           "reinforge.dataset.formats.strict_json", largest=MIB),
     Parser("JSONL", file("a.jsonl", r.rows), ('{"prompt": "@@"}\n', '{"prompt": "a", "answer": "b"}\n'),
-           "reinforge.dataset.jsonl", largest=MIB, amplification=60),
-    Parser("CSV", file("a.csv", r.rows), ('prompt,answer\n"@@",b\n', "a,b\n@@\n"), "reinforge.dataset.csv_rows",
+           "reinforge.dataset.formats.jsonl", largest=MIB, amplification=60),
+    Parser("CSV", file("a.csv", r.rows), ('prompt,answer\n"@@",b\n', "a,b\n@@\n"), "reinforge.dataset.formats.csv_rows",
            largest=MIB, amplification=150),
-    Parser("TSV", file("a.tsv", r.rows), ("prompt\tanswer\n@@\tb\n",), "reinforge.dataset.csv_rows", amplification=150),
+    Parser("TSV", file("a.tsv", r.rows), ("prompt\tanswer\n@@\tb\n",), "reinforge.dataset.formats.csv_rows",
+    amplification=150),
     Parser("prompt template", text(r.prompt_template), ("{a} and {@@}", "{a} {{ b }}"), "reinforge.dataset.prompts"),
     Parser("row as a prompt", value(r.row), ('{"messages": [{"role": "user", "content": "@@"}], "tools": "[]"}',
            '{"prompt": "a", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"a": @@}}}]}'),
            "reinforge.dataset.tools"),
-    Parser("equal prompts", text(r.normalised), ("a b c d",), "backend.datasets.near", largest=MIB),
+    Parser("equal prompts", text(r.normalised), ("a b c d",), "backend.datasets.leakage.near_duplicates", largest=MIB),
     Parser("depth and width of JSON", value(r.depth_and_width),
-           module="reinforge.json_depth", largest=MIB),
-    Parser("body of JSON", raw(r.json_body), ('{"a": "@@"}', '{"a": "\\u0000@@"}'), "backend.strict_json", largest=MIB),
+           module="reinforge.parsing.json_depth", largest=MIB),
+    Parser("body of JSON", raw(r.json_body), ('{"a": "@@"}', '{"a": "\\u0000@@"}'), "backend.http.strict_json",
+    largest=MIB),
     Parser("multipart", raw(r.multipart), ('Content-Disposition: form-data; name="@@"\r\n\r\na\r\n--xyz--', "a\r\n--xy",
-           "a: @@\r\n\r\n", "\r\n--xyz\r\n\r\n"), "backend.datasets.upload", largest=MIB),
-    Parser("headers", text(r.headers), ('W/"a", "b"', "gzip;q=0.5, *", "Bearer @@", "a=b; c=d"), "backend.compression"),
-    Parser("search", text(search_text.condition), ('a or "b c" -d <think> @@',), "backend.jobs.search_text",
+           "a: @@\r\n\r\n", "\r\n--xyz\r\n\r\n"), "backend.datasets.uploads.multipart", largest=MIB),
+    Parser("headers", text(r.headers), ('W/"a", "b"', "gzip;q=0.5, *", "Bearer @@", "a=b; c=d"),
+    "backend.http.compression"),
+    Parser("search", text(search_text.condition), ('a or "b c" -d <think> @@',), "backend.jobs.monitoring.search_text",
            refusals=REFUSALS, largest=4096, amplification=3000, seconds_per_character=6e-5),
-    Parser("cursor", text(cursors.decode_cursor), ("MjAyNi0wMS0wMVQwMDowMDowMCswMDowMHxh",), "backend.cursors"),
+    Parser("cursor", text(cursors.decode_cursor), ("MjAyNi0wMS0wMVQwMDowMDowMCswMDowMHxh",), "backend.http.cursors"),
     Parser("cursor of a search", text(lambda given: search._decode(given, "-step")),
-           ("WyItc3RlcCIsbnVsbCwxLCJ0cmFpbiIsMCwwXQ",), "backend.jobs.search"),
-    Parser("cell of a step's table", text(r.cell), ('["@@"]',), "backend.jobs.step_tables"),
+           ("WyItc3RlcCIsbnVsbCwxLCJ0cmFpbiIsMCwwXQ",), "backend.jobs.monitoring.search"),
+    Parser("cell of a step's table", text(r.cell), ('["@@"]',), "backend.jobs.monitoring.step_tables"),
     Parser("names of models", text(r.names), ("ft:tiny:project:suffix:abcdefgh", "hub:a/b@main#template=chatml"),
            "backend.openai.model_names"),
     Parser("stored adapter", tar(lambda content: archive.repack(io.BytesIO(content), "card")), ("a\nb",),
            "backend.adapters.archive", amplification=300, seconds_per_character=2e-4),
-    Parser("downloaded adapter", tar(r.unpack, compressed=True), ("a\nb",), "reinforge.archives",
+    Parser("downloaded adapter", tar(r.unpack, compressed=True), ("a\nb",), "reinforge.system.archives",
            refusals=(*REFUSALS, tarfile.TarError, OSError), largest=4096, amplification=3000,
            seconds_per_character=1e-3, general=False),
-    Parser("stored state", tar(training_archive.unpack), ("a\nb",), "worker.training.archive", amplification=300,
+    Parser("stored state", tar(training_archive.unpack), ("a\nb",), "worker.training.checkpoint.archive",
+    amplification=300,
            seconds_per_character=2e-4),
-    Parser("frames of events", raw(sse.frame), ('{"a": "@@"}',), "backend.sse", largest=MIB),
+    Parser("frames of events", raw(sse.frame), ('{"a": "@@"}',), "backend.http.sse", largest=MIB),
     Parser("events", raw(r.events), ("data: @@\n\n", "event: a\ndata: b\n\n", "id: 1\r\n: @@\n"),
            "reinforge.client.playground", largest=MIB),
     Parser("error of a server", raw(r.error), ('{"error": {"message": "@@"}}', '{"error": {"errors": [@@]}}'),
            "reinforge.client.wire"),
     Parser("job file", file("job.yaml", jobfile.load), ("model: @@\ndata: {dataset: a}\n", "model: &a [b]\nx: *a\n"),
-           "reinforge.jobfile", largest=256, amplification=1500, seconds_per_character=4e-4),
-    Parser("a value of the command line", text(jobfile.value_of), ("[a, @@]",), "reinforge.jobfile", largest=256,
+           "reinforge.offline.jobfile", largest=256, amplification=1500, seconds_per_character=4e-4),
+    Parser("a value of the command line", text(jobfile.value_of), ("[a, @@]",), "reinforge.offline.jobfile",
+    largest=256,
            amplification=1500, seconds_per_character=4e-4),
     Parser("golden cases", file("cases.yaml", golden.read_cases), ("- {item: {a: @@}, completion: b}\n",),
-           "reinforge.cli.golden", largest=256, amplification=1500, seconds_per_character=4e-4),
+           "reinforge.cli.evaluation.golden", largest=256, amplification=1500, seconds_per_character=4e-4),
     Parser("job's JSON", value(r.spec), (_JOB, '{"model": "a", "@@": 1}', '{"rewards": [{"type": "@@"}]}'),
-           "reinforge.validation", amplification=500, seconds_per_character=4e-5),
-    Parser("suggestion", text(r.suggest), ("prompts_per_step",), "reinforge.suggestions"),
+           "reinforge.parsing.validation", amplification=500, seconds_per_character=4e-5),
+    Parser("suggestion", text(r.suggest), ("prompts_per_step",), "reinforge.parsing.suggestions"),
     Parser("imported job", file("job.json", lambda path: read_import(path, "tiny")),
            ('{"model": "a", "method": {"type": "reinforcement", "reinforcement": {"grader": {"@@": 1}}}}',),
            "reinforge.imports.read", amplification=500),
     Parser("imported reward", file("reward.py", lambda path: read_import(path, "tiny")), (_CODE,),
            "reinforge.imports.reward_file", amplification=2000, seconds_per_character=1e-4),
-    Parser("Python", text(python_source.parse), (_CODE,), "reinforge.python_source",
+    Parser("Python", text(python_source.parse), (_CODE,), "reinforge.parsing.python_source",
            refusals=(*REFUSALS, RecursionError, MemoryError), amplification=1500, seconds_per_character=3e-5),
     Parser("file of records", file("records.jsonl", records.read_records), (_RECORD + "\n",),
            "reinforge.preflight.offline", amplification=300),
@@ -222,7 +224,7 @@ PARSERS = (
     Parser("tokenizer's files", file("t/tokenizer_config.json", r.facts), ('{"chat_template": "@@", "eos_token": "@@"}',
            '{"extra_special_tokens": {"@@": "a"}}'), "worker.models.tokenizer_files", amplification=200),
     Parser("model's configuration", file("c/config.json", r.configuration), ('{"architectures": ["@@"]}',),
-           "reinforge.model_config", amplification=200),
+           "reinforge.base_models.config", amplification=200),
     Parser("card", file("l/README.md", lambda path: licence.find_licence(path.parent)), ("---\nlicense: @@\n---\n",
            "---\nlicense: [a, b]\n"), "worker.models.licence", largest=256, amplification=2000,
            seconds_per_character=4e-4),
@@ -231,17 +233,18 @@ PARSERS = (
            seconds_per_character=5e-5),
     Parser("hidden tests", text(hidden_tests.read_tests), ("assert f(1) == 2\n", 'assert f("@@") == 2\n',
            "a = [1]\nassert f(a) == 2\n", "def check(candidate):\n    assert candidate(1) == 2\n", '[{"input": "@@"}]'),
-           "worker.rewards.hidden_tests", amplification=2500, seconds_per_character=1e-4),
+           "worker.rewards.programs.hidden_tests", amplification=2500, seconds_per_character=1e-4),
     Parser("hidden tests' JSON", value(hidden_tests.read_tests), ('{"inputs": ["@@"], "outputs": ["a"]}',),
-           "worker.rewards.hidden_tests", amplification=2500, seconds_per_character=1e-4),
-    Parser("output of a program", text(r.output), ("1 2 3.5", "```python\n@@\n```"), "worker.rewards.programs",
+           "worker.rewards.programs.hidden_tests", amplification=2500, seconds_per_character=1e-4),
+    Parser("output of a program", text(r.output), ("1 2 3.5", "```python\n@@\n```"), "worker.rewards.programs.runner",
            amplification=400),
-    Parser("judge's answer", raw(judge_replies.parse_completion), ('{"choices": [{"message": {"content": "@@"}}]}',),
-           "worker.rewards.judge_replies"),
+    Parser("judge's answer", raw(replies.parse_completion), ('{"choices": [{"message": {"content": "@@"}}]}',),
+           "worker.rewards.judge.replies"),
     Parser("judge's reply", text(r.reply), ('{"result": "@@"}', '{"ranking": [3, 1, 2], "steps": [@@]}',
-           '```json\n{"result": 1}\n```', "<think>@@</think>"), "worker.rewards.judge_replies", amplification=400),
-    Parser("columns of a reward", text(sandbox_parse.parse_columns), ('{"grade": ["@@"]}',), "worker.sandbox.parse"),
-    Parser("prints of a reward", raw(sandbox_parse.clean_text), module="worker.sandbox.parse"),
-    Parser("sandbox's frame", raw(sandbox_wire.decode), ('{"op": "@@"}',), "worker.sandbox.wire"),
+           '```json\n{"result": 1}\n```', "<think>@@</think>"), "worker.rewards.judge.replies", amplification=400),
+    Parser("columns of a reward", text(sandbox_parse.parse_columns), ('{"grade": ["@@"]}',),
+    "worker.sandbox.daemon.parse"),
+    Parser("prints of a reward", raw(sandbox_parse.clean_text), module="worker.sandbox.daemon.parse"),
+    Parser("sandbox's frame", raw(sandbox_wire.decode), ('{"op": "@@"}',), "worker.sandbox.transport.frames"),
     Parser("completion as it grows", text(r.stream), ("a <tool_call>@@",), "worker.serving.text"),
 )  # fmt: skip

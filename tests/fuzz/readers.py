@@ -15,28 +15,29 @@ import httpx
 from fastapi import Request
 from httpx_sse import EventSource
 
-from backend import auth, compression, conditional, strict_json
+from backend.access import auth
 from backend.base_models import sources as model_sources
-from backend.datasets import near, upload
-from backend.jobs import step_tables
-from backend.openai import chat_tools, model_names
-from reinforge import (
-    archives,
-    final_answer,
-    jobfile,
-    json_depth,
-    model_config,
-    suggestions,
-)
+from backend.datasets.leakage import near_duplicates
+from backend.datasets.uploads import multipart as upload
+from backend.http import compression, conditional, strict_json
+from backend.jobs.monitoring import step_tables
+from backend.openai import model_names
+from backend.openai.chat import tools as chat_tools
+from reinforge.base_models import config
 from reinforge.client import wire
 from reinforge.dataset import Limits, equal, inspect, iter_rows, prompts, tools
 from reinforge.errors import ReinforgeError
+from reinforge.evaluation import final_answer
 from reinforge.grading import formula, templates
+from reinforge.offline import jobfile
+from reinforge.parsing import json_depth, suggestions
+from reinforge.parsing.validation import problems
 from reinforge.spec import JobSpec
-from reinforge.validation import problems
+from reinforge.system import archives
 from worker.models import inspect as model_facts
 from worker.models import safetensors, tokenizer_files
-from worker.rewards import judge_replies, programs
+from worker.rewards.judge import replies
+from worker.rewards.programs import runner
 from worker.serving.text import TextStream
 
 
@@ -76,7 +77,7 @@ def row(row: Any) -> object:
 
 def normalised(given: str) -> object:
     found = equal.normalised([{"role": "user", "content": given}])
-    return near.sequences(found), equal.prompt_key(found)
+    return near_duplicates.sequences(found), equal.prompt_key(found)
 
 
 def rows(path: Path) -> object:
@@ -144,26 +145,26 @@ def error(body: bytes) -> object:
 
 def reply(given: str) -> object:
     for form in (
-        judge_replies.number_form(),
-        judge_replies.label_form(["a", "b"]),
-        judge_replies.ranking_form(3),
+        replies.number_form(),
+        replies.label_form(["a", "b"]),
+        replies.ranking_form(3),
     ):
-        with contextlib.suppress(judge_replies.JudgeFailed):
-            reply = judge_replies.parse_reply(given, form)
-            judge_replies.reason(reply)
-            judge_replies.number(reply)
-            judge_replies.label(reply, ["a", "b"])
-            judge_replies.ranks(reply, 3)
+        with contextlib.suppress(replies.JudgeFailed):
+            reply = replies.parse_reply(given, form)
+            replies.reason(reply)
+            replies.number(reply)
+            replies.label(reply, ["a", "b"])
+            replies.ranks(reply, 3)
     return None
 
 
 def output(given: str) -> object:
-    settings = programs.CodeTests(column="tests", tolerance=1e-6, output="words")
+    settings = runner.CodeTests(column="tests", tolerance=1e-6, output="words")
     changed = given + "0"
     return (
-        programs._same_value(given, changed, 1e-6),
-        programs._same_output(given, changed, settings),
-        programs.extract_code(given),
+        runner._same_value(given, changed, 1e-6),
+        runner._same_output(given, changed, settings),
+        runner.extract_code(given),
     )
 
 
@@ -209,7 +210,7 @@ def facts(path: Path) -> object:
     return (
         tokenizer_files.special_tokens(path.parent),
         tokenizer_files.chat_template(path.parent),
-        model_config.read_hidden_size(path.parent),
+        config.read_hidden_size(path.parent),
     )
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from backend.body_limits import limit_of
+from backend.access.body_limits import limit_of
 from backend.main import create_app
-from backend.openapi import EXAMPLES
+from backend.site.openapi import EXAMPLES
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.backend.tenancy import METHODS, PLACES, Operation, Stranger
 from tests.fuzz.families import TOKENS

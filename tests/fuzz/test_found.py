@@ -9,18 +9,18 @@ from pydantic import ValidationError
 
 from reinforge.dataset import Limits, inspect
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
+from reinforge.dataset.formats.strict_json import parse
 from reinforge.dataset.prompts import PromptTemplate
-from reinforge.dataset.strict_json import parse
 from reinforge.errors import InvalidInput
 from reinforge.grading import formula
 from reinforge.grading.errors import FormulaError
 from reinforge.grading.source import parse_grader
-from reinforge.json_depth import is_wider
+from reinforge.parsing.json_depth import is_wider
+from reinforge.parsing.suggestions import nearest
+from reinforge.parsing.validation import MOST_PROBLEMS, problems
 from reinforge.spec import JobSpec
-from reinforge.suggestions import nearest
-from reinforge.validation import MOST_PROBLEMS, problems
 from tests.fuzz import growth
-from worker.rewards import hidden_tests
+from worker.rewards.programs import hidden_tests
 
 
 def test_long_conversations_are_read_by_the_fast_reader() -> None:

@@ -10,12 +10,23 @@ import pytest
 from tests.support.closure import ROOT, closure, expose
 from worker.sandbox.libraries import DISTRIBUTIONS
 
-BACKEND = ("backend.main", "backend.__main__", "backend.migrate", "backend.background")
-QUEUE = ("worker.app", "worker.tasks", "worker.calls", "worker.supervisor", "worker.__main__")
-TRAINER = ("worker.main", "worker.serving.__main__", "worker.sandbox_access")
+BACKEND = ("backend.main", "backend.__main__", "backend.data.migrate", "backend.background")
+QUEUE = (
+    "worker.celery_app",
+    "worker.tasks",
+    "worker.rpc.server",
+    "worker.supervisor.supervisor",
+    "worker.__main__",
+)
+TRAINER = ("worker.trainer.main", "worker.serving.__main__", "worker.rewards.sandbox_access")
 SANDBOX = ("worker.sandbox", "worker.sandbox.__main__")
 CLIENT = ("reinforge.cli.main", "reinforge.client", "reinforge.client.aio")
-COMMANDS = ("reinforge.cli.serve", "reinforge.platform.up", "reinforge.platform.doctor", "reinforge.offline")
+COMMANDS = (
+    "reinforge.cli.admin.serve",
+    "reinforge.platform.up",
+    "reinforge.platform.doctor",
+    "reinforge.offline.train",
+)
 
 # Of every extra by itself, and of the combinations that images and wheels have.
 PROCESSES: dict[tuple[str, ...], tuple[str, ...]] = {
@@ -28,7 +39,7 @@ PROCESSES: dict[tuple[str, ...], tuple[str, ...]] = {
 }
 _ASYNC_ENGINE = (
     "import asyncio\n"
-    "from backend.database import Database\n"
+    "from backend.data.database import Database\n"
     "asyncio.run(Database('postgresql://nobody@127.0.0.1:1/none', pool_size=2).close())\n"
 )
 
@@ -69,4 +80,4 @@ def test_a_missing_distribution_is_noticed(tmp_path: Path) -> None:
     """The environment is truly bare: without greenlet, which SQLAlchemy does not require by itself, nothing starts."""
     python, site = bare_interpreter(tmp_path / "venv")
     expose([each for name, each in closure("reinforge", "backend").items() if name != "greenlet"], site)
-    assert "greenlet" in imports(python, ("backend.migrate",), _ASYNC_ENGINE)
+    assert "greenlet" in imports(python, ("backend.data.migrate",), _ASYNC_ENGINE)

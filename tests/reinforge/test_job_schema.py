@@ -8,7 +8,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from reinforge.jobfile import schema
+from reinforge.offline.jobfile import schema
 from reinforge.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import pytest
 
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import GRADER
-from reinforge.jobfile import validate
+from reinforge.offline.jobfile import validate
 from reinforge.reward_spec import grader_of, judges_of
 from reinforge.spec import JobSpec
 

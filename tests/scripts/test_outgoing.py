@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from reinforge.outbound import ALLOW_VARIABLE
+from reinforge.net.outbound import ALLOW_VARIABLE
+from reinforge.parsing.python_source import parse
 from reinforge.platform.environment import Environment
-from reinforge.python_source import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = {
@@ -16,7 +16,7 @@ CLIENTS = {
     "smtplib", "ftplib", "xmlrpc.client", "huggingface_hub", "boto3",
 }  # fmt: skip
 KNOWN = {
-    # Addresses of users: under `reinforge.outbound.Guard`.
+    # Addresses of users: under `reinforge.net.outbound.Guard`.
     "backend/webhooks/delivery.py": "webhooks",
     "worker/rewards/network.py": "judges and endpoint graders",
     # Addresses of whoever runs the platform, or of processes that it has started.
@@ -24,19 +24,19 @@ KNOWN = {
     "reinforge/platform/doctor_workers.py": "the backend of REINFORGE_URL, or its own",
     "reinforge/platform/probe.py": "the address that a health check gives it",
     "reinforge/storage/s3.py": "STORAGE_URL, S3_ENDPOINT_URL",
-    "worker/door.py": "REINFORGE_URL, and the object store that it sends uploads to",
+    "worker/backend_api/client.py": "REINFORGE_URL, and the object store that it sends uploads to",
     "worker/models/hub.py": "HF_ENDPOINT",
     "worker/rollout/vllm/api.py": "vLLM that the worker has started, by a socket",
 }
 CONNECT = {"create_connection", "open_connection", "connect", "connect_ex", "open_unix_connection"}
 SOCKETS = {
     "backend/background.py": "DATABASE_URL",
-    "backend/events.py": "DATABASE_URL",
-    "backend/migrate.py": "DATABASE_URL",
+    "backend/data/events.py": "DATABASE_URL",
+    "backend/data/migrate.py": "DATABASE_URL",
     "reinforge/platform/up.py": "its own sandbox, by a Unix socket",
-    "worker/sandbox/connection.py": "REINFORGE_SANDBOX",
-    "worker/sandbox/peers.py": "another daemon on its own Unix socket",
-    "worker/sandbox/session.py": "its own jail, by a pair of sockets",
+    "worker/sandbox/transport/connection.py": "REINFORGE_SANDBOX",
+    "worker/sandbox/daemon/peers.py": "another daemon on its own Unix socket",
+    "worker/sandbox/daemon/session.py": "its own jail, by a pair of sockets",
 }
 ON_SOMEBODYS_OWN_MACHINE = ("reinforge/client/", "reinforge/cli/")
 
@@ -63,7 +63,7 @@ def test_every_module_that_makes_requests_is_known() -> None:
     assert len(rooms) > 300
     found = {str(path.relative_to(ROOT)) for path in rooms if makes_requests(path)}
     ours = {path for path in found if not path.startswith(ON_SOMEBODYS_OWN_MACHINE)}
-    assert ours == set(KNOWN), "whose addresses does it call? users' go through reinforge.outbound"
+    assert ours == set(KNOWN), "whose addresses does it call? users' go through reinforge.net.outbound"
 
 
 def opens_sockets(path: Path) -> bool:
@@ -76,7 +76,7 @@ def opens_sockets(path: Path) -> bool:
 def test_every_module_that_opens_sockets_is_known() -> None:
     rooms = [path for room in ("backend", "reinforge", "worker") for path in (ROOT / room).rglob("*.py")]
     found = {str(path.relative_to(ROOT)) for path in rooms if opens_sockets(path)}
-    assert found == set(SOCKETS), "whose addresses does it call? users' go through reinforge.outbound"
+    assert found == set(SOCKETS), "whose addresses does it call? users' go through reinforge.net.outbound"
 
 
 def test_backend_and_workers_are_told_which_hosts_are_allowed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from reinforge.python_source import parse
+from reinforge.parsing.python_source import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 THREATS, _, _ = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("## Limits of requests")

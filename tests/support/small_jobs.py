@@ -16,17 +16,17 @@ from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
-from worker.reporter import LocalReporter
 from worker.rewards.sandboxed import CodeReward, SandboxedScorer, live_code, scoring_threads
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
+from worker.trainer.reporter import LocalReporter
 from worker.training.changes import Changes
-from worker.training.data import load_prompts
-from worker.training.fork import start_of
-from worker.training.journal import Journal
+from worker.training.checkpoint.fork import start_of
+from worker.training.checkpoint.resume_state import Position, unpack_resume_state
 from worker.training.loop import Outcome, train
-from worker.training.position import Position, unpack_resume_state
+from worker.training.prompts.data import load_prompts
+from worker.training.reporting.job_reporter import Journal
 
 Grade = Callable[[RewardRow], RowResult | float]
 

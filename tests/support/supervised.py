@@ -13,11 +13,11 @@ from typing import Any
 
 from reinforge.schemas.worker_door import Claimed
 from tests.support.worker_door import TOKEN, DoorServer
-from worker.blob_cache import BlobCache
-from worker.door import Door
+from worker.backend_api.blob_cache import BlobCache
+from worker.backend_api.client import Door
 from worker.models.sources import ModelStore
-from worker.slots import take_slot
-from worker.supervisor import Outcome, Supervisor
+from worker.supervisor.slots import take_slot
+from worker.supervisor.supervisor import Outcome, Supervisor
 
 TOY = (sys.executable, str(Path(__file__).with_name("toy_trainer.py")))
 DATASET = b'{"prompt": "1+1=", "answer": "2"}\n'

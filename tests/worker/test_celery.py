@@ -15,7 +15,7 @@ from celery import Celery
 from tests.support.redis import redis_server
 from tests.support.supervised import DATASET, TOY, is_running, wait_for
 from tests.support.worker_door import TOKEN, DoorServer
-from worker.app import broker_configuration
+from worker.celery_app import broker_configuration
 from worker.folder_broker import Channel
 from worker.settings import WorkerSettings
 

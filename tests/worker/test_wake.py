@@ -10,9 +10,9 @@ import pytest
 
 from reinforge.errors import ReinforgeError
 from worker import tasks
-from worker.devices import JobGpus
-from worker.door import BackendAway, DoorRefused
-from worker.gpus import Gpu
+from worker.backend_api.client import BackendAway, DoorRefused
+from worker.machine.gpu_assignment import JobGpus
+from worker.machine.gpus import Gpu
 from worker.settings import WorkerSettings
 from worker.tasks import TrainerWorker
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor
 
-from worker.algorithm.own import own_function
+from worker.algorithm.plugin_functions import own_function
 
 Slot = Mapping[str, Any]
 """A slot as the specification has it: `type` names the function, the rest are its keyword arguments."""

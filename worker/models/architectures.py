@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
-from reinforge.python_source import parse
+from reinforge.parsing.python_source import parse
 
 _FILES = ("modeling_auto.py", "auto_mappings.py")
 _TABLE = "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"

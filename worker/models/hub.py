@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reinforge.errors import InvalidInput, Unavailable
-from worker.beat import Beat, unheard
+from worker.backend_api.heartbeat import Beat, unheard
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "README.md", "LICENSE*"]
 """Never pickles: no `.bin`, no `.pt`, no Python."""

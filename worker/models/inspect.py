@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from reinforge.base_models.config import hidden_size, whole_number
 from reinforge.errors import InvalidInput
-from reinforge.model_config import hidden_size, whole_number
-from worker.apart import Apart
+from worker.isolated.process import Apart
 from worker.models.architectures import check_architecture
 from worker.models.bounds import CONTEXT_KEYS, MAX_ELEMENTS, check_config, check_linear_layers, label
 from worker.models.licence import find_licence
@@ -52,7 +52,8 @@ def inspect_model(
 
 
 def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """What the configuration, the weights' headers and the card say; runs in a child process (`worker.apart`)."""
+    """What the configuration, the weights' headers and the card say; runs in a child process
+    (`worker.isolated.process`)."""
     config = read_json(folder / "config.json")
     check_config(config)
     check_architecture(config)
@@ -130,7 +131,8 @@ def _blocks(tensors: list[Tensor]) -> set[str]:
 
 
 def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
-    """What estimates of memory need (`reinforge.memory.ModelShape`); None for what the configuration does not say."""
+    """What estimates of memory need (`reinforge.base_models.memory.ModelShape`); None for what the configuration
+    does not say."""
     heads = whole_number(config, ("num_attention_heads", "n_head", "num_heads"))
     hidden = hidden_size(config)
     head_dim = whole_number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)

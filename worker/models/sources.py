@@ -1,7 +1,8 @@
 """Where a base model's files are: `builtin:starter-arith`, a folder, or `hub:org/name@revision`.
 
 A source may end in `#template=plain`: a model without a chat template is then used with the one of that name
-(`reinforge.chat_templates`), from a folder of links beside it; nothing is written into a folder that is not ours.
+(`reinforge.base_models.chat_templates`), from a folder of links beside it; nothing is written into a folder that is
+not ours.
 """
 
 import hashlib
@@ -13,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from reinforge.chat_templates import TEMPLATES
+from reinforge.base_models.chat_templates import TEMPLATES
 from reinforge.errors import InvalidInput
-from worker.beat import Beat, unheard
+from worker.backend_api.heartbeat import Beat, unheard
 from worker.models import hub
 from worker.models.folders import OWN, ModelFolders, not_allowed
 from worker.settings import WorkerSettings

@@ -7,13 +7,13 @@ import torch
 from peft import PeftModel
 from torch import Tensor
 
-from worker.policy.activations import GradientPasses
 from worker.policy.base import Batch, LossValue, PolicyState, Sequences, SumCount, ValueFunction
+from worker.policy.forward.activations import GradientPasses
+from worker.policy.forward.micro_batches import MicroBatch, micro_batches
+from worker.policy.forward.scoring import foresee, layouts_of
 from worker.policy.lora import Activate, adapter_parameters, tensors_of
-from worker.policy.merged import computing
-from worker.policy.packing import MicroBatch, micro_batches
-from worker.policy.scoring import foresee, layouts_of
-from worker.policy.trained import Trained
+from worker.policy.merged_weights import computing
+from worker.policy.parameters import Trained
 
 
 class LoraCritic:

@@ -11,14 +11,14 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from reinforge.errors import JobFailure
-from worker.memory import is_out_of_memory
-from worker.policy.activations import GradientPasses, mode
+from worker.machine.memory import is_out_of_memory
 from worker.policy.critic import LoraCritic
-from worker.policy.fused import fuse
-from worker.policy.lanes import Lanes
+from worker.policy.forward.activations import GradientPasses, mode
+from worker.policy.forward.fused_layers import fuse
+from worker.policy.forward.threads import Lanes
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy, base_bytes
-from worker.policy.merged import Active, merged
+from worker.policy.merged_weights import Active, merged
 from worker.policy.targets import Layers
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}

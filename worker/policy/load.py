@@ -9,8 +9,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from reinforge.errors import JobFailure
-from worker.memory import is_out_of_memory
-from worker.torch_device import GpuUnavailable, compute_device
+from worker.machine.memory import is_out_of_memory
+from worker.machine.torch_device import GpuUnavailable, compute_device
 
 
 @dataclass(frozen=True, slots=True)

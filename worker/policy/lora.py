@@ -11,7 +11,6 @@ from peft import PeftModel, get_peft_model_state_dict
 from safetensors.torch import save
 from torch import Tensor
 
-from worker.policy.activations import GradientPasses
 from worker.policy.base import (
     Batch,
     ForwardBackward,
@@ -23,11 +22,12 @@ from worker.policy.base import (
     TokenScores,
     empty_scores,
 )
-from worker.policy.lanes import Lanes
-from worker.policy.merged import computing
-from worker.policy.packing import MicroBatch, micro_batches
-from worker.policy.scoring import Layouts, layouts_of, score
-from worker.policy.trained import Trained, on_cpu
+from worker.policy.forward.activations import GradientPasses
+from worker.policy.forward.micro_batches import MicroBatch, micro_batches
+from worker.policy.forward.scoring import Layouts, layouts_of, score
+from worker.policy.forward.threads import Lanes
+from worker.policy.merged_weights import computing
+from worker.policy.parameters import Trained, on_cpu
 
 Activate = Callable[[str | None], AbstractContextManager[None]]
 

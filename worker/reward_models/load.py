@@ -12,8 +12,8 @@ from transformers import (
     PreTrainedModel,
 )
 
+from worker.machine.torch_device import compute_device
 from worker.reward_models.texts import CheckpointTexts
-from worker.torch_device import compute_device
 
 KEPT = 4
 

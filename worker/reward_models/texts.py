@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
-from worker.apart import Apart, batches
+from worker.isolated.process import Apart, batches
 
 SECONDS = 60.0
 """One request, as in a job."""
@@ -26,7 +26,7 @@ class CheckpointTexts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._apart = Apart(
-            SECONDS, module="worker.grader_texts", memory_bytes=MEMORY_BYTES, own_session=False
+            SECONDS, module="worker.isolated.grader_texts", memory_bytes=MEMORY_BYTES, own_session=False
         )
 
     def load(self) -> tuple[int | None, int]:

@@ -20,7 +20,7 @@ from reinforge.grading.types import (
     StringCheck,
     TextSimilarity,
 )
-from reinforge.outbound import ALLOW_VARIABLE, Guard
+from reinforge.net.outbound import ALLOW_VARIABLE, Guard
 from reinforge.records import RewardCode, RunManifest
 from reinforge.reward_spec import PythonReward, Reward, grader_of
 from reinforge.reward_spec.judges import Judge
@@ -29,14 +29,14 @@ from worker.rewards.checkpoints import ModelProcess, checkpoint_rater
 from worker.rewards.composite import CompositeScorer, LiveReward
 from worker.rewards.declarative import DeclarativeRater
 from worker.rewards.endpoint import EndpointRater
-from worker.rewards.judge import JudgeRater, RankingRater
-from worker.rewards.judge_cache import JudgeCache
-from worker.rewards.judge_client import JudgeClient
-from worker.rewards.ledger import Ledger
+from worker.rewards.judge.cache import JudgeCache
+from worker.rewards.judge.client import JudgeClient
+from worker.rewards.judge.ledger import Ledger
+from worker.rewards.judge.rater import JudgeRater, RankingRater
 from worker.rewards.multi import MultiRater
 from worker.rewards.network import NetworkLoop
-from worker.rewards.program_rater import ProgramRater
-from worker.rewards.programs import RunPrograms
+from worker.rewards.programs.rater import ProgramRater
+from worker.rewards.programs.runner import RunPrograms
 from worker.rewards.rater import Rater
 from worker.rewards.sandboxed import Call, CodeRater, CodeReward, scoring_threads
 from worker.rewards.secrets import Secrets

@@ -21,11 +21,11 @@ from reinforge.errors import InvalidInput, JobFailure
 from reinforge.grading import templates, tool_calls
 from reinforge.grading.errors import UnresolvedVariable
 from reinforge.grading.own_types import CheckpointGrader, Classifier, ReferenceLogprob, RewardModel
-from worker.gpus import DEVICE, hide_unwanted
+from worker.machine.gpus import DEVICE, hide_unwanted
 from worker.rewards.base import RewardResult
 from worker.rewards.rater import Rater, Row, failed, ok
 from worker.rewards.secrets import VARIABLE
-from worker.serving_place import Launch
+from worker.serving_client.placement import Launch
 
 COMMAND = (sys.executable, "-P", "-m", "worker.reward_models")
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", DEVICE)

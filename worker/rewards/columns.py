@@ -12,8 +12,8 @@ from reinforge.grading.multi import Grader, columns, leaves
 from reinforge.grading.source import parse_grader
 from reinforge.grading.types import PythonGrader
 from reinforge.records import RunManifest
-from reinforge.reward_columns import missing_columns
 from reinforge.reward_spec import PythonReward, Reward, grader_of
+from reinforge.reward_spec.columns import missing_columns
 from reinforge.spec import JobSpec
 from worker.sandbox.client import SandboxClient
 

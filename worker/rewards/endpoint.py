@@ -3,8 +3,8 @@
     {"id": "grd_…", "item": {…}, "sample": {"output_text": …}, "prompt": [{"role", "content"}]}
     → {"score": 0.5, "reason": "…", "parts": {"style": 0.7}}       score null: does not apply to this row
 
-Signatures as in `reinforge.webhook_signature`; the id depends on what is scored alone, so that a server can tell
-a second try. `reinforge.outbound` says which addresses may be called.
+Signatures as in `reinforge.net.webhook_signature`; the id depends on what is scored alone, so that a server can tell
+a second try. `reinforge.net.outbound` says which addresses may be called.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reinforge.grading.types import EndpointGrader
-from reinforge.outbound import Guard
-from reinforge.webhook_signature import signed_headers
+from reinforge.net.outbound import Guard
+from reinforge.net.webhook_signature import signed_headers
 from worker.rewards.base import RewardResult
 from worker.rewards.network import NetworkLoop, RequestFailed, Retries, ServerClient
 from worker.rewards.rater import Rater, Row, failed, ok, side_by_side

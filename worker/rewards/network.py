@@ -16,7 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from reinforge.outbound import Guard, Refused, Target, Unresolved
+from reinforge.net.outbound import Guard, Refused, Target, Unresolved
 
 T = TypeVar("T")
 

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from worker.rollout.cache import roomy_cache
+from worker.rollout.cpu.decode_step import LeanStep
+from worker.rollout.cpu.kv_cache import roomy_cache
+from worker.rollout.cpu.shared_prompts import LONG_PROMPT, SharedPrompts
 from worker.rollout.engine import FinishReason, GenerateRequest, Sample
-from worker.rollout.lean import LeanStep
 from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
-from worker.rollout.shared import LONG_PROMPT, SharedPrompts
 
 COMPACT_AT = 0.75
 """Ended rows are dropped from the cache when at most this share of the batch still runs: dropping copies the cache."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from worker.memory import (
+from worker.machine.memory import (
     amount_asked,
     is_out_of_memory,
     memory_in_words,
@@ -22,9 +22,9 @@ from worker.memory import (
     release,
     with_amount,
 )
+from worker.rollout.cpu.decode_step import has_lean_step, lean_step
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import Generated, GenerateRequest, Sample
-from worker.rollout.lean import has_lean_step, lean_step
 
 CPU_CACHE_BYTES = 2 * 1024**3
 """Fixed on the CPU, so that batches do not depend on what else the machine is doing."""

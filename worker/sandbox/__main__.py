@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from worker.sandbox.daemon.daemon import Sandboxd
+from worker.sandbox.transport.remote import checked_token
+
 from .client import SandboxClient
-from .daemon import Sandboxd
 from .jails import JAILS
 from .outcome import SandboxStatus
-from .remote import checked_token
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,8 +10,10 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from . import wire
-from .connection import Connection
+from worker.sandbox.transport import frames
+from worker.sandbox.transport.connection import Connection
+from worker.sandbox.transport.remote import Address
+
 from .limits import MAX_REQUEST_BYTES, MAX_ROWS, ProgramLimits, Timeouts
 from .outcome import (
     RETRIED_ROWS,
@@ -26,7 +28,6 @@ from .outcome import (
     SandboxStatus,
     Validation,
 )  # fmt: skip
-from .remote import Address
 
 ROWS_PER_CALL = 16
 """Of a reward whose pace is not known, or slow: what one call may lose by its deadline stays small."""
@@ -121,8 +122,8 @@ class SandboxClient:
         outcome, results = ProgramsOutcome("ok"), dict[int, list[ProgramResult]]()
         for _ in (1, 2):
             wanted = [k for k in range(len(parts)) if k not in results]
-            requests = [(head, wire.pack_runs(parts[k])) for k in wanted]
-            outcomes = self._ask(partial(iter, requests), wire.unpack_programs)
+            requests = [(head, frames.pack_runs(parts[k])) for k in wanted]
+            outcomes = self._ask(partial(iter, requests), frames.unpack_programs)
             if isinstance(outcomes, str):
                 return ProgramsOutcome("sandbox_unavailable", message=outcomes)
             results.update((k, o.results) for k, o in zip(wanted, outcomes, strict=True) if o.status == "ok")
@@ -136,7 +137,7 @@ class SandboxClient:
         """Load a module without scoring and list the functions that can score."""
         request = {"op": "validate", "source": source, "entry": entry}
         for _ in (1, 2):
-            answer = self._ask(lambda: [(request, b"")], wire.unpack_validation)
+            answer = self._ask(lambda: [(request, b"")], frames.unpack_validation)
             if isinstance(answer, str):
                 return Validation("sandbox_unavailable", message=answer)
             (validation,) = answer
@@ -146,7 +147,7 @@ class SandboxClient:
 
     def status(self) -> SandboxStatus:
         """Whether code rewards can run, in which jail, or why not; also when no daemon answers."""
-        answer = self._ask(lambda: [({"op": "status"}, b"")], wire.unpack_status)
+        answer = self._ask(lambda: [({"op": "status"}, b"")], frames.unpack_status)
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else answer[0]
 
     def hold_to(self, jail: str) -> None:
@@ -186,10 +187,10 @@ class SandboxClient:
         outcome = CallOutcome("ok")
         for attempt in (1, 2):
 
-            def requests(asked: list[int] = wanted) -> Iterator[wire.Packed]:
+            def requests(asked: list[int] = wanted) -> Iterator[frames.Packed]:
                 return (_request(options, [rows[i] for i in batches[k]]) for k in asked)
 
-            outcomes = self._ask(requests, wire.unpack_outcome)
+            outcomes = self._ask(requests, frames.unpack_outcome)
             if isinstance(outcomes, str):
                 return CallOutcome("sandbox_unavailable", message=outcomes)
             failed = []
@@ -207,7 +208,7 @@ class SandboxClient:
 
     def _ask(
         self,
-        requests: Callable[[], Iterable[wire.Packed]],
+        requests: Callable[[], Iterable[frames.Packed]],
         unpack: Callable[[dict[str, Any], bytes], _Answer],
     ) -> list[_Answer] | str:
         """The answers in order, unpacked, or why there is none: all is asked again for as long as patience lasts."""
@@ -220,7 +221,7 @@ class SandboxClient:
         return time.monotonic() < give_up and not self._aborted
 
     def _ask_once(
-        self, requests: Iterable[wire.Packed], unpack: Callable[[dict[str, Any], bytes], _Answer]
+        self, requests: Iterable[frames.Packed], unpack: Callable[[dict[str, Any], bytes], _Answer]
     ) -> list[_Answer] | str:
         with self._lock:
             connection = self._idle.pop() if self._idle else None
@@ -308,14 +309,14 @@ def _batches(
         yield batch
 
 
-def _request(options: dict[str, Any], rows: list[RewardRow]) -> wire.Packed:
+def _request(options: dict[str, Any], rows: list[RewardRow]) -> frames.Packed:
     head = {**options, "count": len(rows)}
     if options["granularity"] == "group":
         groups: dict[object, list[int]] = {}
         for i, row in enumerate(rows):
             groups.setdefault(row.group, []).append(i)
         head["units"] = list(groups.values())
-    return head, wire.pack_rows(rows)
+    return head, frames.pack_rows(rows)
 
 
 def _size(row: RewardRow) -> int:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .calls import BadRequest, NeedsLibraries, source_too_large
+from worker.sandbox.daemon.calls import BadRequest, NeedsLibraries, source_too_large
+from worker.sandbox.daemon.parse import ProtocolError, Run, end_of_child, parse_run
+from worker.sandbox.daemon.session import JailDied, Session
+
 from .jailed import region
 from .libraries import LOADABLE
 from .limits import ProgramLimits
 from .outcome import CallStatus, ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
-from .parse import ProtocolError, Run, end_of_child, parse_run
-from .session import JailDied, Session
 
 MAX_RUNS = 64
 """Of one request."""

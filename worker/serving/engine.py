@@ -7,7 +7,7 @@ alone: the others have their turn after it.
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
-from worker.serving_protocol import Order
+from worker.serving_client.protocol import Order
 
 Event = dict[str, Any]
 """As `reinforge.schemas.playground.SampleEvent` has it: `prompt`, `delta`, `done`."""

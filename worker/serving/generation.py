@@ -11,7 +11,7 @@ from worker.serving.engine import Event
 from worker.serving.grammar import Grammar, Rows
 from worker.serving.text import TextStream
 from worker.serving.token_log import TokenLog, TokenTexts
-from worker.serving_protocol import Order
+from worker.serving_client.protocol import Order
 
 
 class Generation:

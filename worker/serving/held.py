@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from worker.memory import is_out_of_memory
+from worker.machine.memory import is_out_of_memory
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.serving.engine import Say
-from worker.serving_protocol import Order
+from worker.serving_client.protocol import Order
 
 ADAPTERS = 8
 """At most so many are in memory together, beside those in use; fewer where they do not fit."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reinforge.errors import JobFailure, ReinforgeError
-from worker.memory import is_out_of_memory
+from worker.machine.memory import is_out_of_memory
 from worker.serving.engine import Engine, Run
-from worker.serving_protocol import Order, Reply
+from worker.serving_client.protocol import Order, Reply
 
 EVENTS_EVERY_SECONDS = 0.05
 """Events of an order are collected for so long before they are sent; its first go at once."""
@@ -24,7 +24,7 @@ class _Active:
 
 
 class Server:
-    """`inbox` gets messages of `worker.serving_protocol` as they were parsed; `send` passes replies on."""
+    """`inbox` gets messages of `worker.serving_client.protocol` as they were parsed; `send` passes replies on."""
 
     def __init__(
         self, inbox: "queue.SimpleQueue[dict[str, Any]]", send: Callable[[Reply], None], engine: Engine

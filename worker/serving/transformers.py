@@ -9,7 +9,7 @@ from worker.rollout.transformers_engine import cache_bytes_per_token
 from worker.serving.engine import Event, Run, Say
 from worker.serving.generation import Generation
 from worker.serving.held import ADAPTERS, HeldModel
-from worker.serving_protocol import Order
+from worker.serving_client.protocol import Order
 
 CPU_CACHE_BYTES = 512 * 1024**2
 GPU_CACHE_SHARE = 0.1

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reinforge.errors import JobFailure, Unavailable
-from worker.gpus import gpu_present
+from worker.machine.gpus import gpu_present
+from worker.machine.vllm_checks import check_gpu_build
+from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python
 from worker.rollout.vllm.api import Api, Refused, ServerLost
 from worker.rollout.vllm.options import BASE, MAX_LORA_RANKS
 from worker.rollout.vllm.server import Server
@@ -17,9 +19,7 @@ from worker.serving.engine import Run, Say
 from worker.serving.held import ADAPTERS
 from worker.serving.vllm_model import ServedModel, adapter_rank, load
 from worker.serving.vllm_run import VllmRun
-from worker.serving_protocol import Order
-from worker.vllm_checks import check_gpu_build
-from worker.vllm_python import VARIABLE, vllm_missing, vllm_python
+from worker.serving_client.protocol import Order
 
 TOGETHER = 4
 """Adapters in one forward batch, at most."""

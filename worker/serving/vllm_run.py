@@ -17,7 +17,7 @@ from worker.serving.engine import Event
 from worker.serving.text import TextStream
 from worker.serving.token_log import IMPOSSIBLE, TokenTexts
 from worker.serving.vllm_model import ServedModel
-from worker.serving_protocol import Order
+from worker.serving_client.protocol import Order
 
 WAIT_SECONDS = 0.01
 """A turn waits so long for news of any order."""

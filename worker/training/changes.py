@@ -5,11 +5,11 @@ What an earlier attempt applied is applied again before the same step, so that a
 
 from collections.abc import Callable, Iterable, Sequence
 
-from reinforge.live_settings import with_setting
+from reinforge.algorithm.live_settings import with_setting
 from reinforge.records import Change, ChangeApplied, Command, RewardChange, ScheduledChange
 from reinforge.spec import JobSpec
-from worker.reporter import Reporter
-from worker.training.journal import Journal
+from worker.trainer.reporter import Reporter
+from worker.training.reporting.job_reporter import Journal
 
 
 class Changes:

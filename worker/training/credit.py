@@ -9,7 +9,7 @@ from torch import Tensor
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
 from worker.algorithm.advantages import advantages, observe, value_targets
-from worker.algorithm.kl_control import advance_kl, with_current_beta
+from worker.algorithm.loss.kl_control import advance_kl, with_current_beta
 from worker.algorithm.rows import Rows, State
 from worker.algorithm.selection import Selected, select
 from worker.algorithm.shaping import Shaped, shape
@@ -17,7 +17,7 @@ from worker.algorithm.shaping.combine import sum_of
 from worker.algorithm.shaping.reward_kl import mean_kl
 from worker.policy.base import SumCount
 from worker.training.batch import StepBatch
-from worker.training.passes import Passes
+from worker.training.forward_passes import Passes
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from torch import Tensor
 
 from reinforge.algorithm.critic import ValueHead
 from reinforge.spec import JobSpec
-from worker.algorithm.value_loss import value_loss, value_metrics
+from worker.algorithm.loss.value_loss import value_loss, value_metrics
 from worker.policy.base import Batch, Critic, LossValue, ValueFunction
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
-from worker.training.passes import Passes
+from worker.training.forward_passes import Passes
 from worker.training.update import Update, mini_batches
 
 

@@ -4,7 +4,7 @@ What it counts is in the position, so that a resumed job ends at the same step.
 """
 
 from reinforge.spec import JobSpec
-from worker.training.position import Position
+from worker.training.checkpoint.resume_state import Position
 
 HELD_OUT, NO_SIGNAL = "held_out_flat", "no_signal"
 """Reasons of a job's end."""

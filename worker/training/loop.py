@@ -1,4 +1,5 @@
-"""The training loop, on one page, in the order it happens. It knows protocols; `worker.main` names what fills them.
+"""The training loop, on one page, in the order it happens. It knows protocols; `worker.trainer.main` names what
+fills them.
 
 Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the old
 policy is the policy itself; a step in which no term of the loss has a gradient makes no update.
@@ -12,32 +13,32 @@ from reinforge.records import Command
 from reinforge.spec import JobSpec
 from worker.environment.base import Environment
 from worker.policy.base import Critic, Policy
-from worker.reporter import Reporter
 from worker.rewards.base import Scorer
-from worker.rewards.breaker import Breaker, refuse_if_all_failed
+from worker.rewards.circuit_breaker import Breaker, refuse_if_all_failed
 from worker.rollout.collect import Collector, Decode, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
+from worker.trainer.reporter import Reporter
 from worker.training.changes import Changes
-from worker.training.credit import assign_credit
-from worker.training.critic import update_critic
-from worker.training.data import Prompts
-from worker.training.early_stop import ending, note_evaluation, note_step
-from worker.training.evaluate import evaluate
-from worker.training.frontier import learned
-from worker.training.journal import Journal
-from worker.training.metrics import StepClock, running_values, state_gib, step_values
-from worker.training.passes import update_passes
-from worker.training.position import (
+from worker.training.checkpoint.resume_state import (
     Position,
     checkpoint_due,
     evaluation_due,
     refresh_due,
     refuse_if_not_finite,
 )
-from worker.training.rounds import StepSampler
+from worker.training.credit import assign_credit
+from worker.training.critic import update_critic
+from worker.training.early_stop import ending, note_evaluation, note_step
+from worker.training.evaluation.held_out import evaluate
+from worker.training.forward_passes import update_passes
+from worker.training.prompts.data import Prompts
+from worker.training.prompts.frontier import learned
+from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.metrics import StepClock, running_values, state_gib, step_values
+from worker.training.rollback import undone_if_it_fails
+from worker.training.sampling import StepSampler
 from worker.training.schedule import learning_rate
-from worker.training.undo import undone_if_it_fails
 from worker.training.update import update
 
 

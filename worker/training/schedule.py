@@ -2,7 +2,7 @@
 
 import math
 
-from reinforge.learning_rate import SETTLING_STEPS
+from reinforge.base_models.learning_rate import SETTLING_STEPS
 from reinforge.spec import Optimizer
 
 

@@ -10,16 +10,16 @@ import torch
 from torch import Tensor
 
 from reinforge.spec import JobSpec
-from worker.algorithm.kl_control import advance_kl, row_betas, with_current_beta
-from worker.algorithm.loss_state import advance_loss
-from worker.algorithm.losses import policy_loss
-from worker.algorithm.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs, loss_reads
+from worker.algorithm.loss.kl_control import advance_kl, row_betas, with_current_beta
+from worker.algorithm.loss.losses import policy_loss
+from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs, loss_reads
+from worker.algorithm.loss.state import advance_loss
 from worker.algorithm.rows import State
 from worker.policy.base import Batch, LossFunction, LossValue, Policy, SumCount, TokenScores, empty_scores
-from worker.training.aside import as_sampled, set_aside
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
-from worker.training.passes import Passes, reads_policy_before_update
+from worker.training.forward_passes import Passes, reads_policy_before_update
+from worker.training.skipped_rows import as_sampled, set_aside
 
 LossSlot = Mapping[str, Any]
 

@@ -10,13 +10,13 @@ from common.gpu.models import shape_of
 from common.gpu.right import ARCHITECTURES, SIZES
 from common.gpu.rows import Row, Setting, at_most, figure, holds
 from common.random_model import save
-from worker.devices import GpuLocks, Pools
-from worker.gpus import Gpu, list_gpus
+from worker.machine.gpu_assignment import GpuLocks, Pools
+from worker.machine.gpus import Gpu, list_gpus
+from worker.machine.torch_device import compute_device
+from worker.machine.vllm_python import CPU_BUILD, vllm_build
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel, load_base_model
-from worker.serving_choice import gpu_engine, job_engines
-from worker.torch_device import compute_device
-from worker.vllm_python import CPU_BUILD, vllm_build
+from worker.serving_client.engine_choice import gpu_engine, job_engines
 
 ROUTER = ".gate."
 """In the names of a router's parameters."""

@@ -11,9 +11,9 @@ from common.gpu.rows import Row, Setting, at_least, figure, holds, waiting
 from common.measure import ROOT
 from common.random_model import prompts, save
 from reinforge.errors import ReinforgeError
-from reinforge.offline import train
+from reinforge.offline.train import train
 from reinforge.spec import JobSpec
-from worker.vllm_python import CPU_BUILD, vllm_build, vllm_missing
+from worker.machine.vllm_python import CPU_BUILD, vllm_build, vllm_missing
 
 ADDITIONS = ROOT / "examples" / "arithmetic"
 REWARD = ROOT / "benchmarks" / "common" / "number_reward.py"

@@ -13,7 +13,7 @@ import torch
 
 from common.gpu.rows import Row, Setting, figure, holds, waiting
 from common.matrix import peak
-from worker.vllm_python import vllm_missing, vllm_version
+from worker.machine.vllm_python import vllm_missing, vllm_version
 
 PACKAGES = ("torch", "transformers", "peft", "numpy", "triton", "bitsandbytes")
 REPEATS = 5

@@ -11,10 +11,10 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from common.gpu.models import move, weighted
 from common.gpu.rows import Row, Setting, at_least, at_most, holds
 from worker.policy.base import Batch, Sequences
+from worker.policy.forward.micro_batches import Layout
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy
-from worker.policy.packing import Layout
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.transformers_engine import TransformersEngine

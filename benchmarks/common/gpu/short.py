@@ -8,8 +8,8 @@ from common.gpu.models import batch_of, sequences, trainable, weighted
 from common.gpu.rows import Row, Setting, figure, holds
 from common.gpu.update import STEP
 from reinforge.errors import JobFailure
-from worker.memory import is_out_of_memory
-from worker.policy import activations
+from worker.machine.memory import is_out_of_memory
+from worker.policy.forward import activations
 
 SHARES = (0.15, 0.05)
 """Of the card's memory that this process may take. Nobody tells the trainer: it has to find out by running out."""

@@ -11,7 +11,7 @@ from common.gpu.models import Trainable, batch_of, sequences, trainable, weighte
 from common.gpu.rows import Row, Setting, at_least, figure, holds
 from common.matrix import peak, update_flops
 from reinforge.errors import JobFailure
-from worker.memory import is_out_of_memory
+from worker.machine.memory import is_out_of_memory
 from worker.policy.base import Sequences
 
 STEP = {"learning_rate": 1e-6, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "clip_norm": 1.0}

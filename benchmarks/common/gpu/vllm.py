@@ -15,7 +15,7 @@ from common.gpu.rows import Row, Setting, at_most, figure, holds, waiting
 from common.random_model import Shape, save
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
-from worker.engines import describe, options, scorer
+from worker.machine.vllm_python import vllm_python
 from worker.policy.base import Sequences
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
@@ -25,7 +25,7 @@ from worker.rollout.noise import Stream
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.probe import AdapterProbe
 from worker.rollout.vllm.server import Server
-from worker.vllm_python import vllm_python
+from worker.trainer.engines import describe, options, scorer
 
 NAMES = ("start", "gap of log-probabilities", "probe", "sampling", "a new adapter", "rest and waking")
 POLICY = "policy"

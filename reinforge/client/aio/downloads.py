@@ -5,9 +5,9 @@
 import tarfile
 from pathlib import Path
 
-from reinforge.archives import unpack
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import CHUNK, Progress
+from reinforge.system.archives import unpack
 
 
 async def save(

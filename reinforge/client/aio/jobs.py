@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 from httpx_sse import EventSource
 
-from reinforge.checkpoint_choice import Which, pick_checkpoint
 from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.downloads import Progress
 from reinforge.client.jobs import RESTS, Refused, document
 from reinforge.client.transport import WORKER_SECONDS, Outage, error_from, retry_wait
+from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_changes import (

@@ -10,9 +10,9 @@ from typing import Any
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.transport import WORKER_SECONDS
-from reinforge.golden import GoldenCase
+from reinforge.evaluation.golden import GoldenCase
 from reinforge.grading.source import is_grader
-from reinforge.python_source import read_source
+from reinforge.parsing.python_source import read_source
 from reinforge.schemas.golden import GoldenCaseList, GoldenRun, StoredGoldenCase
 from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult

@@ -16,7 +16,8 @@ from reinforge.schemas.webhooks import (
 
 
 class AsyncWebhooks:
-    """For owners. Check what arrives with `reinforge.webhook_signature.verify`, or any Standard Webhooks library."""
+    """For owners. Check what arrives with `reinforge.net.webhook_signature.verify`, or any Standard Webhooks
+    library."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport

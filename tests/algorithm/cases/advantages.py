@@ -23,9 +23,9 @@ from worker.algorithm.advantages import ADVANTAGES
 from worker.algorithm.advantages.entropy import grpo_s_rewards, gtpo_rewards, sides
 from worker.algorithm.advantages.process import normalised_steps
 from worker.algorithm.advantages.turns import turn_credit
-from worker.algorithm.aggregation import token_weights
-from worker.algorithm.losses import LossInputs, policy_loss
-from worker.algorithm.ratios import RATIOS
+from worker.algorithm.loss.aggregation import token_weights
+from worker.algorithm.loss.losses import LossInputs, policy_loss
+from worker.algorithm.loss.ratios import RATIOS
 from worker.algorithm.rows import Rows, Steps, Turns
 
 

@@ -11,15 +11,15 @@ from torch import Tensor
 
 from tests.algorithm.cases.base import Adapter, Case, Found, all_rows, rows_of, tensor
 from worker.algorithm.advantages import ADVANTAGES
-from worker.algorithm.aggregation import AGGREGATIONS, token_weights
-from worker.algorithm.entropy import quantile, top_entropy
-from worker.algorithm.hierarchy import hierarchy_correction
-from worker.algorithm.kl import KL_ESTIMATORS, k1
-from worker.algorithm.losses import LossParts, policy_loss
-from worker.algorithm.mismatch import mismatch_weights, off_policy_keep
-from worker.algorithm.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs
-from worker.algorithm.ratios import RATIOS
-from worker.algorithm.surrogates import SURROGATES, Surrogate, Terms
+from worker.algorithm.loss.aggregation import AGGREGATIONS, token_weights
+from worker.algorithm.loss.entropy import quantile, top_entropy
+from worker.algorithm.loss.hierarchy import hierarchy_correction
+from worker.algorithm.loss.kl import KL_ESTIMATORS, k1
+from worker.algorithm.loss.losses import LossParts, policy_loss
+from worker.algorithm.loss.mismatch import mismatch_weights, off_policy_keep
+from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs
+from worker.algorithm.loss.ratios import RATIOS
+from worker.algorithm.loss.surrogates import SURROGATES, Surrogate, Terms
 
 Slots = dict[str, Any]
 

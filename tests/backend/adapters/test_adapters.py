@@ -15,8 +15,8 @@ from transformers import AutoModelForCausalLM, Qwen3Config
 
 import worker
 from backend.adapters.archive import repack
-from reinforge import archives
 from reinforge.storage import StorageError
+from reinforge.system import archives
 from tests.backend.server import Backend
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.backend.server import WORKER_TOKEN, Backend, wait_until
 from tests.support.small_models import CONFIG, model_files
-from worker.calls import CallWorker
-from worker.door import Door
+from worker.backend_api.client import Door
 from worker.models.sources import ModelStore
+from worker.rpc.server import CallWorker
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from backend.datasets import numbered, upload_endpoints
+from backend.datasets.uploads import endpoints, numbered_parts
 from reinforge.client import Reinforge
 from reinforge.client.transport import ServerUnreachable
 from reinforge.errors import InvalidInput
@@ -29,7 +29,7 @@ def client(backend: Backend) -> Iterator[Reinforge]:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbered, "PART_BYTES", SMALL)
+    monkeypatch.setattr(numbered_parts, "PART_BYTES", SMALL)
 
 
 def written(path: Path, content: bytes) -> Path:
@@ -110,12 +110,12 @@ class TestClient:
 class TestBucket:
     @pytest.fixture(autouse=True)
     def parts_of_5_mib(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(numbered, "PART_BYTES", LARGE)
+        monkeypatch.setattr(numbered_parts, "PART_BYTES", LARGE)
 
     def test_parts_go_straight_to_the_bucket(
         self, on_s3: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.delattr(upload_endpoints, "spool")  # a part that came through the server would fail
+        monkeypatch.delattr(endpoints, "spool")  # a part that came through the server would fail
         file = written(tmp_path / "long.jsonl", long_rows(11 * 1024**2, 20))
         with Reinforge(on_s3.url, OWNER_KEY, retries=0) as client:
             assert client.datasets.push(file, in_parts=True).bytes == file.stat().st_size

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.child import NICE
-from backend.children import MEMORY_BYTES, ChildDied, Children, child_environment
-from backend.datasets.inspection import run_child
+from backend.datasets.uploads.inspection import run_child
+from backend.processes.child import NICE
+from backend.processes.pool import MEMORY_BYTES, ChildDied, Children, child_environment
 
 SECRETS = (
     "DATABASE_URL",

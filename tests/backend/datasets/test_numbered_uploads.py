@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from backend.background import Leader
-from backend.database import Database
-from backend.datasets import numbered
-from backend.objects import Objects
-from backend.queue import WakeUps
+from backend.data.database import Database
+from backend.data.objects import Objects
+from backend.datasets.uploads import numbered_parts
+from backend.rpc.wake_ups import WakeUps
 from reinforge.storage import open_store
 from tests.backend.server import Backend
 
@@ -102,7 +102,7 @@ async def _sweep(backend: Backend) -> None:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbered, "PART_BYTES", SMALL)
+    monkeypatch.setattr(numbered_parts, "PART_BYTES", SMALL)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -266,7 +266,7 @@ def in_bucket(s3: Any, bucket: str, upload: str) -> tuple[bool, bool]:
 class TestStraightToTheBucket:
     @pytest.fixture(autouse=True)
     def parts_of_5_mib(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(numbered, "PART_BYTES", LARGE)
+        monkeypatch.setattr(numbered_parts, "PART_BYTES", LARGE)
 
     def test_parts_go_to_the_bucket_and_one_through_the_server(
         self, on_s3: Backend, s3: Any, bucket: str

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets import reading
-from backend.datasets.prompts import MOST_BINS, bins
+from backend.datasets.prompts.rendering import MOST_BINS, bins
 from reinforge.dataset import split
 from reinforge.schemas.datasets import PromptView
 from tests.backend.server import Backend, refused
@@ -177,8 +177,8 @@ def test_a_dataset_without_a_single_prompt_says_so(backend: Backend) -> None:
 
 
 def test_many_rows_are_asked_for_in_several_calls(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.datasets.prompts.CALL_ROWS", 4)
-    monkeypatch.setattr("backend.datasets.prompts.MOST_CHARACTERS", 30)
+    monkeypatch.setattr("backend.datasets.prompts.rendering.CALL_ROWS", 4)
+    monkeypatch.setattr("backend.datasets.prompts.rendering.MOST_CHARACTERS", 30)
     id = backend.add_dataset([{"prompt": "x" * n} for n in (1, 2, 3, 4, 5, 28, 3, 2)])
     with backend.lane(render=only_short) as lane:
         found = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.children import ChildDied, Children
-from backend.datasets import overlap, reading, report
+from backend.datasets import reading
+from backend.datasets.leakage import compare, report
+from backend.processes.pool import ChildDied, Children
 from reinforge.errors import InvalidInput
 from tests.backend.datasets.test_report import prompts, upload
 from tests.backend.server import Backend, wait_until
@@ -99,7 +100,7 @@ def test_reports_of_one_project_are_few_and_end_with_their_clients(
 def test_reports_are_made_in_another_process(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a thread of this one they would take turns with every other request."""
     address = f"/datasets/{upload(backend, prompts('a', 'b', 'c', 'd'), 'apart.jsonl')}/report"
-    monkeypatch.setattr(overlap, "iter_accepted", None)  # in this process; children have their own
+    monkeypatch.setattr(compare, "iter_accepted", None)  # in this process; children have their own
     answer = backend.api.get(address, params={"held_out_rows": 1, "wait": 20})
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
 

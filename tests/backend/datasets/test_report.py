@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.datasets import near, report
-from backend.datasets.near import NearIndex, sequences
+from backend.datasets.leakage import near_duplicates, report
+from backend.datasets.leakage.near_duplicates import NearIndex, sequences
 from tests.backend.server import Backend, wait_until
 
 WORDS = [f"w{number}" for number in range(500)]
@@ -67,12 +67,14 @@ class TestNear:
             found = set(generator.sample(sorted(base), generator.randrange(22, 31)))
             found |= set(generator.sample(range(400, 900), generator.randrange(5)))
             expected = {
-                row for row, other in held_out.items() if len(found & other) / len(found | other) >= near.NEAR
+                row
+                for row, other in held_out.items()
+                if len(found & other) / len(found | other) >= near_duplicates.NEAR
             }
             assert {row for row, _ in index.near(found)} == expected
 
     def test_too_many_are_thinned_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(near, "MOST_SEQUENCES", 500)
+        monkeypatch.setattr(near_duplicates, "MOST_SEQUENCES", 500)
         index = NearIndex({row: sequences(sentence(row)) for row in range(40)})
         assert 0 < len(index) <= 500 // 38 + 1
 

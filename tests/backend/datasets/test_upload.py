@@ -303,7 +303,7 @@ def test_a_reader_may_not_upload(backend: Backend) -> None:
 def test_a_file_that_takes_too_much_memory_costs_a_child_and_nothing_else(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.datasets.inspection.MEMORY_BYTES", 600 << 20)
+    monkeypatch.setattr("backend.datasets.uploads.inspection.MEMORY_BYTES", 600 << 20)
     buffer = io.BytesIO()
     # A few KB of Parquet that decode to 560 MB at once.
     table = pa.table({"prompt": pa.array(["x" * 7_000_000] * 80)})

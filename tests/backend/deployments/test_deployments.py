@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.database import Database
+from backend.data.database import Database
 from backend.deployments.serving import sweep
 from tests.backend.openai.chat_lane import Chat, delta, done, prompt
 from tests.backend.playground.lane import Player, player

@@ -4,7 +4,7 @@ import pytest
 
 from backend.deployments.vllm import MAX_LORA_RANKS, command
 from backend.models import BaseModel
-from reinforge.chat_templates import PLAIN
+from reinforge.base_models.chat_templates import PLAIN
 
 
 def model(source: str, *, template: bool = True) -> BaseModel:

@@ -14,10 +14,10 @@ import pytest
 
 from backend.deployments.vllm import command
 from backend.models import BaseModel
+from worker.machine.vllm_python import vllm_missing, vllm_python
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.starter import CHECKPOINT
-from worker.vllm_python import vllm_missing, vllm_python
 
 
 @pytest.mark.vllm

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reinforge.learning_rate import auto_learning_rate
+from reinforge.base_models.learning_rate import auto_learning_rate
 from tests.backend.server import Backend, agree_render, refused
 
 AUTO = auto_learning_rate(128)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reinforge.client import Reinforge
-from tests.backend.jobs.test_checkpoint_download import save
-from tests.backend.jobs.test_group import group, send
+from tests.backend.jobs.lifecycle.test_checkpoint_download import save
+from tests.backend.jobs.monitoring.test_group import group, send
 from tests.backend.server import OWNER_KEY, Backend
 
 

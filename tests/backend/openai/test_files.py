@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.database import Database
+from backend.data.database import Database
 from backend.datasets import service as datasets
 from tests.backend.openai import schemas
 from tests.backend.server import Backend

@@ -2,7 +2,7 @@
 
 import httpx
 
-from reinforge.learning_rate import auto_learning_rate
+from reinforge.base_models.learning_rate import auto_learning_rate
 from tests.backend.openai.requests import body
 from tests.backend.server import Backend
 

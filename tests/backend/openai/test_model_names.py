@@ -8,7 +8,7 @@ import pytest
 from psycopg.types.json import Jsonb
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.database import Database
+from backend.data.database import Database
 from backend.models import Job, Project
 from backend.openai import model_names
 from reinforge.errors import NotFound

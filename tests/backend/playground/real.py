@@ -8,15 +8,15 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 from tests.backend.server import WORKER_TOKEN, Backend
-from worker.blob_cache import BlobCache
-from worker.call_sample import Sampler
-from worker.calls import SAMPLE, CallWorker
-from worker.door import Door
+from worker.backend_api.blob_cache import BlobCache
+from worker.backend_api.client import Door
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
-from worker.serving_process import ServingProcess
+from worker.rpc.sample import Sampler
+from worker.rpc.server import SAMPLE, CallWorker
+from worker.serving_client.process import ServingProcess
 from worker.starter import CHECKPOINT
-from worker.training.archive import pack_folder
+from worker.training.checkpoint.archive import pack_folder
 
 MODEL = "starter-arith"
 CHAT = [{"role": "user", "content": "12+30="}]

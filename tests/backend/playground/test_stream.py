@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from backend import call_stream
 from backend.playground import service
+from backend.rpc import stream
 from tests.backend.playground.lane import BODY, Client, Player, player
 from tests.backend.server import REWARD, Backend, wait_until
 
@@ -15,7 +15,7 @@ from tests.backend.server import REWARD, Backend, wait_until
 @pytest.fixture
 def worker(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> Iterator[Player]:
     backend.add_model()
-    monkeypatch.setattr(call_stream, "LOOK_AGAIN_SECONDS", 0.3)
+    monkeypatch.setattr(stream, "LOOK_AGAIN_SECONDS", 0.3)
     with player(backend, "one") as playing:
         yield playing
 
@@ -120,7 +120,7 @@ def test_a_listener_that_died_ends_the_call(worker: Player) -> None:
 
 
 def test_a_listener_renews_its_lease(worker: Player, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(call_stream, "LISTENER_SECONDS", 3.0)
+    monkeypatch.setattr(stream, "LISTENER_SECONDS", 3.0)
     client = ask(worker)
 
     def seconds_over() -> float:
@@ -158,7 +158,7 @@ def test_a_worker_that_has_restarted_under_its_name_has_lost_its_call(worker: Pl
 def test_other_calls_of_a_dead_worker_end_early_too(
     worker: Player, death: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backend.calls.LOOK_AGAIN_SECONDS", 0.3)
+    monkeypatch.setattr("backend.rpc.client.LOOK_AGAIN_SECONDS", 0.3)
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(worker.backend.api.post, "/rewards", json={"name": "r", "source": REWARD})
         worker.take("validate")
@@ -171,7 +171,7 @@ def test_other_calls_of_a_dead_worker_end_early_too(
 
 def test_silence_has_a_limit_that_events_renew(worker: Player, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(call_stream, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(stream, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     client = ask(worker)
     for seq in range(1, 4):
         clock[0] += 0.9 * service.QUIET_SECONDS

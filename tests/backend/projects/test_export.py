@@ -13,16 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import func, literal, select
 
-from backend.database import Database
-from backend.objects import Objects, object_key
+from backend.data.database import Database
+from backend.data.objects import Objects, object_key
+from backend.http.tar_stream import END
 from backend.projects.export_pieces import Pieces
-from backend.tar_stream import END
 from reinforge.storage import open_store
 from tests.backend.evaluations.sampler import sampler
+from tests.backend.jobs.monitoring.test_completions import row, send
 from tests.backend.people import made
 from tests.backend.server import REWARD, Backend, wait_until
 from tests.backend.tenancy import MARK, Stranger
-from tests.backend.test_completions import row, send
 
 
 @pytest.fixture(scope="module")

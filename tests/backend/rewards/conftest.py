@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from reinforge.outbound import ALLOW_VARIABLE
+from reinforge.net.outbound import ALLOW_VARIABLE
 from reinforge.schemas.worker_door import CallKind
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.worker.sandbox.harness import running_daemon
-from worker.calls import CallWorker
-from worker.door import Door
+from worker.backend_api.client import Door
 from worker.models.sources import ModelStore
+from worker.rpc.server import CallWorker
 
 KINDS: list[CallKind] = ["validate", "score"]
 

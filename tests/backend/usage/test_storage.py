@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.datasets import endpoints, numbered
-from backend.openai import files
+from backend.datasets import endpoints
+from backend.datasets.uploads import numbered_parts
+from backend.openai.files import endpoints as files
 from backend.usage import repository
 from tests.backend.people import made, refusal
 from tests.backend.server import OWNER_KEY, Backend
@@ -105,7 +106,7 @@ def test_parts_of_unfinished_uploads_count(
     open_lane: Backend, budget: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two uploads that fit one by one: what the second sends beyond the budget is refused, and may be sent later."""
-    monkeypatch.setattr(numbered, "PART_BYTES", PART)
+    monkeypatch.setattr(numbered_parts, "PART_BYTES", PART)
     before = stored(open_lane)
     budget("storage_bytes", before + 3 * PART - 1, "total")
     contents = [rows("first in parts"), rows("second in parts")]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.backend.jobs.monitoring.test_completions import row, send
 from tests.backend.people import made, refusal
 from tests.backend.server import OWNER_KEY, Backend, Trainer
-from tests.backend.test_completions import row, send
 from tests.backend.usage.counted import of, usage
 
 

@@ -3,7 +3,7 @@
 import psycopg
 from alembic import command
 
-from backend.migrate import alembic_config, upgrade
+from backend.data.migrate import alembic_config, upgrade
 
 BEFORE = "0016"
 

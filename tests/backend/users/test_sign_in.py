@@ -252,7 +252,7 @@ def test_the_setting_of_trusted_proxies_reaches_the_server(
         server.started = True
 
     monkeypatch.setattr("uvicorn.Server.run", run)
-    monkeypatch.setattr("backend.http_server.raise_descriptor_limit", lambda: None)
+    monkeypatch.setattr("backend.http.server.raise_descriptor_limit", lambda: None)
     monkeypatch.setattr("gc.freeze", lambda: None)
     monkeypatch.setattr("gc.set_threshold", lambda *_: None)
     monkeypatch.setenv("REINFORGE_HOME", str(tmp_path))

@@ -13,11 +13,11 @@ import pytest
 from standardwebhooks import Webhook as Receiver
 from standardwebhooks import WebhookVerificationError
 
-from backend.database import Database
-from backend.sealing import Sealer
+from backend.data.database import Database
+from backend.data.sealing import Sealer
 from backend.webhooks.delivery import Deliveries, pause
 from reinforge.client import Reinforge
-from reinforge.outbound import Guard
+from reinforge.net.outbound import Guard
 from scripts.openai_sdks import WANTED, install
 from tests.backend.server import OWNER_KEY, Backend, refused
 from tests.support.stub_server import Answer, Seen, StubServer

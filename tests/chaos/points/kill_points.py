@@ -4,11 +4,11 @@ A *point* is a moment next to something that must not be half done: `(role, kind
 
     rename    a file gets its name                    os.rename, os.replace, os.link     before · after
     pipe      the trainer writes a record             os.write to the record pipe        before · half · after
-    outbox    the supervisor keeps or forgets one     worker.outbox.Outbox               before · after
-    ack       a worker's request to the backend       worker.door.Door._send             before · after
+    outbox    the supervisor keeps or forgets one     worker.backend_api.outbox.Outbox               before · after
+    ack       a worker's request to the backend       worker.backend_api.client.Door._send             before · after
     commit    a transaction that wrote something      SQLAlchemy                         before · after
     answer    the backend's answer to a worker        uvicorn                            before · after
-    call      sandboxd answers a request              worker.sandbox.daemon              before · after
+    call      sandboxd answers a request              worker.sandbox.daemon.daemon              before · after
 
 The suite writes `plan.json` into the folder that REINFORGE_CHAOS names. Processes look at it whenever they come to a
 point: it tells them to record what they pass, or at which one to send a signal to whom. Each fault fires once, which
@@ -243,12 +243,12 @@ def wrap_sandbox(points: Points, module: ModuleType) -> None:
 
 
 LATER: dict[str, Callable[[Points, ModuleType], None]] = {
-    "worker.outbox": wrap_outbox,
-    "worker.door": wrap_door,
-    "backend.database": wrap_database,
+    "worker.backend_api.outbox": wrap_outbox,
+    "worker.backend_api.client": wrap_door,
+    "backend.data.database": wrap_database,
     "uvicorn.protocols.http.httptools_impl": wrap_server,
     "uvicorn.protocols.http.h11_impl": wrap_server,
-    "worker.sandbox.daemon": wrap_sandbox,
+    "worker.sandbox.daemon.daemon": wrap_sandbox,
 }
 """Module → what is done to it once it is loaded."""
 

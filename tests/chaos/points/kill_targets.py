@@ -13,7 +13,7 @@ ROLES = ("trainer", "worker", "calls", "api", "background", "sandbox", "postgres
 TREE = "tree"
 """Everything at once, as when the machine loses power."""
 _OF_MODULE = {
-    "worker.main": "trainer",
+    "worker.trainer.main": "trainer",
     "worker.sandbox": "sandbox",
     "reinforge.cli.main": "up",
 }

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from reinforge.cli.golden import read_cases
+from reinforge.cli.evaluation.golden import read_cases
 from reinforge.reward_library import portable
 from tests.support.stub_server import Answer, StubServer
 

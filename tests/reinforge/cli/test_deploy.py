@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reinforge.chat_templates import PLAIN
+from reinforge.base_models.chat_templates import PLAIN
 from tests.reinforge.cli.test_commands import NOW, run
 from tests.reinforge.cli.test_weights import adapter, finished_job
 from tests.support.stub_server import Answer, StubServer

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.database import Database
-from backend.sealing import Sealer
+from backend.data.database import Database
+from backend.data.sealing import Sealer
 from backend.webhooks.delivery import Deliveries
-from reinforge.cli import job_records
-from reinforge.outbound import Guard
+from reinforge.cli.jobs import records
+from reinforge.net.outbound import Guard
 from tests.backend.server import Backend, Trainer
 from tests.support.command_line import Cli
 from tests.support.stub_server import Answer, StubServer
@@ -50,7 +50,7 @@ def test_a_log_is_followed_to_the_job_s_end(
     run: Cli, trainer: Trainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its last line is written between two requests, just before the job ends."""
-    monkeypatch.setattr(job_records, "PAGE_SIZE", 1)  # every line is a page
+    monkeypatch.setattr(records, "PAGE_SIZE", 1)  # every line is a page
     pauses = []
 
     def pause(seconds: float) -> None:
@@ -60,7 +60,7 @@ def test_a_log_is_followed_to_the_job_s_end(
             trainer.checkpoint(3, 1.0, final=True)
             trainer.end("succeeded")
 
-    monkeypatch.setattr(job_records.time, "sleep", pause)
+    monkeypatch.setattr(records.time, "sleep", pause)
     done = run("job", "logs", trainer.claimed["job"], "-f", "--json")
     assert done.code == 0, done.err
     messages = [json.loads(line)["message"] for line in done.out.splitlines()]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reinforge.cli import views
+from reinforge.cli.evaluation import views
 from reinforge.errors import InvalidInput
 from reinforge.reward_library import ready_reward
 from tests.reinforge.cli.test_commands import DATASET, page, run

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from reinforge.cli.watch import JobView, sparkline
+from reinforge.cli.jobs.watch import JobView, sparkline
 from reinforge.schemas.jobs import JobDetail, JobEvent
 from tests.reinforge.cli.test_commands import JOB
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import reinforge
-from reinforge.calibration import calibrate
 from reinforge.client import Reinforge
+from reinforge.evaluation.calibration import calibrate
 from reinforge.schemas.evaluations import LabelCreate
 from tests.reinforge.cli.test_commands import DATASET, NOW
 from tests.support.stub_server import Answer, StubServer

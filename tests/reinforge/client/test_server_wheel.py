@@ -39,8 +39,8 @@ def test_it_holds_the_rooms_the_migrations_and_the_page(server_wheel: Path) -> N
     with zipfile.ZipFile(server_wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert {name.partition("/")[0] for name in names} == {"backend", "worker"}
-    for needed in ("backend/main.py", "backend/openapi_examples.json", "backend/static/index.html",
-                   "backend/migrations/env.py", "worker/main.py", "worker/sandbox/__main__.py",
+    for needed in ("backend/main.py", "backend/site/openapi_examples.json", "backend/static/index.html",
+                   "backend/migrations/env.py", "worker/trainer/main.py", "worker/sandbox/__main__.py",
                    "worker/starter/starter-arith/model.safetensors"):  # fmt: skip
         assert needed in names
     assert not [name for name in names if name.endswith(".pyc")]
@@ -57,11 +57,12 @@ def test_the_version_is_one(wheel: Path, server_wheel: Path) -> None:
 def test_both_together_are_the_platform(installed: Path) -> None:
     code = (
         "import sys\n"
-        "import backend.main, backend.background, worker.app, worker.calls, worker.supervisor, worker.sandbox\n"
-        "from backend.migrate import scripts_folder\n"
-        "from backend.page import STATIC\n"
-        "from reinforge.demo import job_file\n"
-        "from reinforge.offline import model_folder\n"
+        "import backend.main, backend.background, worker.celery_app, worker.rpc.server, worker.supervisor.supervisor\n"
+        "import worker.sandbox\n"
+        "from backend.data.migrate import scripts_folder\n"
+        "from backend.site.page import STATIC\n"
+        "from reinforge.offline.demo import job_file\n"
+        "from reinforge.offline.train import model_folder\n"
         "places = [module.__file__ for module in (backend, worker, sys.modules['reinforge'])]\n"
         "places += [STATIC / 'index.html', scripts_folder() / 'env.py', job_file(), model_folder('starter-arith')]\n"
         "print(all('/venv/lib/' in str(each) for each in places))\n"
@@ -76,7 +77,7 @@ def test_both_together_are_the_platform(installed: Path) -> None:
 def test_it_serves_the_client_that_is_installed_beside_it(installed: Path, wheel: Path) -> None:
     code = (
         "import io, zipfile\n"
-        "from backend.client_wheel import client_wheel\n"
+        "from backend.site.client_wheel import client_wheel\n"
         "served = client_wheel()\n"
         "print(served.name, *sorted(zipfile.ZipFile(io.BytesIO(served.content)).namelist()))\n"
     )

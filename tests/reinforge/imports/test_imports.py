@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from reinforge import imports, jobfile
+from reinforge import imports
+from reinforge.base_models.learning_rate import auto_learning_rate
 from reinforge.dataset import inspect
 from reinforge.errors import InvalidInput
-from reinforge.learning_rate import auto_learning_rate
+from reinforge.offline import jobfile
 from reinforge.spec import JobSpec
 
 PYTHON = "def grade(sample, item):\n    return float(item['answer'] in sample['output_text']) * item.get('scale', 1)\n"

@@ -13,8 +13,8 @@ from typing import IO
 import psycopg
 import pytest
 
-from backend.migrate import upgrade
-from backend.sealing import Sealer
+from backend.data.migrate import upgrade
+from backend.data.sealing import Sealer
 from backend.settings import Settings
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
 from reinforge.platform import cluster

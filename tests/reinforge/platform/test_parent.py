@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 RECIPE = """
 import sys, time
-from reinforge.cli.serve import stop_on_signals
+from reinforge.cli.admin.serve import stop_on_signals
 log = open("log", "a", buffering=1)
 with stop_on_signals():
     try:

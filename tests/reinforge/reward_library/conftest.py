@@ -15,7 +15,7 @@ from reinforge.reward_library import ready_reward
 from reinforge.reward_library.cases import Row
 from tests.worker.sandbox.harness import running_daemon
 from worker.rewards.base import RewardResult, Scorable
-from worker.rewards.program_rater import ProgramRater
+from worker.rewards.programs.rater import ProgramRater
 from worker.rewards.rater import Row as RatedRow
 from worker.sandbox import RewardRow, RowResult, SandboxClient
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reinforge import jobfile
 from reinforge.errors import InvalidInput, NotFound
+from reinforge.offline import jobfile
 from reinforge.reward_library import library
 from reinforge.reward_library.jobs import expanded
 from reinforge.reward_spec import PythonReward

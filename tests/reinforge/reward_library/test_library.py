@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from reinforge.errors import InvalidInput, NotFound
-from reinforge.golden import outcomes
-from reinforge.python_source import parse
+from reinforge.evaluation.golden import outcomes
+from reinforge.parsing.python_source import parse
 from reinforge.reward_library import (
     GROUPS,
     adversarial_cases,

@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, Pretrain
 
 from reinforge.errors import InvalidInput
 from tests.support.tiny_models import write_tiny_model
-from worker.apart import Apart
+from worker.isolated.process import Apart
 from worker.models.architectures import causal_models
 from worker.models.folders import ModelFolders
 from worker.models.inspect import inspect_model, read_tensors

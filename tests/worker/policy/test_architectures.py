@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from tests.support.architectures import ARCHITECTURES, write_architecture
-from worker.policy import logprobs, packing
 from worker.policy.base import Batch, LossValue, Sequences, TokenScores
+from worker.policy.forward import logprobs, micro_batches
+from worker.policy.forward.scoring import score
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
-from worker.policy.scoring import score
 from worker.policy.targets import find_experts
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
@@ -48,7 +48,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(autouse=True)
 def _short_prompts_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "LONG_PROMPT", 8)
+    monkeypatch.setattr(micro_batches, "LONG_PROMPT", 8)
 
 
 def make(folder: Path, dtype: torch.dtype = torch.float32) -> tuple[LocalHost, LoraPolicy]:

@@ -95,7 +95,7 @@ def test_lanes_change_neither_gradient_nor_scores(folder: Path, monkeypatch: pyt
     two = LocalHost(load_base_model(folder), lanes=2).create_policy(
         "policy", rank=4, alpha=8, targets="all-linear", seed=0
     )
-    monkeypatch.setattr("worker.policy.packing.SMALLEST", 1)
+    monkeypatch.setattr("worker.policy.forward.micro_batches.SMALLEST", 1)
     one.passes.tokens = two.passes.tokens = 7
     threads: set[str] = set()
 

@@ -14,10 +14,10 @@ from worker.models.folders import ModelFolders
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
 from worker.policy.base import Sequences
+from worker.policy.forward.scoring import score
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
-from worker.policy.scoring import score
 from worker.policy.targets import Layers, find_experts
 
 PLAIN = {"q_proj", "k_proj", "v_proj", "o_proj"}

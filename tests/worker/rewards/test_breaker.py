@@ -3,7 +3,7 @@
 import pytest
 
 from worker.rewards.base import RewardResult, RewardsFailed, Score
-from worker.rewards.breaker import Breaker
+from worker.rewards.circuit_breaker import Breaker
 
 FINE = Score((RewardResult("r", "ok", 1.0),), None, False)
 BAD = Score((RewardResult("r", "exception", None, message="Traceback: a"),), "exception", True)

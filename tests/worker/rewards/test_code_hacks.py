@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.worker.sandbox.harness import JAILS, running_daemon
-from worker.rewards.programs import CodeScore, CodeTests, score_code
+from worker.rewards.programs.runner import CodeScore, CodeTests, score_code
 from worker.sandbox import ProgramLimits, SandboxClient
 
 from .code_hacks import HACKS, HONEST, SCRIPT

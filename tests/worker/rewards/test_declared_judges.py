@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from worker.rewards.base import Group, RewardResult, RewardsFailed, Scorable, Score
-from worker.rewards.breaker import Breaker
+from worker.rewards.circuit_breaker import Breaker
 from worker.rewards.composite import CompositeScorer, LiveReward
 from worker.rewards.rater import Rater, Row, failed, ok
 from worker.rewards.sandboxed import CodeReward, SandboxedScorer

@@ -10,8 +10,8 @@ import pytest
 
 from reinforge.errors import InvalidInput
 from reinforge.grading.types import EndpointGrader
-from reinforge.outbound import Guard, Refused
-from reinforge.webhook_signature import signed_headers, verify
+from reinforge.net.outbound import Guard, Refused
+from reinforge.net.webhook_signature import signed_headers, verify
 from tests.support.judge_stub import Asked, Reply, Stub
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.endpoint import EndpointRater
@@ -141,7 +141,7 @@ def test_no_way_of_writing_an_inner_address_passes(address: str) -> None:
 
 def test_neighbours_of_this_machine_are_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     network = ipaddress.ip_network("93.184.216.0/24")
-    monkeypatch.setattr("reinforge.outbound.connected", lambda: [network])
+    monkeypatch.setattr("reinforge.net.outbound.connected", lambda: [network])
     with pytest.raises(Refused):
         target("https://grader.example/", ["93.184.216.34"])
     assert target("https://grader.example/", ["93.184.217.34"])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from worker.rewards.hidden_tests import MAX_TESTS, HiddenTest, UnreadableTests, read_tests
+from worker.rewards.programs.hidden_tests import MAX_TESTS, HiddenTest, UnreadableTests, read_tests
 from worker.sandbox.jailed.canonical import canonical
 
 HUMANEVAL = '''

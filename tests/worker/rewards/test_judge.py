@@ -13,12 +13,12 @@ import pytest
 
 from reinforge.errors import JobFailure
 from reinforge.grading.multi import GRADER
-from reinforge.outbound import Guard
+from reinforge.net.outbound import Guard
 from reinforge.reward_spec.judges import Judge
 from tests.support.judge_stub import Asked, Reply, Stub, completion, judged
 from worker.rewards.assemble import Services, rater
 from worker.rewards.base import RewardResult, Scorable
-from worker.rewards.ledger import Ledger
+from worker.rewards.judge.ledger import Ledger
 from worker.rewards.rater import Row
 from worker.rewards.secrets import Secrets
 

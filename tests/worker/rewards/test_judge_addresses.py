@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from reinforge.outbound import Guard
+from reinforge.net.outbound import Guard
 from tests.support.judge_stub import Stub, judged
 from tests.worker.rewards.test_endpoint import INSIDE
 from tests.worker.rewards.test_judge import SCORE, rated, rows, services

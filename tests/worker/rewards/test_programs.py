@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from worker.rewards.programs import CodeScore, CodeTests, extract_code, score_code
+from worker.rewards.programs.runner import CodeScore, CodeTests, extract_code, score_code
 from worker.sandbox import ProgramLimits, ProgramResult, ProgramRun, ProgramsOutcome
 
 PROGRAM = "```python\nprint(1)\n```"

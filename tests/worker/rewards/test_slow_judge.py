@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from backend.jobs import leases
+from backend.jobs.lifecycle import leases
 from backend.rewards import service
 from backend.settings import Settings
 from reinforge.client.wire import WORKER_SECONDS
@@ -16,7 +16,7 @@ from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.judges import JudgeCreate
 from tests.support.judge_stub import Asked, Reply, judged
 from tests.worker.rewards.test_judge import one
-from worker import stall
+from worker.supervisor import watchdog
 
 SLOW = 60.0
 SECONDS = float(os.environ.get("REINFORGE_TEST_JUDGE_SECONDS", 3))
@@ -46,7 +46,7 @@ def test_every_limit_in_the_chain_leaves_room() -> None:
     # Where rewards are tried: two rounds of rows, and the client that waits for them.
     assert 2 * DEFAULT.timeout_seconds < service.JUDGED_SECONDS < WORKER_SECONDS
     # In a job: the watchdog hears of every prompt, whose judge may be asked as often as it is retried.
-    assert stall.SECONDS["scoring"] > (1 + DEFAULT.retries) * DEFAULT.timeout_seconds
+    assert watchdog.SECONDS["scoring"] > (1 + DEFAULT.retries) * DEFAULT.timeout_seconds
     # Heartbeats come from another process than the one that waits; how long a job that is to stop may go on.
     assert leases.STOP_SECONDS > SLOW
     assert Settings(_env_file=None).lease_seconds < SLOW, (

@@ -9,7 +9,7 @@ import torch
 
 from tests.worker.rollout.asking import Setup, generate
 from worker.policy.base import Sequences
-from worker.policy.merged import Active
+from worker.policy.merged_weights import Active
 from worker.rollout.engine import Generated
 from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token, plan
 

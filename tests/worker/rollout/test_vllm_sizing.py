@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoConfig
 
 from reinforge.errors import JobFailure
-from worker.gpus import VISIBLE, Gpu, visible
+from worker.machine.gpus import VISIBLE, Gpu, visible
 from worker.rollout.vllm.demand import (
     BUSY_TOKENS,
     fused_experts,

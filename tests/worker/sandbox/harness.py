@@ -19,10 +19,11 @@ from typing import Any
 
 import pytest
 
-from worker.sandbox import RewardRow, SandboxClient, wire
+from worker.sandbox import RewardRow, SandboxClient
 from worker.sandbox.jailed import kernel
 from worker.sandbox.jails.base import SANDBOX_UID
-from worker.sandbox.prefix import Prefix, ensure_prefix
+from worker.sandbox.jails.prefix import Prefix, ensure_prefix
+from worker.sandbox.transport import frames
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 NORMAL_UID = 64102
@@ -161,8 +162,8 @@ def ask(path: Path, *requests: dict[str, object]) -> dict[str, Any]:
         for request in requests:
             connection.sendall(frame(request))
         stream = connection.makefile("rb")
-        head, body = wire.sizes(stream.read(8))
-        answer = wire.decode(stream.read(head))
+        head, body = frames.sizes(stream.read(8))
+        answer = frames.decode(stream.read(head))
         return answer | {"rows": marshal.loads(stream.read(body))} if body else answer
 
 
@@ -171,8 +172,8 @@ def frame(request: Mapping[str, object]) -> bytes:
     head = dict(request)
     rows = head.pop("rows", None)
     if not isinstance(rows, list):
-        return wire.encode(head)
-    return wire.encode({"count": len(rows), **head}, marshal.dumps(rows, 2))
+        return frames.encode(head)
+    return frames.encode({"count": len(rows), **head}, marshal.dumps(rows, 2))
 
 
 def control_scores(client: SandboxClient, rows: int = 3) -> list[float | None]:

@@ -1,6 +1,6 @@
 """Machines that lack something, imitated by a system-call filter around the whole daemon, as a container has one."""
 
-from worker.sandbox import bpf
+from worker.sandbox.jails import bpf
 
 _CLONE, _CLONE3, _LANDLOCK_CREATE = 56, 435, 444
 _NAMESPACE_CALLS = (155, 165, 166, 272, 308)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from worker.sandbox.jails import Jail, LandlockJail, NamespaceJail, Running
-from worker.sandbox.prefix import ensure_prefix
+from worker.sandbox.jails.prefix import ensure_prefix
 
 ALLOW_EVERYTHING = bytes.fromhex("060000000000ff7f").hex()
 """One instruction: return ALLOW."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from worker.sandbox import RewardRow
-from worker.sandbox.prefix import ensure_prefix
+from worker.sandbox.jails.prefix import ensure_prefix
 
 from .corpus import ATTACKS, NEXT, PLANTED, Attack, Targets, targets
 from .harness import (

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from worker.sandbox import wire
-from worker.sandbox.calls import Call, score
+from worker.sandbox.daemon.calls import Call, score
+from worker.sandbox.daemon.session import JailDied, Session
 from worker.sandbox.jails import Jail
+from worker.sandbox.jails.prefix import ensure_prefix
 from worker.sandbox.limits import Timeouts
 from worker.sandbox.outcome import RewardRow
-from worker.sandbox.prefix import ensure_prefix
 from worker.sandbox.programs import ProgramCall, run_programs
-from worker.sandbox.session import JailDied, Session
+from worker.sandbox.transport import frames
 
 from .corpus import ATTACKS, NEXT, PLANTED, Attack, Targets, targets
 from .harness import cannot, children
@@ -54,7 +54,7 @@ class NoFilters(WeakNamespaces):
 def secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RFT_CANARY", SECRET)
     # an attack that stops the zygote itself is found out when the zygote does not answer
-    monkeypatch.setattr("worker.sandbox.session._GRACE_SECONDS", 1.0)
+    monkeypatch.setattr("worker.sandbox.daemon.session._GRACE_SECONDS", 1.0)
 
 
 @pytest.mark.skipif(bool(no_fake_host()), reason=f"nowhere to let attacks win: {no_fake_host()}")
@@ -137,7 +137,7 @@ async def _score(session: Session, source: str, rows: Sequence[RewardRow]) -> li
 
 
 def _call(source: str, rows: Sequence[RewardRow]) -> Call:
-    given = wire.pack_rows(rows)
+    given = frames.pack_rows(rows)
     timeouts = Timeouts(load=5.0, sample=5.0, call=8.0)
     return Call("score", source, None, given, [[i] for i in range(len(rows))], "sample", "batch", timeouts)
 

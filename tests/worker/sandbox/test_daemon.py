@@ -16,11 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from worker.sandbox import CallOutcome, RewardRow, SandboxClient, Timeouts, session, wire
-from worker.sandbox.calls import Call
+from worker.sandbox import CallOutcome, RewardRow, SandboxClient, Timeouts
+from worker.sandbox.daemon import session
+from worker.sandbox.daemon.calls import Call
+from worker.sandbox.daemon.pool import FairLine, Pool, Ticket
 from worker.sandbox.jails import LandlockJail
-from worker.sandbox.pool import FairLine, Pool, Ticket
-from worker.sandbox.prefix import ensure_prefix
+from worker.sandbox.jails.prefix import ensure_prefix
+from worker.sandbox.transport import frames
 
 from .harness import (
     CONTROL,
@@ -329,7 +331,7 @@ def test_waiting_calls_are_taken_from_each_peer_in_turn() -> None:
 def test_slow_calls_of_one_process_do_not_hold_every_jail() -> None:
     async def served() -> list[str]:
         pool = Pool(LandlockJail(ensure_prefix()), 2)
-        rows = wire.pack_rows([RewardRow("p", "c", 60.0)])  # type: ignore[arg-type]
+        rows = frames.pack_rows([RewardRow("p", "c", 60.0)])  # type: ignore[arg-type]
         slow = {"op": "score", "source": SLEEP, "count": 1}
         fast = {"op": "score", "source": "def grade(sample, item):\n    return 0.5\n", "count": 1}
         hogs = [Ticket(Call.from_request(slow, rows)) for _ in range(4)]
@@ -353,7 +355,7 @@ def test_a_closed_pool_answers_what_waits_and_what_runs() -> None:
     async def statuses() -> list[str]:
         pool = Pool(LandlockJail(ensure_prefix()), 1)
         request = {"op": "score", "source": SLEEP, "count": 1}
-        rows = wire.pack_rows([RewardRow("p", "c", 30.0)])  # type: ignore[arg-type]
+        rows = frames.pack_rows([RewardRow("p", "c", 30.0)])  # type: ignore[arg-type]
         tickets = [Ticket(Call.from_request(request, rows)) for _ in range(2)]
         for ticket in tickets:
             pool.submit(1, ticket)

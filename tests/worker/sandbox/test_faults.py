@@ -10,9 +10,10 @@ import sys
 import threading
 from pathlib import Path
 
-from worker.sandbox import ProgramLimits, ProgramRun, RewardRow, Timeouts, wire
+from worker.sandbox import ProgramLimits, ProgramRun, RewardRow, Timeouts
+from worker.sandbox.daemon.peers import Listener
 from worker.sandbox.jails.namespaces import RunningInNamespaces
-from worker.sandbox.peers import Listener
+from worker.sandbox.transport import frames
 
 from .harness import (
     REPOSITORY,
@@ -119,13 +120,13 @@ def test_a_peer_that_never_reads_holds_up_nobody_else() -> None:
     with running_daemon() as daemon, daemon.client() as client:
         source = "def grade(sample, item): print('x' * 2000); return {'score': 1, 'reason': 'y' * 900}"
         head = {"op": "score", "source": source, "count": 64, "granularity": "sample", "isolate": "batch"}
-        rows = wire.pack_rows([RewardRow("", "x")] * 64)
+        rows = frames.pack_rows([RewardRow("", "x")] * 64)
         with socket.socket(socket.AF_UNIX) as deaf:
             deaf.connect(str(daemon.socket))
             deaf.setblocking(False)
             try:
                 for number in range(40):
-                    deaf.sendall(wire.encode({**head, "id": number}, rows))
+                    deaf.sendall(frames.encode({**head, "id": number}, rows))
             except BlockingIOError:
                 pass
             assert control_scores(client) == [0.5, 0.5, 0.5]
@@ -156,14 +157,14 @@ def test_a_jail_whose_first_process_has_just_died_is_ended_like_any_other() -> N
 
 
 def test_a_fault_of_the_daemon_is_told_by_hanging_up(tmp_path: Path) -> None:
-    async def broken(request: object, body: bytes, peer: object) -> wire.Packed:
+    async def broken(request: object, body: bytes, peer: object) -> frames.Packed:
         raise ProcessLookupError("a fault of ours")
 
     async def asked() -> bytes:
         listener = Listener(broken)
         await listener.open_unix(tmp_path / "s")
         reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
-        writer.write(wire.encode({"id": 1, "op": "status"}))
+        writer.write(frames.encode({"id": 1, "op": "status"}))
         said = await asyncio.wait_for(reader.read(), 20)
         writer.close()
         await listener.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.sandbox import bpf
+from worker.sandbox.jails import bpf
 from worker.sandbox.limits import RLIMITS
 
 ALLOW, KILL = "allow", "kill"

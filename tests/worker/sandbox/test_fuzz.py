@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from worker.sandbox import ProgramLimits, ProgramRun, Timeouts
-from worker.sandbox.calls import BadRequest, NeedsLibraries
+from worker.sandbox.daemon.calls import BadRequest, NeedsLibraries
+from worker.sandbox.daemon.session import JailDied, Session
 from worker.sandbox.jailed import region
 from worker.sandbox.outcome import ProgramStatus
 from worker.sandbox.programs import ProgramCall, run_programs
-from worker.sandbox.session import JailDied, Session
 
 from .test_parse import payloads
 

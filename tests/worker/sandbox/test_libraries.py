@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from worker.sandbox import RewardRow, SandboxClient, libraries, wire
-from worker.sandbox.calls import Call, LoadFailed, NeedsLibraries, score
+from worker.sandbox import RewardRow, SandboxClient, libraries
+from worker.sandbox.daemon.calls import Call, LoadFailed, NeedsLibraries, score
+from worker.sandbox.daemon.session import Session
 from worker.sandbox.jailed.imports import scan
 from worker.sandbox.jails import JAILS as KINDS
+from worker.sandbox.jails.prefix import ensure_prefix
 from worker.sandbox.limits import Timeouts
-from worker.sandbox.prefix import ensure_prefix
-from worker.sandbox.session import Session
+from worker.sandbox.transport import frames
 
 from .harness import NORMAL_UID, STRONGEST, running_daemon
 from .jails import WeakJail
@@ -211,7 +212,7 @@ def test_language_data_are_copied_where_they_are_found(
 
 
 def _call(source: str) -> Call:
-    rows = wire.pack_rows([RewardRow("", "x")])
+    rows = frames.pack_rows([RewardRow("", "x")])
     return Call("score", source, None, rows, [[0]], "sample", "batch", Timeouts())
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from worker.sandbox import RowResult, Timeouts
-from worker.sandbox.calls import Call, NeedsLibraries, score
+from worker.sandbox.daemon.calls import Call, NeedsLibraries, score
+from worker.sandbox.daemon.parse import ProtocolError, Run, clean_text, end_of_child, parse_run
+from worker.sandbox.daemon.session import JailDied
 from worker.sandbox.jailed import region
 from worker.sandbox.outcome import CALL_STATUSES, ROW_STATUSES
-from worker.sandbox.parse import ProtocolError, Run, clean_text, end_of_child, parse_run
-from worker.sandbox.session import JailDied
 
 ROWS = 3
 

@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from worker.sandbox import prefix
+from worker.sandbox.jails import prefix
 from worker.sandbox.jails.base import jail_environment
-from worker.sandbox.prefix import PrefixError, default_root, ensure_prefix, make_folder, require_traversable
+from worker.sandbox.jails.prefix import (
+    PrefixError,
+    default_root,
+    ensure_prefix,
+    make_folder,
+    require_traversable,
+)
 
 
 @pytest.fixture

@@ -18,15 +18,16 @@ import pytest
 
 import worker.sandbox
 from reinforge.errors import StateConflict
-from reinforge.python_source import parse
-from worker.call_rewards import validate
-from worker.sandbox import CallOutcome, RewardRow, Timeouts, bpf
+from reinforge.parsing.python_source import parse
+from worker.rpc.rewards import validate
+from worker.sandbox import CallOutcome, RewardRow, Timeouts
 from worker.sandbox.__main__ import main
+from worker.sandbox.daemon.probe import prove
 from worker.sandbox.jailed import kernel
 from worker.sandbox.jails import JAILS as LETTERS
+from worker.sandbox.jails import bpf
 from worker.sandbox.jails.base import jail_environment
-from worker.sandbox.prefix import ensure_prefix
-from worker.sandbox.probe import prove
+from worker.sandbox.jails.prefix import ensure_prefix
 
 from . import hiding
 from .harness import (

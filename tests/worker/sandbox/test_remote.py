@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from worker.sandbox import RewardRow, SandboxClient, remote, wire
+from worker.sandbox import RewardRow, SandboxClient
 from worker.sandbox.__main__ import main
-from worker.sandbox.remote import Address, Challenge, RemoteError, admit, introduce
+from worker.sandbox.transport import frames, remote
+from worker.sandbox.transport.remote import Address, Challenge, RemoteError, admit, introduce
 
 from .harness import (
     CONTROL,
@@ -142,13 +143,13 @@ def test_a_giant_frame_ends_the_connection_before_it_is_read(
 
 def test_a_changed_frame_ends_the_connection(served: tuple[RunningDaemon, int]) -> None:
     connection, challenge = _joined(served[1])
-    frame = wire.encode({"op": "status", "id": 1})
+    frame = frames.encode({"op": "status", "id": 1})
     seal = challenge.seal("client")
     with connection:
         connection.sendall(frame + seal.tag(frame))
-        head, body = wire.sizes(_read(connection, wire.SIZES.size))
+        head, body = frames.sizes(_read(connection, frames.SIZES.size))
         assert b'"available": true' in _read(connection, head + body + remote.TAG)
-        other = wire.encode({"op": "status", "id": 2})
+        other = frames.encode({"op": "status", "id": 2})
         connection.sendall(other + seal.tag(frame))
         assert connection.recv(1) == b""
 
@@ -156,14 +157,14 @@ def test_a_changed_frame_ends_the_connection(served: tuple[RunningDaemon, int]) 
 def test_a_peer_that_is_slow_loses_nothing_and_stops_nobody(served: tuple[RunningDaemon, int]) -> None:
     port = served[1]
     connection, challenge = _joined(port)
-    frame = wire.encode({"op": "status", "id": 1})
+    frame = frames.encode({"op": "status", "id": 1})
     with connection, client(port) as other:
         for byte in frame:
             connection.sendall(bytes([byte]))
         assert control_scores(other) == [0.5] * 3
         connection.sendall(challenge.seal("client").tag(frame))
-        head, _ = wire.sizes(_read(connection, wire.SIZES.size))
-        assert wire.decode(_read(connection, head))["id"] == 1
+        head, _ = frames.sizes(_read(connection, frames.SIZES.size))
+        assert frames.decode(_read(connection, head))["id"] == 1
 
 
 def test_a_peer_that_says_nothing_is_not_waited_for() -> None:
@@ -184,7 +185,7 @@ def test_a_cut_connection_frees_the_jail(served: tuple[RunningDaemon, int]) -> N
     connection, challenge = _joined(port)
     source = "import time\ndef grade(sample, item):\n    time.sleep(60)\n"
     head = {"op": "score", "id": 1, "source": source, "count": 1, "timeouts": {"sample": 60, "call": 120}}
-    frame = wire.encode(head, wire.pack_rows([RewardRow("p", "c")]))
+    frame = frames.encode(head, frames.pack_rows([RewardRow("p", "c")]))
 
     def running() -> list[int]:
         return [child for jail in jails_of(daemon) for child in children(jail)]

@@ -15,11 +15,11 @@ import pytest
 from reinforge.errors import Unavailable
 from tests.support.processes import open_pipes
 from tests.support.supervised import is_running, wait_for
-from worker import launch
 from worker.models.chat import renderer
-from worker.serving_process import SERVING, Replies, ServingProcess
-from worker.serving_protocol import Order, Reply, SamplePrompt
+from worker.serving_client.process import SERVING, Replies, ServingProcess
+from worker.serving_client.protocol import Order, Reply, SamplePrompt
 from worker.starter import CHECKPOINT
+from worker.supervisor import launch
 
 TOY = """
 import json, os, signal, sys, threading
@@ -170,7 +170,7 @@ def test_kill_9_of_the_parent_leaves_nothing() -> None:
     program = (
         "import sys, time\n"
         "from tests.worker.serving.test_process import TOY, order\n"
-        "from worker.serving_process import ServingProcess\n"
+        "from worker.serving_client.process import ServingProcess\n"
         "serving = ServingProcess(command=(sys.executable, '-c', TOY))\n"
         "with serving.order(order('a', 'hang'), lambda: None):\n"
         "    print(serving.pid, flush=True)\n"

@@ -18,7 +18,7 @@ from worker.policy.host import LocalHost
 from worker.serving import held, server, transformers
 from worker.serving.server import Server
 from worker.serving.transformers import TransformersServing
-from worker.serving_protocol import Order, Reply, SamplePrompt
+from worker.serving_client.protocol import Order, Reply, SamplePrompt
 from worker.starter import CHECKPOINT
 
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from reinforge.errors import JobFailure
+from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python
 from worker.models.chat import renderer
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
@@ -21,9 +22,8 @@ from worker.serving.engine import Engine
 from worker.serving.server import Server
 from worker.serving.transformers import TransformersServing
 from worker.serving.vllm import VllmServing
-from worker.serving_protocol import Order, Reply, SamplePrompt
+from worker.serving_client.protocol import Order, Reply, SamplePrompt
 from worker.starter import CHECKPOINT
-from worker.vllm_python import VARIABLE, vllm_missing, vllm_python
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
 HELD = 2

@@ -9,7 +9,7 @@ import torch
 from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.policy.base import Sequences
-from worker.training.passes import Passes, reads_old_policy, reward_passes, update_passes
+from worker.training.forward_passes import Passes, reads_old_policy, reward_passes, update_passes
 
 STATEFUL: dict[str, Any] = {
     "algorithm__updates_per_step": 2,

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from worker.training import at_k
-from worker.training.at_k import ANSWERS, best_at_k, interval, maj_at_k, pass_at_k, sizes
+from worker.training.evaluation import pass_at_k as at_k
+from worker.training.evaluation.pass_at_k import ANSWERS, best_at_k, interval, maj_at_k, pass_at_k, sizes
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from reinforge.metrics import METRICS
 from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
-from worker.training.archive import unpack
+from worker.training.checkpoint.archive import unpack
 
 PPO: dict[str, Any] = {
     "algorithm__preset": "ppo",

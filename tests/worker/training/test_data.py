@@ -12,7 +12,7 @@ from reinforge.spec import DataSpec
 from tests.support.small_jobs import write_rows
 from tests.support.tiny_models import write_tokenizer
 from worker.models.rendering import ChatRenderer
-from worker.training.data import Prompts, load_prompts
+from worker.training.prompts.data import Prompts, load_prompts
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["template", "plain"])

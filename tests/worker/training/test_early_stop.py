@@ -10,8 +10,8 @@ from reinforge.records import Command
 from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.sandbox.outcome import RewardRow
+from worker.training.checkpoint.resume_state import Position
 from worker.training.early_stop import ending, note_evaluation, note_step
-from worker.training.position import Position
 
 
 @pytest.fixture(scope="module")

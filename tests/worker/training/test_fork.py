@@ -11,9 +11,9 @@ from reinforge.records import ForkStart
 from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.sandbox.outcome import RewardRow
-from worker.training.archive import pack, unpack
-from worker.training.fork import start_of
-from worker.training.position import unpack_resume_state
+from worker.training.checkpoint.archive import pack, unpack
+from worker.training.checkpoint.fork import start_of
+from worker.training.checkpoint.resume_state import unpack_resume_state
 
 ALL = ForkStart(step=2, carried=["weights", "optimizer", "algorithm", "order"])
 WEIGHTS = ForkStart(step=2, carried=["weights", "order"])

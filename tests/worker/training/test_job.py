@@ -1,4 +1,5 @@
-"""One attempt as `worker.main` assembles it, with real sandboxed rewards: how it ends, and what it says about it."""
+"""One attempt as `worker.trainer.main` assembles it, with real sandboxed rewards: how it ends, and what it says
+about it."""
 
 import errno
 import json
@@ -11,17 +12,17 @@ import pytest
 import torch
 
 from reinforge.errors import JobFailure
-from reinforge.offline import model_folder, sandbox
+from reinforge.offline.train import model_folder, sandbox
 from reinforge.records import RewardCode, RunManifest
 from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_tiny_model
-from worker.main import Job
-from worker.policy import activations
-from worker.policy.activations import GradientPasses
+from worker.policy.forward import activations
+from worker.policy.forward.activations import GradientPasses
 from worker.policy.lora import LoraPolicy
-from worker.policy.trained import Trained
-from worker.reporter import LocalReporter
-from worker.training.ends import End, end_of
+from worker.policy.parameters import Trained
+from worker.trainer.main import Job
+from worker.trainer.reporter import LocalReporter
+from worker.training.job_end import End, end_of
 
 GOOD = """
 def grade(sample, item):
@@ -171,7 +172,7 @@ def test_a_reward_that_does_not_load_pauses(attempt: Attempt) -> None:
 def test_without_a_sandbox_the_job_pauses_before_it_trains(
     attempt: Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.main.SANDBOX_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("worker.trainer.main.SANDBOX_PATIENCE_SECONDS", 0.5)
     attempt.socket = attempt.folder / "nobody.sock"
     end = attempt.run()
     assert (end.outcome, end.reason) == ("paused", "sandbox_unavailable")

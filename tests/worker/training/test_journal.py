@@ -11,9 +11,9 @@ import pytest
 from reinforge.records import BaseRecord, Phase
 from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
 from tests.support.tiny_models import write_tiny_model
-from worker.reporter import LocalReporter
 from worker.sandbox.outcome import RewardRow
-from worker.training.journal import BEAT_SECONDS, PHASE_SECONDS, Journal
+from worker.trainer.reporter import LocalReporter
+from worker.training.reporting.job_reporter import BEAT_SECONDS, PHASE_SECONDS, Journal
 
 
 class Clock:

@@ -20,7 +20,7 @@ from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.rewards.base import RewardsFailed
 from worker.sandbox.outcome import RewardRow, RowResult
-from worker.training.archive import unpack
+from worker.training.checkpoint.archive import unpack
 
 TIMES = ("time/", "throughput/", "memory/")
 

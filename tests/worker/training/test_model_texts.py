@@ -14,8 +14,8 @@ from tests.support.small_jobs import write_rows
 from tests.support.tiny_models import write_tokenizer
 from worker.models.rendering import ChatRenderer
 from worker.rollout.text import Text
-from worker.training.data import Prompts, load_prompts
-from worker.training.model_texts import ModelTexts
+from worker.training.prompts.data import Prompts, load_prompts
+from worker.training.prompts.model_texts import ModelTexts
 
 TEXTS = ["1+1=", "é 😀 <end> ¿", "", "\ud800 half", "a" * 300]
 LOOP = "{% for i in range(99999) %}" * 3 + "{% endfor %}" * 3

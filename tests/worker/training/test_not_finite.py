@@ -13,8 +13,8 @@ from reinforge.errors import JobFailure
 from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.policy.base import Batch, LossFunction, LossValue, TokenScores
-from worker.training.ends import end_of
-from worker.training.position import NOT_FINITE_STEPS, pack_resume_state
+from worker.training.checkpoint.resume_state import NOT_FINITE_STEPS, pack_resume_state
+from worker.training.job_end import end_of
 
 
 @pytest.fixture(scope="module")

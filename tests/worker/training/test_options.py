@@ -12,8 +12,8 @@ from reinforge.metrics import describe
 from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.sandbox.outcome import RewardRow
-from worker.training import frontier
-from worker.training.slices import Slices
+from worker.training.prompts import frontier
+from worker.training.reporting.slices import Slices
 
 KL: dict[str, Any] = {
     "algorithm__loss": {"kl": {"beta": 0.01}},

@@ -12,8 +12,8 @@ from reinforge.errors import JobFailure
 from tests.support.short_memory import Pass, short_of_memory
 from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
-from worker.policy import activations
-from worker.training.position import pack_resume_state
+from worker.policy.forward import activations
+from worker.training.checkpoint.resume_state import pack_resume_state
 
 CRITIC: dict[str, Any] = {
     "algorithm__critic": {"type": "value_head"},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from reinforge.offline import model_folder
+from reinforge.offline.train import model_folder
 from reinforge.presets import PRESETS
 from reinforge.spec import JobSpec
 from tests.support.small_jobs import SmallJob, small_spec

@@ -1,4 +1,4 @@
-"""`python -m worker.main` as a supervisor sees it: records on a pipe, commands on standard input, EOF."""
+"""`python -m worker.trainer.main` as a supervisor sees it: records on a pipe, commands on standard input, EOF."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from typing import Any, Literal
 
 import pytest
 
-from reinforge.offline import sandbox
+from reinforge.offline.train import sandbox
 from reinforge.records import RewardCode, RunManifest
 from reinforge.reward_spec.judges import Judge
 from tests.support.judge_stub import Stub, judged
 from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_tiny_model
-from worker.processor import available_cores
-from worker.reporter import EXIT_ORPHANED
+from worker.machine.cpu_share import available_cores
+from worker.trainer.reporter import EXIT_ORPHANED
 
 REWARD = "def grade(sample, item):\n    return len(sample['output_text']) % 7 / 7\n"
 DEADLINE = 120.0
@@ -36,7 +36,7 @@ class Trainer:
         self.lines = b""
         self._news = threading.Condition()
         read, write = os.pipe()
-        command = [sys.executable, "-m", "worker.main", "--run", str(folder)]
+        command = [sys.executable, "-m", "worker.trainer.main", "--run", str(folder)]
         given = {} if copies else {"OMP_NUM_THREADS": "1"}
         before = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
         self._log = (folder / "trainer.log").open("wb")

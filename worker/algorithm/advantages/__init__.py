@@ -25,7 +25,7 @@ from worker.algorithm.advantages.outcome import (
 from worker.algorithm.advantages.process import process
 from worker.algorithm.advantages.turns import gagpo, state_visits
 from worker.algorithm.advantages.whitened import reinforce_pp, reinforce_pp_baseline
-from worker.algorithm.own import check_finite, check_shape, check_type
+from worker.algorithm.plugin_functions import check_finite, check_shape, check_type
 from worker.algorithm.rows import Rows, Slot, lookup
 
 __all__ = [

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from worker.algorithm.own import check_shape, check_type
+from worker.algorithm.plugin_functions import check_shape, check_type
 from worker.algorithm.rows import Rows, Slot, State, lookup
 from worker.algorithm.selection.axpo import axpo
 from worker.algorithm.selection.base import Branch, Prompts, Repair, Resample, Selected

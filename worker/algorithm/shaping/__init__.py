@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from worker.algorithm.own import check_shape, check_type
+from worker.algorithm.plugin_functions import check_shape, check_type
 from worker.algorithm.rows import Rows, Slot, State, lookup
 from worker.algorithm.shaping.base import Combined, Shaped
 from worker.algorithm.shaping.combine import gdpo, mo_grpo, weighted_sum

@@ -6,7 +6,7 @@ A constant for the update, unlike a penalty in the loss; there k1 has no expecte
 import torch
 from torch import Tensor
 
-from worker.algorithm.kl import k3
+from worker.algorithm.loss.kl import k3
 from worker.algorithm.rows import Rows
 
 

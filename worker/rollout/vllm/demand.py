@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 
-from worker.gpus import VISIBLE, list_gpus
+from worker.machine.gpus import VISIBLE, list_gpus
 from worker.rollout.vllm.model_shape import ModelShape
 from worker.rollout.vllm.options import allowed_rank
 from worker.rollout.vllm.sizing import Demand, batch_limits
@@ -11,9 +11,9 @@ from worker.rollout.vllm.sizing import Demand, batch_limits
 BUSY_TOKENS = 8192
 """Of a micro-batch on a GPU: fewer leave it waiting for launches."""
 TRAINER_SHARE = 0.75
-"""Of the memory at hand, what the trainer lets activations take (`worker.policy.activations`)."""
+"""Of the memory at hand, what the trainer lets activations take (`worker.policy.forward.activations`)."""
 HEAD_BYTES = 5 * 2**29
-"""Of the trainer's logits, a slice of tokens at a time (`worker.policy.logprobs`)."""
+"""Of the trainer's logits, a slice of tokens at a time (`worker.policy.forward.logprobs`)."""
 STATE_BYTES = 12
 """Per number of the adapter, from the first update on: gradient and two moments in float32."""
 

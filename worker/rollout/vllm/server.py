@@ -32,7 +32,7 @@ class Stopped(Exception):
 
 
 class EngineFailure(JobFailure):
-    """With the end of the server's log in place of a traceback, as `worker.training.ends` tells it."""
+    """With the end of the server's log in place of a traceback, as `worker.training.job_end` tells it."""
 
     def __init__(self, message: str, code: str, hint: str, log_end: str) -> None:
         super().__init__(message, code=code, hint=hint)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from ..prefix import Prefix
+from worker.sandbox.jails.prefix import Prefix
+
 from .base import Jail, Running
 from .landlock import LandlockJail
 from .namespaces import NamespaceJail

@@ -10,9 +10,11 @@ import socket
 import subprocess
 from typing import Any, Protocol
 
-from .. import bpf, libraries
+from worker.sandbox import libraries
+from worker.sandbox.jails import bpf
+from worker.sandbox.jails.prefix import Prefix
+
 from ..limits import PRELOAD, RLIMITS
-from ..prefix import Prefix
 
 SANDBOX_UID = 64101
 """The jail's user and group where the daemon runs as root; needs no entry in the account files."""

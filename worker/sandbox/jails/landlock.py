@@ -11,9 +11,10 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-from .. import bpf
+from worker.sandbox.jails import bpf
+from worker.sandbox.jails.prefix import Prefix
+
 from ..jailed import kernel
-from ..prefix import Prefix
 from .base import Running, common_configuration, jail_environment, start, zygote_command
 
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import bpf
-from ..prefix import Prefix
+from worker.sandbox.jails import bpf
+from worker.sandbox.jails.prefix import Prefix
+
 from .base import Running, common_configuration, jail_environment, start, zygote_command
 
 _PYTHON, _PROGRAM, _SITE = "/opt/python", "/opt/program", "/opt/site"

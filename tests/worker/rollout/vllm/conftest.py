@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.support.vllm_bench import Bench, Trainer
-from worker.vllm_python import vllm_missing, vllm_python
+from worker.machine.vllm_python import vllm_missing, vllm_python
 
 
 @pytest.fixture(scope="session")

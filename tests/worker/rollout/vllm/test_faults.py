@@ -17,7 +17,7 @@ from reinforge.errors import JobFailure
 from tests.support.vllm_bench import RANK, STARTER, Bench, Trainer
 from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.server import QUIET, Server
-from worker.training.ends import end_of
+from worker.training.job_end import end_of
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
 PROMPTS = ["12+34=", "7+8="]

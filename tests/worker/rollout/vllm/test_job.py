@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tests.support.supervised import wait_for
+from worker.machine.vllm_python import VARIABLE
 from worker.rollout.vllm.options import SLEEP
-from worker.vllm_python import VARIABLE
 
 Record = dict[str, Any]
 EXAMPLE = Path(__file__).parents[4] / "examples" / "arithmetic"

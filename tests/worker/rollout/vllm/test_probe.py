@@ -7,12 +7,12 @@ import torch
 
 from reinforge.errors import JobFailure
 from tests.support.vllm_bench import Bench, Trainer
-from worker.engines import scorer
 from worker.policy.base import Sequences
 from worker.rollout.vllm.api import Api
 from worker.rollout.vllm.options import BASE
 from worker.rollout.vllm.probe import AdapterProbe
-from worker.training.ends import end_of
+from worker.trainer.engines import scorer
+from worker.training.job_end import end_of
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
 PROMPTS = ["12+34=", "7+8="]

@@ -1,0 +1,306 @@
+"""Admission of requests, ahead of routing: who sends it is looked up before its body is read.
+
+FastAPI reads and parses a body before it runs the dependencies that authenticate. This middleware stands before both:
+a request that may change something and has no valid key, session or worker token is refused by its headers alone. The
+body of an admitted request is counted and timed while it arrives, by the limits of its route
+(`backend.access.body_limits`).
+
+While a request lasts, its right is looked up again every few seconds: when the key is revoked or the member removed,
+its stream, download or upload ends.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import OrderedDict
+from typing import Any
+
+from fastapi import Request
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.access import quotas, scopes, sender_slots
+from backend.access.auth import ROLES, Principal, bearer, digest, identify, is_worker_token, unknown_worker
+from backend.access.body_limits import BodyLimit, limit_of, needs_identity
+from backend.data.database import Database
+from backend.http import errors
+from backend.models import Attempt
+from backend.workers.fence import lost
+from reinforge.errors import NotAuthenticated, ReinforgeError, RequestTooSlow, TooLarge
+
+log = logging.getLogger(__name__)
+
+RECHECK_SECONDS = 2.0
+"""How often the right of a request that lasts is looked up again; streams end within twice that."""
+_TOKENS_REMEMBERED = 1000
+_PROMPT_SECONDS = 0.05
+"""How long a body may pause before its request gives its place in the lane to others."""
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+class Admission:
+    """ASGI middleware, inside the one that gives request ids and outside of routing."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._rights = Rights()
+        self._job_tokens: OrderedDict[str, None] = OrderedDict()
+        """Digests of tokens of attempts: a lookup for each heartbeat and record batch is not needed twice."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        changes = scope["method"] not in scopes.SAFE
+        limit = limit_of(scope["method"], scope["path"])
+        place = self._place(request)
+        body = Body(receive, limit, request, place)
+        try:
+            try:
+                if place is not None:
+                    await place.enter()
+                if changes and needs_identity(scope["path"]):
+                    await self._identify(request)
+                if changes:
+                    body.check_announced()
+            except (ReinforgeError, SQLAlchemyError) as error:
+                await _refuse(request, error, send)
+                return
+            await Vigil(self.app, request, body, self._rights).run(send)
+        finally:
+            if place is not None:
+                place.leave()
+            if (ticket := quotas.ticket_of(request)) is not None:
+                ticket.close()
+            if isinstance(who := getattr(request.state, "principal", None), Principal):
+                request.app.state.lanes.remember(request, who.project_id)
+
+    def _place(self, request: Request) -> sender_slots.Place | None:
+        """None for what is never held up: a probe of life, and workers, whose heartbeats keep their jobs."""
+        if request.url.path == "/healthz" or self._is_workers(request):
+            return None
+        place: sender_slots.Place = request.app.state.lanes.place(request)
+        request.state.place = place
+        return place
+
+    def _is_workers(self, request: Request) -> bool:
+        if not request.url.path.startswith("/worker/v1/") or (token := bearer(request)) is None:
+            return False
+        return is_worker_token(token, request.app.state.settings) or digest(token) in self._job_tokens
+
+    async def _identify(self, request: Request) -> None:
+        """Raises NotAuthenticated, NotAllowed, NotFound, LeaseLost, TooManyRequests."""
+        state = request.app.state
+        if request.url.path.startswith("/worker/v1/"):
+            await self._identify_worker(request, state.database)
+        else:
+            who = request.state.principal = await identify(request, state.database)
+            quotas.count(request, who.id, who.project_id)
+
+    async def _identify_worker(self, request: Request, database: Database) -> None:
+        token, path = bearer(request), request.url.path
+        if is_worker_token(token, request.app.state.settings) or await self._is_job_token(database, token):
+            return
+        if path.startswith("/worker/v1/jobs/") and path != "/worker/v1/jobs/claim":
+            raise lost(
+                "The job token does not belong to any attempt at this job."
+            )  # of one that was deleted, too
+        raise unknown_worker()
+
+    async def _is_job_token(self, database: Database, token: str | None) -> bool:
+        """Whether an attempt at a job, past or present, has this token; what it opens now is decided behind this."""
+        if token is None:
+            return False
+        key = digest(token)
+        if key not in self._job_tokens:
+            async with database.transaction() as session:
+                query = select(Attempt.job_id).where(Attempt.token_sha256 == key).limit(1)
+                if await session.scalar(query) is None:
+                    return False
+            self._job_tokens[key] = None
+            while len(self._job_tokens) > _TOKENS_REMEMBERED:
+                self._job_tokens.popitem(last=False)
+        return True
+
+
+def protect(start: Message) -> None:
+    """Headers of an answer, where it has none of its own: not kept, not framed, not taken for another type."""
+    if start["type"] == "http.response.start":
+        own = {name.lower() for name, _ in start["headers"]}
+        start["headers"] = [*start["headers"], *(each for each in SECURITY_HEADERS if each[0] not in own)]
+
+
+class Body:
+    """The request's `receive`, counted and timed until the body is complete."""
+
+    def __init__(
+        self, receive: Receive, limit: BodyLimit, request: Request, place: sender_slots.Place | None
+    ) -> None:
+        self._receive, self._limit, self._request, self._place = receive, limit, request, place
+        self._bytes, self._waited, self._complete = 0, 0.0, False
+        self.revoked: ReinforgeError | None = None
+        """Raised instead of reading on."""
+
+    def check_announced(self) -> None:
+        """Raises TooLarge, TooManyRequests for what Content-Length says, with nothing of it read."""
+        announced = self._request.headers.get("content-length", "")
+        if announced.isdigit():
+            self._check_size(int(announced))
+
+    async def __call__(self) -> Message:
+        """Raises TooLarge, TooManyRequests, RequestTooSlow, NotAuthenticated."""
+        if self._complete:
+            return await self._receive()
+        if self.revoked is not None:
+            raise self.revoked
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._patience()):
+                message = await self._next_piece()
+        except TimeoutError as error:
+            raise RequestTooSlow(
+                "The request's body did not arrive in time.",
+                hint="Send it again; a body may pause for at most "
+                f"{self._limit.stall_seconds:g} s and has to bring {self._limit.least_rate / 1024:g} KiB/s.",
+            ) from error
+        self._waited += time.monotonic() - began
+        self._bytes += len(message.get("body", b""))
+        self._complete = message["type"] != "http.request" or not message.get("more_body", False)
+        self._check_size(self._bytes)
+        if self._complete and self._place is not None and message["type"] == "http.request":
+            await self._place.enter()
+        return message
+
+    async def _next_piece(self) -> Message:
+        """While nothing comes the request has no place in its lane; it needs one again for what it brings."""
+        if self._place is None or not self._place.held:
+            return await self._receive()
+        timer = asyncio.get_running_loop().call_later(_PROMPT_SECONDS, self._place.leave)
+        try:
+            return await self._receive()
+        finally:
+            timer.cancel()
+
+    def _patience(self) -> float:
+        stall = self._limit.stall_seconds
+        return max(0.0, min(stall, stall + self._bytes / self._limit.least_rate - self._waited))
+
+    def _check_size(self, size: int) -> None:
+        if self._limit.bytes is not None and size > self._limit.bytes:
+            raise TooLarge(
+                f"The body is larger than {self._limit.bytes:,} bytes, the limit at this address.",
+                code="body_too_large",
+            )
+        if (ticket := quotas.ticket_of(self._request)) is not None:
+            ticket.hold(size, file=self._limit.bytes is None)
+
+
+class Rights:
+    """Looks up again whether requests may go on: once per credential and moment, however many streams it has."""
+
+    def __init__(self) -> None:
+        self._lookups: dict[tuple[str, ...], tuple[float, asyncio.Task[Principal | None]]] = {}
+
+    async def hold(self, request: Request, who: Principal) -> bool:
+        """Whether the credential still opens what it opened. A database that does not answer revokes nothing."""
+        headers = request.headers
+        key = (headers.get("authorization", ""), headers.get("cookie", ""), who.project_id)
+        at, lookup = self._lookups.get(key, (0.0, None))
+        now = time.monotonic()
+        if lookup is None or now - at > RECHECK_SECONDS / 2:
+            lookup = asyncio.create_task(self._look_up(request, who.project_id))
+            self._lookups = {
+                each: entry for each, entry in self._lookups.items() if now - entry[0] < RECHECK_SECONDS
+            }
+            self._lookups[key] = (now, lookup)
+        try:
+            found = await asyncio.shield(lookup)
+        except SQLAlchemyError:
+            log.warning("the right of a request that lasts could not be looked up")
+            return True
+        return found is not None and ROLES.index(found.role) >= ROLES.index(who.role)
+
+    async def _look_up(self, request: Request, project: str) -> Principal | None:
+        try:
+            return await identify(request, request.app.state.database, project)
+        except ReinforgeError:
+            return None
+
+
+class Vigil:
+    """One admitted request, whose right is looked up again for as long as it lasts."""
+
+    def __init__(self, app: ASGIApp, request: Request, body: Body, rights: Rights) -> None:
+        self._app, self._request, self._body, self._rights = app, request, body, rights
+        self._task: asyncio.Task[Any] | None = None
+        self._started = self._ended = False
+        self._events = False
+        self._recheck: asyncio.Task[None] | None = None
+
+    async def run(self, send: Send) -> None:
+        self._task = asyncio.current_task()
+        timer = asyncio.get_running_loop().call_later(RECHECK_SECONDS, self._begin_to_recheck)
+
+        async def send_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._started = True
+                protect(message)
+                kind = dict(message["headers"]).get(b"content-type", b"")
+                self._events = kind.startswith(b"text/event-stream")
+                sender_slots.leave(self._request)  # what is left goes at the pace of its reader
+            await send(message)
+
+        try:
+            await self._app(self._request.scope, self._body, send_on)
+        except asyncio.CancelledError:
+            if not self._ended or self._task is None:
+                raise
+            self._task.uncancel()
+            # Readers of events connect again and are told; a download breaks off, which is what it must look like.
+            if self._events:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            timer.cancel()
+            if self._recheck is not None:
+                self._recheck.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._recheck
+
+    def _begin_to_recheck(self) -> None:
+        self._recheck = asyncio.get_running_loop().create_task(self._keep_rechecking())
+
+    async def _keep_rechecking(self) -> None:
+        who = getattr(self._request.state, "principal", None)
+        if not isinstance(who, Principal) or not needs_identity(self._request.url.path):
+            return
+        while await self._rights.hold(self._request, who):
+            await asyncio.sleep(RECHECK_SECONDS)
+        # A change under way is finished; only what goes out, and what still comes in, stops.
+        self._body.revoked = NotAuthenticated("The API key or session was revoked while the request lasted.")
+        while not self._started:
+            await asyncio.sleep(RECHECK_SECONDS / 4)
+        self._ended = True
+        assert self._task is not None
+        self._task.cancel()
+
+
+async def _refuse(request: Request, error: ReinforgeError | SQLAlchemyError, send: Send) -> None:
+    """Answer without the application, and without reading the body."""
+
+    async def send_protected(message: Message) -> None:
+        protect(message)
+        await send(message)
+
+    if isinstance(error, ReinforgeError):
+        response = errors.answer(request, error)
+    else:
+        response = errors.database_answer(request, error)
+    await response(request.scope, request.receive, send_protected)

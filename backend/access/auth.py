@@ -1,0 +1,355 @@
+"""Who is asking: API keys, browser sessions of users, and the workers' shared secret.
+
+Secrets have 160 or more random bits, so a plain SHA-256 at rest is enough. Roles: `viewer` reads, `editor` also
+changes things, `owner` also manages the project. Endpoints take a `Reader` or a `Writer`; a key's scopes are checked
+for both (`backend.access.scopes`).
+
+A key belongs to one project. A browser session looks at one project; `X-Reinforge-Project` names another one for
+a single request. Whoever is not of that project is answered as if it did not exist.
+
+Cross-site requests: a change that carries the session cookie has to come from a page of this server, which browsers
+say in `Sec-Fetch-Site` or `Origin` and scripts of other sites cannot forge (`check_same_origin`).
+"""
+
+import dataclasses
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.access import quotas, scopes
+from backend.data.database import Database, DatabaseDep
+from backend.models import ApiKey, BrowserSession, Member, Project, User, now
+from backend.settings import Settings
+from reinforge.errors import NotAllowed, NotAuthenticated, NotFound, StateConflict
+from reinforge.schemas.keys import SCOPES_OF, Role
+from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
+
+COOKIE = "reinforge_session"
+PROJECT_HEADER = "x-reinforge-project"
+SESSION_LIFETIME = timedelta(days=30)
+ROLES: tuple[Role, ...] = ("viewer", "editor", "owner")
+_USED_EVERY = timedelta(minutes=1)
+"""How exactly `last_used_at` and `last_seen_at` are kept; a write for every request would serialise them."""
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Who sent the request, and for which project."""
+
+    id: str
+    """Of the API key or user."""
+    name: str
+    role: str
+    project_id: str
+    member_id: str | None = None
+    user_id: str | None = None
+    """None for an API key, also in a browser that signed in with one."""
+    key_id: str | None = None
+    administrator: bool = False
+    """Runs the platform: owner of every project."""
+    maker_id: str | None = None
+    """The person whose rights bound what is made here: the user, or the maker of the key. None: the platform."""
+    scopes: frozenset[str] | None = None
+    """Of a key that may not do everything that its role may."""
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def new_api_key() -> str:
+    return "rf-" + secrets.token_urlsafe(30)
+
+
+def bearer(request: Request) -> str | None:
+    """The token of the Authorization header; None without one."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+async def principal_of_key(session: AsyncSession, *which: ColumnElement[bool]) -> Principal | None:
+    """None for a key that is revoked or expired, or whose maker is of its project no more.
+
+    It may do what both its role and its maker's allow, now.
+    """
+    query = (
+        select(ApiKey, Member.role, User.administrator)
+        .outerjoin(User, User.id == ApiKey.maker_id)
+        .outerjoin(Member, and_(Member.user_id == User.id, Member.project_id == ApiKey.project_id))
+        .where(*which)
+    )
+    row = (await session.execute(query)).one_or_none()
+    if row is None or not _works(row[0]):
+        return None
+    key, role, administrator = row
+    if key.maker_id is None or administrator:
+        return _of_key(key, key.role)
+    return _of_key(key, min(key.role, role, key=ROLES.index)) if role is not None else None
+
+
+async def is_owner(session: AsyncSession, user_id: str, project_id: str) -> bool:
+    """Of the project, or of every one."""
+    user = await session.get(User, user_id, populate_existing=True)
+    if user is None or user.administrator:
+        return user is not None
+    member = await membership(session, user_id, project_id)
+    return member is not None and member.role == "owner"
+
+
+def _of_key(key: ApiKey, role: str) -> Principal:
+    narrowed = frozenset(key.scopes) if key.scopes is not None else None
+    return Principal(
+        key.id,
+        key.name,
+        role,
+        key.project_id,
+        key_id=key.id,
+        administrator=key.administrator,
+        maker_id=key.maker_id,
+        scopes=narrowed,
+    )
+
+
+def _works(key: ApiKey) -> bool:
+    """Neither revoked nor expired."""
+    return key.revoked_at is None and (key.expires_at is None or key.expires_at > now())
+
+
+async def key_principal(database: Database, token: str, project: str | None = None) -> Principal | None:
+    """Look an API key up; notes that it was used.
+
+    It is of one project: naming another one is a mistake that must not hit the wrong project. Keys of whoever runs
+    the platform act for any. Raises NotFound.
+    """
+    async with database.transaction() as session:
+        who = await principal_of_key(session, ApiKey.sha256 == digest(token))
+        if who is None:
+            return None
+        unnoted = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < now() - _USED_EVERY)
+        await session.execute(update(ApiKey).where(ApiKey.id == who.id, unnoted).values(last_used_at=now()))
+        if project is None or project == who.project_id:
+            return who
+        if who.administrator and await session.get(Project, project) is not None:
+            return dataclasses.replace(who, project_id=project)
+        raise project_not_found(project)
+
+
+async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
+    """Look a browser session up, for the project that it looks at or the one named; notes that it was seen.
+
+    Raises NotFound for a named project that its user is not of.
+    """
+    async with database.transaction() as session:
+        return await principal_of(session, cookie, project)
+
+
+async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
+    """The same within a transaction, which may have opened the browser session itself."""
+    found = await session.execute(
+        select(BrowserSession, User)
+        .outerjoin(User, User.id == BrowserSession.user_id)
+        .where(BrowserSession.sha256 == digest(cookie), BrowserSession.expires_at > now())
+    )
+    row = found.one_or_none()
+    if row is None:
+        return None
+    browser, user = row
+    if browser.key_id is not None:
+        of_key = await principal_of_key(session, ApiKey.id == browser.key_id)
+        if of_key is not None and project is not None and project != of_key.project_id:
+            raise project_not_found(project)
+        return of_key
+    who = await _of_user(session, user, browser, project)
+    if who is not None and browser.last_seen_at < now() - _USED_EVERY:
+        await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
+        seen = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
+        await session.execute(seen.values(last_seen_at=now()))
+    return who
+
+
+async def _of_user(
+    session: AsyncSession, user: User, browser: BrowserSession, project: str | None
+) -> Principal | None:
+    """None for a user who is of no project any more. One who has left the project in view sees another of theirs."""
+    wanted = project or browser.project_id
+    member = await membership(session, user.id, wanted)
+    if member is None and user.administrator:
+        there = await session.scalar(select(Project.id).where(Project.id == wanted))
+        if there is not None:
+            return _user_principal(user, "owner", there, None)
+    if member is None and project is not None:
+        raise project_not_found(project)
+    if member is None:
+        mine = select(Member).where(Member.user_id == user.id).order_by(Member.created_at).limit(1)
+        member = await session.scalar(mine)
+    if member is None:
+        return None
+    role = "owner" if user.administrator else member.role
+    return _user_principal(user, role, member.project_id, member.id)
+
+
+def _user_principal(user: User, role: str, project_id: str, member_id: str | None) -> Principal:
+    return Principal(
+        user.id,
+        user.name,
+        role,
+        project_id,
+        member_id=member_id,
+        user_id=user.id,
+        administrator=user.administrator,
+        maker_id=user.id,
+    )
+
+
+async def membership(session: AsyncSession, user_id: str, project_id: str) -> Member | None:
+    query = select(Member).where(Member.user_id == user_id, Member.project_id == project_id)
+    found: Member | None = await session.scalar(query)
+    return found
+
+
+def project_not_found(project: str) -> NotFound:
+    return NotFound(
+        f"There is no project {project}.", code="project_not_found", hint="GET /api/v1/projects lists yours."
+    )
+
+
+def check_same_origin(request: Request) -> None:
+    """Refuse a cookie-bearing change that another site's page may have caused. Raises NotAllowed."""
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    if site is not None:
+        same = site in ("same-origin", "none")
+    else:
+        same = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+    if not same:
+        raise NotAllowed(
+            "This change was not asked for by a page of this server.",
+            code="cross_origin",
+            hint="Send an API key in the Authorization header instead of the session cookie.",
+        )
+
+
+async def identify(request: Request, database: Database, project: str | None = None) -> Principal:
+    """The principal of the request, by its headers alone.
+
+    Raises NotAuthenticated, NotAllowed (its scopes), NotFound (its project). project: instead of the one that the
+    request names.
+    """
+    token, project = bearer(request), project or request.headers.get(PROJECT_HEADER)
+    who: Principal | None = None
+    if token is not None:
+        who = await key_principal(database, token, project)
+    elif cookie := request.cookies.get(COOKIE):
+        who = await session_principal(database, cookie, project)
+        if who is not None and request.method not in scopes.SAFE:
+            check_same_origin(request)
+    elif "authorization" not in request.headers:
+        raise NotAuthenticated(
+            "This needs an API key.",
+            code="missing_api_key",
+            hint="Send `Authorization: Bearer rf-…`, or sign in to the page with the address that start-up printed.",
+        )
+    if who is None:
+        raise NotAuthenticated(
+            "The API key or session is unknown, expired or revoked.",
+            hint="Check REINFORGE_API_KEY, or sign in again.",
+        )
+    scopes.check(who.scopes, request.method, request.url.path)
+    return who
+
+
+async def authenticated(request: Request, database: DatabaseDep) -> Principal:
+    """The principal of the request, which `backend.access.admission` has looked up for requests with a body.
+
+    Raises as `identify`, and TooManyRequests.
+    """
+    who = getattr(request.state, "principal", None)
+    if not isinstance(who, Principal):
+        who = request.state.principal = await identify(request, database)
+    quotas.count(request, who.id, who.project_id)
+    return who
+
+
+async def _writer(who: Annotated[Principal, Depends(authenticated)]) -> Principal:
+    if who.role == "viewer":
+        raise NotAllowed(
+            f"The role {who.role} may read but not change.", hint="Use a key with the role editor."
+        )
+    return who
+
+
+Reader = Annotated[Principal, Depends(authenticated)]
+"""Any role."""
+Writer = Annotated[Principal, Depends(_writer)]
+"""Editors and owners."""
+
+
+def require_owner(who: Principal, what: str) -> None:
+    """Raises NotAllowed `not_owner`."""
+    if who.role != "owner":
+        raise NotAllowed(
+            f"The role {who.role} may not manage {what}.",
+            code="not_owner",
+            hint="Ask an owner of the project.",
+        )
+
+
+def require_scopes_of(who: Principal, role: Role) -> None:
+    """A narrow key lets nobody in who may do more than itself: people have no scopes. Raises NotAllowed."""
+    lacking = [] if who.scopes is None else [each for each in SCOPES_OF[role] if each not in who.scopes]
+    if lacking:
+        raise NotAllowed(
+            f"Somebody with the role {role} may do more than this key.",
+            code="scope_over_own",
+            hint=f"It lacks: {', '.join(lacking)}. Ask as a person, or with a key that has them.",
+        )
+
+
+def get_settings(request: Request) -> Settings:
+    settings: Settings = request.app.state.settings
+    return settings
+
+
+SettingsDep = Annotated[Settings, Depends(get_settings)]
+
+
+async def worker_door(request: Request, settings: SettingsDep) -> None:
+    """Only workers with the shared secret pass, and of a version that speaks as this backend does.
+
+    Raises NotAuthenticated, StateConflict `worker_version`.
+    """
+    if not is_worker_token(bearer(request), settings):
+        raise unknown_worker()
+    spoken = request.headers.get(PROTOCOL_HEADER, "0")
+    if spoken != str(PROTOCOL):
+        older = not spoken.isdecimal() or int(spoken) < PROTOCOL
+        raise StateConflict(
+            f"The worker speaks version {spoken} of the worker door, the backend version {PROTOCOL}.",
+            code="worker_version",
+            hint=f"Update the {'worker' if older else 'backend'}: both are of one release.",
+        )
+
+
+def is_worker_token(token: str | None, settings: Settings) -> bool:
+    """Whether it is the workers' shared token: the present one, or the previous one where the settings name it."""
+    accepted = [each for each in (settings.worker_token, settings.previous_worker_token) if each is not None]
+    if token is None:
+        return False
+    equal = [hmac.compare_digest(token.encode(), each.get_secret_value().encode()) for each in accepted]
+    return any(equal)
+
+
+def unknown_worker() -> NotAuthenticated:
+    return NotAuthenticated(
+        "The worker token is missing or wrong.",
+        code="invalid_worker_token",
+        hint="Set REINFORGE_WORKER_TOKEN to the same value for the backend and its workers.",
+    )

@@ -1,0 +1,77 @@
+"""How large a request body may be, by its route, and how slowly it may arrive. docs/security.md has the table.
+
+What the table does not name gets the smallest limit, so that a new endpoint has one before anybody has thought of it.
+"""
+
+from dataclasses import dataclass
+
+from backend.access.scopes import room
+
+KIB, MIB = 1024, 1024**2
+STRANGERS_BYTES = 64 * KIB
+JSON_BYTES = 64 * KIB
+"""Of an account, a key, a member, a webhook: JSON of names and settings."""
+JSON_BYTES_OF: dict[str, int] = {
+    "datasets": MIB,
+    "uploads": MIB,
+    "files": MIB,
+    "models": MIB,
+    "deployments": MIB,
+    "rewards": 16 * MIB,
+    "jobs": 16 * MIB,
+    "preflights": 16 * MIB,
+    "evaluations": 16 * MIB,
+    "fine_tuning": 16 * MIB,
+    "sample": 8 * MIB,
+    "chat": 8 * MIB,
+}
+"""By the first part of the address behind `/api/v1` or `/v1`. Sixteen rewards of 256 KiB, with JSON's escapes, fit."""
+WORKER_BYTES = MIB
+RECORDS_BYTES = 128 * MIB
+"""Of a worker's records and of its answers to calls."""
+OPEN = frozenset(
+    f"/api/v1/{name}"
+    for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")
+)
+"""Addresses that a stranger may send a body to."""
+_FILES = frozenset({"/api/v1/datasets", "/v1/files"})
+_PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
+
+
+@dataclass(frozen=True)
+class BodyLimit:
+    """Largest body of a request, and the slowest pace at which it may arrive."""
+
+    bytes: int | None
+    """None for files: their endpoints count while they write, up to the limits of the settings."""
+    stall_seconds: float = 20.0
+    """Longest wait for its next piece."""
+    least_rate: float = 4 * KIB
+    """Bytes per second, on average, after the first `stall_seconds`."""
+
+
+STRANGERS = BodyLimit(STRANGERS_BYTES, stall_seconds=10.0)
+FILE = BodyLimit(None, stall_seconds=60.0, least_rate=KIB)
+
+
+def needs_identity(path: str) -> bool:
+    """Whether a body sent there is read only from somebody who is known."""
+    return path.startswith(_PREFIXES) and path not in OPEN
+
+
+def limit_of(method: str, path: str) -> BodyLimit:
+    if not needs_identity(path):
+        return STRANGERS
+    if path.startswith("/worker/v1/"):
+        return _of_worker(method, path)
+    place = room(path)
+    if (method == "POST" and path in _FILES) or (place == "uploads" and "/parts" in path):
+        return FILE
+    return BodyLimit(JSON_BYTES_OF.get(place, JSON_BYTES))
+
+
+def _of_worker(method: str, path: str) -> BodyLimit:
+    if method == "PUT" and path.startswith("/worker/v1/blobs/"):
+        return FILE
+    large = path.endswith(("/records", "/answer", "/chunks"))
+    return BodyLimit(RECORDS_BYTES if large else WORKER_BYTES, stall_seconds=60.0)

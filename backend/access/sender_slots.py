@@ -1,0 +1,113 @@
+"""Lanes: how many requests of one sender this process works on side by side.
+
+One thread runs all requests, a piece of each in turn. Whoever sends hundreds at once would get hundreds of pieces for
+each piece of somebody else's. So each project has a few places, and so have all strangers together, and half as many
+while others are there; further requests wait, those of a lane in the order in which they came. A request gives its
+place back as soon as it waits for something else than this process, and after `HOLD_SECONDS` at the latest: lanes are
+about the processor, not about how many requests may last (`backend.access.quotas`).
+"""
+
+import asyncio
+import hashlib
+from collections import Counter, OrderedDict, deque
+
+from fastapi import Request
+
+PROJECT_PLACES = 4
+STRANGER_PLACES = 2
+HOLD_SECONDS = 0.5
+STRANGERS = "strangers"
+_REMEMBERED = 10_000
+
+
+class Lanes:
+    """Those of one process."""
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()
+        """Places in use, of lanes in use."""
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._projects: OrderedDict[bytes, str] = OrderedDict()
+        """Digest of a credential that was good → its project. It chooses a lane and opens nothing."""
+
+    def place(self, request: Request) -> "Place":
+        return Place(self, self._projects.get(_credential(request), STRANGERS))
+
+    def remember(self, request: Request, project: str) -> None:
+        """Its credential is good: from now on it is no stranger's."""
+        key = _credential(request)
+        self._projects[key] = project
+        self._projects.move_to_end(key)
+        while len(self._projects) > _REMEMBERED:
+            self._projects.popitem(last=False)
+
+    async def enter(self, lane: str) -> None:
+        if lane not in self._waiting and self._held[lane] < self._most(lane):
+            self._held[lane] += 1
+            return
+        mine = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(lane, deque()).append(mine)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled():
+                self.leave(lane)
+            raise
+
+    def leave(self, lane: str) -> None:
+        self._held[lane] -= 1
+        if self._held[lane] == 0:
+            del self._held[lane]
+        # The lane may have been the last beside another, which now has the places of one that is alone.
+        for crowded in [lane] if self._held[lane] else list(self._waiting):
+            self._let_in(crowded)
+
+    def _most(self, lane: str) -> int:
+        """Places of a lane: half as many while others are in use."""
+        places = STRANGER_PLACES if lane == STRANGERS else PROJECT_PLACES
+        return places // 2 if any(other != lane for other in self._held) else places
+
+    def _let_in(self, lane: str) -> None:
+        line = self._waiting.get(lane)
+        while line and self._held[lane] < self._most(lane):
+            following = line.popleft()
+            if not following.done():
+                self._held[lane] += 1
+                following.set_result(None)
+        if not line:
+            self._waiting.pop(lane, None)
+
+
+class Place:
+    """That of one request, which may leave and enter again."""
+
+    def __init__(self, lanes: Lanes, lane: str) -> None:
+        self._lanes, self._lane = lanes, lane
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def held(self) -> bool:
+        return self._timer is not None
+
+    async def enter(self) -> None:
+        if self._timer is None:
+            await self._lanes.enter(self._lane)
+            self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self.leave)
+
+    def leave(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._lanes.leave(self._lane)
+
+
+def leave(request: Request) -> None:
+    """The request will wait for a worker, a process or a client now."""
+    place = getattr(request.state, "place", None)
+    if isinstance(place, Place):
+        place.leave()
+
+
+def _credential(request: Request) -> bytes:
+    text = request.headers.get("authorization") or request.headers.get("cookie") or ""
+    return hashlib.sha256(text.encode()).digest()

@@ -1,0 +1,89 @@
+"""Turns at slow work that this process does itself.
+
+They are fair between projects and bounded, and work is given up when its client hangs up.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from backend.access import sender_slots
+from reinforge.errors import TooManyRequests, Unavailable
+
+T = TypeVar("T")
+
+_HANG_UP_SECONDS = 0.5
+
+
+class Turns:
+    """`places` pieces of work side by side. One project has all but one of them at most, and `waiting` more in line."""
+
+    def __init__(self, places: int, waiting: int) -> None:
+        self._free, self._waiting = places, waiting
+        self._most = max(1, places - 1)
+        self._running: Counter[str] = Counter()
+        self._lines: dict[str, deque[asyncio.Future[None]]] = {}
+        """By project, the one whose turn is next first."""
+
+    @asynccontextmanager
+    async def turn(self, project: str) -> AsyncIterator[None]:
+        """Raises TooManyRequests when too many of the project wait already."""
+        line = self._lines.setdefault(project, deque())
+        if len(line) >= self._waiting:
+            raise TooManyRequests(
+                f"{self._waiting} requests of this project already wait until datasets are read.",
+                code="too_many_reads",
+                hint="Wait for their answers, then try again.",
+                retry_after=5,
+            )
+        mine = asyncio.get_running_loop().create_future()
+        line.append(mine)
+        self._go_on()
+        try:
+            await mine
+            yield
+        finally:
+            if mine.done() and not mine.cancelled():
+                self._free += 1
+                self._running[project] -= 1
+                if not self._running[project]:
+                    del self._running[project]
+            elif mine in line:
+                line.remove(mine)
+            if not line and self._lines.get(project) is line:
+                del self._lines[project]
+            self._go_on()
+
+    def _go_on(self) -> None:
+        while self._free:
+            may = (each for each, line in self._lines.items() if line and self._running[each] < self._most)
+            project = next(may, None)
+            if project is None:
+                return
+            line = self._lines.pop(project)
+            following = line.popleft()
+            self._lines[project] = line  # behind the others
+            if not following.done():
+                self._free -= 1
+                self._running[project] += 1
+                following.set_result(None)
+
+
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What comes of the work, which is cancelled when the client hangs up. Raises Unavailable `caller_gone` then."""
+    task = asyncio.ensure_future(work)
+    try:
+        sender_slots.leave(request)
+        while not task.done():
+            await asyncio.wait({task}, timeout=_HANG_UP_SECONDS)
+            if not task.done() and await request.is_disconnected():
+                raise Unavailable("The caller has hung up.", code="caller_gone")
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,1 @@
+"""Database, migrations, stored objects, sealed secrets and notifications."""

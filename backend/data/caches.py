@@ -1,0 +1,120 @@
+"""Copies of stored objects that caches hold: which of them nothing needs any more, and removing those of this server.
+
+Datasets, jobs and projects that are deleted leave copies of their rows in caches: local files of datasets, reports on
+them and completions here, blobs and run folders on workers. Workers ask at their API what they may remove
+(`worker.backend_api.cache_cleanup`); every API process removes what lies in its home.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import anyio.to_thread
+from sqlalchemy import or_, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.data.database import Database
+from backend.models import Adapter, Checkpoint, Dataset, Deployment, Job, ResumeState, StepRollouts
+from reinforge.states import FINAL
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 300.0
+QUIET_SECONDS = 300.0
+"""A file that was read so lately stays until the next time: somebody may be at it."""
+LEFTOVER_SECONDS = 86_400.0
+"""Half-written files of a process that was killed."""
+_WORKERS = "blobs"
+"""A worker of this machine may have the same home; its folder is its own to tidy."""
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MADE = (Checkpoint, ResumeState, Adapter, Deployment, StepRollouts)
+_AT_ONCE = 1000
+
+
+async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[str]:
+    """Those that no job, checkpoint, adapter or deployment needs, and no dataset that is there.
+
+    The object store may have some of them: a finished job goes on naming a dataset that is deleted.
+    """
+    unfinished = select(Job.id).where(
+        or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id), Job.status.not_in(FINAL)
+    )
+    needed = set(
+        await session.scalars(
+            select(Dataset.sha256).where(
+                Dataset.sha256.in_(hashes), or_(Dataset.deleted_at.is_(None), unfinished.exists())
+            )
+        )
+    )
+    for table in _MADE:
+        needed |= set(await session.scalars(select(table.sha256).where(table.sha256.in_(hashes))))
+    return set(hashes) - needed
+
+
+async def unused_jobs(session: AsyncSession, ids: Collection[str]) -> set[str]:
+    """Those that are deleted."""
+    return set(ids) - set(await session.scalars(select(Job.id).where(Job.id.in_(ids))))
+
+
+class CacheTidying:
+    """Removes what nothing needs from the caches below one home; `run` is a task of the API process."""
+
+    def __init__(self, database: Database, home: Path, quiet_seconds: float = QUIET_SECONDS) -> None:
+        self._database, self._home, self._quiet = database, home, quiet_seconds
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                if gone := await self.tidy():
+                    log.info("removed %d cached files that nothing needs", gone)
+            except (SQLAlchemyError, OSError) as error:
+                log.warning("caches are not tidied: %s", error)
+            await asyncio.sleep(EVERY_SECONDS)
+
+    async def tidy(self) -> int:
+        """Returns how many files went."""
+        gone = 0
+        found = await anyio.to_thread.run_sync(self._quiet_files)
+        for begin in range(0, len(found), _AT_ONCE):
+            files = {path: set(_SHA256.findall(path.name)) for path in found[begin : begin + _AT_ONCE]}
+            async with self._database.transaction() as session:
+                unused = await unused_objects(session, set().union(*files.values()))
+            going = [path for path, hashes in files.items() if hashes & unused]
+            gone += await anyio.to_thread.run_sync(_remove, going, self._quiet)
+        return gone + await anyio.to_thread.run_sync(self._remove_leftovers)
+
+    def _folders(self) -> list[Path]:
+        cache = self._home / "cache"
+        if not cache.is_dir():
+            return []
+        return [each for each in cache.iterdir() if each.is_dir() and each.name != _WORKERS]
+
+    def _quiet_files(self) -> list[Path]:
+        named = (path for folder in self._folders() for path in folder.iterdir() if _SHA256.search(path.name))
+        return [path for path in named if _is_quiet(path, self._quiet)]
+
+    def _remove_leftovers(self) -> int:
+        found = [path for folder in self._folders() for path in folder.glob(".*")]
+        for folder in (self._home / "uploads", self._home / "exports"):
+            found += folder.iterdir() if folder.is_dir() else ()
+        return _remove(found, LEFTOVER_SECONDS)
+
+
+def _remove(files: Iterable[Path], quiet: float) -> int:
+    going = [path for path in files if _is_quiet(path, quiet)]
+    for path in going:
+        path.unlink(missing_ok=True)
+    return len(going)
+
+
+def _is_quiet(path: Path, seconds: float) -> bool:
+    """Whether it is a file that nobody has written or read for so long."""
+    try:
+        return path.is_file() and path.stat().st_mtime < time.time() - seconds
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,40 @@
+"""The advisory lock of the background process that leads.
+
+`python -m backend.data.leader_lock` exits with 0 while some process holds it: the health check of the container.
+"""
+
+import os
+import sys
+
+import psycopg
+
+LEADER_LOCK = 0x72656C656164  # "relead"
+_HELD = """
+SELECT count(*) FROM pg_locks
+WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) | objid::bigint = %s AND objsubid = 1
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+
+def is_held(conninfo: str) -> bool:
+    """Raises psycopg.OperationalError."""
+    with psycopg.connect(conninfo, connect_timeout=5) as connection:
+        row = connection.execute(_HELD, (LEADER_LOCK,)).fetchone()
+    return row is not None and row[0] > 0
+
+
+def main() -> int:
+    url = os.environ.get("DATABASE_URL", "")
+    scheme, _, rest = url.partition("://")
+    try:
+        held = is_held(f"{scheme.partition('+')[0]}://{rest}")
+    except psycopg.Error as error:
+        sys.stderr.write(f"The database does not answer: {str(error).strip()}\n")
+        return 1
+    if not held:
+        sys.stderr.write("No background process leads.\n")
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""Bring the database's schema to this version, and tell whether it is there."""
+
+import asyncio
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from backend.data.database import Database
+
+_HERE = Path(__file__).resolve().parents[1]
+
+
+def scripts_folder() -> Path:
+    """The migrations: beside `backend` in a checkout, inside it in an installed wheel."""
+    inside = _HERE / "migrations"
+    return inside if inside.is_dir() else _HERE.parent / "migrations"
+
+
+def alembic_config(url: str) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(scripts_folder()).replace("%", "%%"))
+    config.attributes["url"] = url
+    return config
+
+
+def upgrade(url: str) -> None:
+    """Run all migrations that the database has not seen; concurrent calls wait for each other."""
+    command.upgrade(alembic_config(url), "head")
+
+
+def head_revision() -> str | None:
+    return ScriptDirectory.from_config(alembic_config("")).get_current_head()
+
+
+async def current_revision(database: Database) -> str | None:
+    async with database.engine.connect() as connection:
+        return await _read(connection)
+
+
+async def is_migrated(database: Database) -> bool:
+    current, head = await asyncio.gather(current_revision(database), asyncio.to_thread(head_revision))
+    return current == head
+
+
+async def _read(connection: AsyncConnection) -> str | None:
+    return await connection.run_sync(lambda sync: MigrationContext.configure(sync).get_current_revision())

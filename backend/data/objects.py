@@ -1,0 +1,211 @@
+"""The register of immutable objects in the object store (`stored_object`), and how they get there.
+
+An object is named by its SHA-256. Its row is committed before its file is written and says `stored` once the
+file is there, so a crash leaves a row to clean up and never an unknown file. What nothing refers to is deleted
+a day after its last upload.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import anyio.to_thread
+from fastapi import Depends, Request
+from sqlalchemy import delete, exists, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.data.database import Database
+from backend.models import (
+    Adapter,
+    Checkpoint,
+    Dataset,
+    Deployment,
+    JobObject,
+    ResumeState,
+    StepRollouts,
+    StoredObject,
+    UploadPart,
+    now,
+)
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.storage import ObjectConflict, ObjectStore, content_key
+
+CHUNK = 1024 * 1024
+ORPHAN_AGE = timedelta(hours=24)
+_REFERENCES = (
+    Dataset.sha256,
+    Checkpoint.sha256,
+    ResumeState.sha256,
+    Adapter.sha256,
+    Deployment.sha256,
+    StepRollouts.sha256,
+    UploadPart.sha256,
+)
+
+
+def object_key(sha256: str) -> str:
+    """Where an object lies in the store."""
+    return content_key("blobs", sha256)
+
+
+class Objects:
+    """Immutable files by content, for the whole process. All methods may be called concurrently."""
+
+    def __init__(self, database: Database, store: ObjectStore) -> None:
+        self.database = database
+        self.store = store
+
+    async def keep_file(self, path: Path, *, sha256: str, bytes: int, kind: str) -> bool:
+        """Store the file at `path` under its hash, which the caller has computed; False when it was there.
+
+        Commits on its own: call it before writing a row that refers to the object.
+        """
+        if await self.announce(sha256, bytes=bytes, kind=kind):
+            return False
+        key = object_key(sha256)
+        try:
+            await anyio.to_thread.run_sync(self.store.put_file, key, path)
+        except ObjectConflict:  # nobody has confirmed what lies there, and it is not what its name says
+            await anyio.to_thread.run_sync(self.store.delete, key)
+            await anyio.to_thread.run_sync(self.store.put_file, key, path)
+        await self.confirm(sha256)
+        return True
+
+    async def keep_copy(self, key: str, *, sha256: str, bytes: int, kind: str) -> None:
+        """Like `keep_file`, for content that lies in the store's bucket under `key`. Raises ObjectNotFound."""
+        parts = self.store.parts
+        assert parts is not None, "the store has a bucket"
+        if not await self.announce(sha256, bytes=bytes, kind=kind):
+            await anyio.to_thread.run_sync(parts.copy, key, object_key(sha256))
+            await self.confirm(sha256)
+
+    async def announce(self, sha256: str, *, bytes: int, kind: str) -> bool:
+        """Write the object's row ahead of its file; True when the file is stored already."""
+        async with self.database.transaction() as session:
+            state = await session.scalar(
+                insert(StoredObject)
+                .values(sha256=sha256, key=object_key(sha256), bytes=bytes, kind=kind, touched_at=now())
+                .on_conflict_do_update(index_elements=["sha256"], set_={"touched_at": now(), "bytes": bytes})
+                .returning(StoredObject.state)
+            )
+        return state == "stored"
+
+    async def confirm(self, sha256: str) -> None:
+        """Its file is complete."""
+        async with self.database.transaction() as session:
+            await session.execute(
+                update(StoredObject)
+                .where(StoredObject.sha256 == sha256)
+                .values(state="stored", touched_at=now())
+            )
+
+    @asynccontextmanager
+    async def open(self, sha256: str) -> AsyncIterator[BinaryIO]:
+        """A stream of the object's bytes from start to end; read it in a thread. Raises ObjectNotFound."""
+        file = await anyio.to_thread.run_sync(self.store.open, object_key(sha256))
+        try:
+            yield file
+        finally:
+            await anyio.to_thread.run_sync(file.close)
+
+    async def require_whole(self, row: StoredObject) -> None:
+        """Raises NotFound (`object_not_found`, `blob_damaged`) when the store no longer has what the row tells of."""
+        size = await anyio.to_thread.run_sync(self.store.size, object_key(row.sha256))
+        if size != row.bytes:
+            raise NotFound(
+                f"The object {row.sha256} has {size} bytes in the store instead of {row.bytes}.",
+                code="blob_damaged",
+                hint="Its disk may have lost data; bring the object back from a backup of the store.",
+            )
+
+    async def fetch(self, sha256: str, path: Path) -> None:
+        """Write the object to a file that appears complete or not at all. Raises ObjectNotFound."""
+        await anyio.to_thread.run_sync(self.store.get_file, object_key(sha256), path)
+
+    async def stream(self, sha256: str) -> AsyncIterator[bytes]:
+        """The object's bytes in pieces, for a streaming response."""
+        async with self.open(sha256) as file:
+            while chunk := await anyio.to_thread.run_sync(file.read, CHUNK):
+                yield chunk
+
+    async def sweep_orphans(self, limit: int = 200) -> int:
+        """Delete objects that nothing refers to and that were last uploaded over a day ago; returns how many.
+
+        The row is locked while the file goes, so an upload of the same content waits and then starts afresh.
+        """
+        unused = [~exists().where(column == StoredObject.sha256) for column in _REFERENCES]
+        gone = 0
+        while gone < limit:
+            async with self.database.transaction() as session:
+                sha256 = await session.scalar(
+                    select(StoredObject.sha256)
+                    .where(StoredObject.touched_at < now() - ORPHAN_AGE, *unused)
+                    .with_for_update(skip_locked=True)
+                    .limit(1)
+                )
+                if sha256 is None:
+                    break
+                await anyio.to_thread.run_sync(self.store.delete, object_key(sha256))
+                await session.execute(delete(StoredObject).where(StoredObject.sha256 == sha256))
+            gone += 1
+        return gone
+
+
+def get_objects(request: Request) -> Objects:
+    objects: Objects = request.app.state.objects
+    return objects
+
+
+ObjectsDep = Annotated[Objects, Depends(get_objects)]
+
+
+async def require_stored(session: AsyncSession, sha256: str) -> StoredObject:
+    """The row of a stored object, share-locked against the sweep until the transaction ends. Raises InvalidInput."""
+    row = await session.scalar(
+        select(StoredObject)
+        .where(StoredObject.sha256 == sha256, StoredObject.state == "stored")
+        .with_for_update(read=True, key_share=True)
+    )
+    if row is None:
+        raise _not_uploaded(sha256)
+    return row
+
+
+def _not_uploaded(sha256: str) -> InvalidInput:
+    return InvalidInput(
+        f"No object {sha256} has been uploaded.",
+        code="blob_missing",
+        hint="Upload it with PUT /worker/v1/blobs/{sha256} before the record that names it.",
+    )
+
+
+async def note_upload(session: AsyncSession, job_id: str, sha256: str) -> bool:
+    """The job's worker has sent all bytes of a stored object. False when it had done so before."""
+    row = insert(JobObject).values(job_id=job_id, sha256=sha256).on_conflict_do_nothing()
+    return await session.scalar(row.returning(JobObject.sha256)) is not None
+
+
+async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> None:
+    """The object is stored, and this job's worker has uploaded it: to know its hash is not enough.
+
+    Locked like `require_stored`. Raises InvalidInput, the same for one that only others have uploaded.
+    """
+    if await session.get(JobObject, (job_id, sha256)) is None:
+        raise _not_uploaded(sha256)
+    await require_stored(session, sha256)
+
+
+async def mistrust(session: AsyncSession, sha256: str) -> None:
+    """Its content is not what its name says: with the next upload it is stored anew."""
+    await session.execute(update(StoredObject).where(StoredObject.sha256 == sha256).values(state="writing"))
+
+
+async def find_stored(session: AsyncSession, sha256: str) -> StoredObject:
+    """The row of a stored object. Raises NotFound."""
+    row = await session.get(StoredObject, sha256)
+    if row is None or row.state != "stored":
+        raise NotFound(f"No object {sha256} is stored.", code="blob_not_found")
+    return row

@@ -1,0 +1,1 @@
+"""Equal and nearly equal prompts, within a dataset and between training and held-out rows."""

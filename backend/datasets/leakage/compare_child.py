@@ -1,0 +1,33 @@
+"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows, in a process of
+its own.
+
+SOURCE and HELD are `overlap.Source` and `overlap.Held` as JSON. Prints one JSON object: {"found": …}, or {"error": …}.
+"""
+
+import json
+import sys
+from typing import Any
+
+from backend.datasets.leakage.compare import Held, Source, compare
+from backend.datasets.uploads.inspection_child import bound, needs_too_much
+from reinforge.errors import ReinforgeError, TooLarge
+
+
+def main(arguments: list[str]) -> None:
+    bound(int(arguments[2]))
+    sys.stdout.write(json.dumps(answer(json.loads(arguments[0]), json.loads(arguments[1]))))
+
+
+def answer(source: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:
+    """As it is printed."""
+    other = held.pop("other", None)
+    try:
+        return {"found": compare(Source(**source), Held(**held, other=Source(**other) if other else None))}
+    except ReinforgeError as error:
+        return {"status": error.status, "error": error.envelope()["error"]}
+    except MemoryError:
+        return {"status": TooLarge.status, "error": needs_too_much().envelope()["error"]}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

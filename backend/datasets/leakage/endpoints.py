@@ -1,0 +1,42 @@
+"""GET /datasets/{id}/report."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+
+from backend.access.auth import Reader, SettingsDep
+from backend.access.work_slots import unless_gone
+from backend.data.database import Session
+from backend.data.objects import ObjectsDep
+from backend.datasets import service
+from backend.datasets.leakage.compare import Held
+from backend.datasets.leakage.report import report
+from reinforge.schemas.dataset_reports import DatasetOverlap
+
+router = APIRouter(prefix="/api/v1", tags=["datasets"])
+
+
+@router.get("/datasets/{id}/report", operation_id="reportDataset")
+async def get(
+    id: str,
+    request: Request,
+    session: Session,
+    settings: SettingsDep,
+    objects: ObjectsDep,
+    who: Reader,
+    held_out: Annotated[str | None, Query(max_length=200, description="Another dataset.")] = None,
+    held_out_rows: Annotated[int | None, Query(ge=0, le=100_000)] = None,
+    seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    split_by: Literal["row", "prompt"] = "row",
+    wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for it.")] = 20.0,
+) -> DatasetOverlap:
+    """Equal prompts, and held-out prompts that are trained on: of the split by seed, or of another dataset.
+
+    `status` is `running` when it takes longer than `wait`; ask again then.
+    """
+    dataset = await service.get(session, who.project_id, id)
+    other = None if held_out is None else await service.get(session, who.project_id, held_out)
+    await session.commit()  # reading may take a while
+    held = Held(rows=held_out_rows, seed=seed, split_by=split_by) if other is None else Held()
+    cache = service.cache_folder(settings.home_folder)
+    return await unless_gone(request, report(objects, cache, dataset, held, other, wait=wait))

@@ -1,0 +1,1 @@
+"""A dataset's rows as prompts: rendered, measured in tokens, split."""

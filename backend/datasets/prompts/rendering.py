@@ -1,0 +1,210 @@
+"""How a dataset's rows become prompts: shown, measured in a model's tokens, and divided as a job would divide them."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio.to_thread
+
+from backend.base_models import service as base_models
+from backend.data.objects import Objects
+from backend.datasets import service
+from backend.datasets.leakage.compare import split_by_prompt
+from backend.datasets.reading import MOST_CHARACTERS, RowPrompt, read_apart, read_page, read_sample
+from backend.models import BaseModel, Dataset
+from backend.rpc.client import Calls
+from reinforge.dataset import check_roles, split
+from reinforge.errors import InvalidInput
+from reinforge.schemas.datasets import (
+    LengthBin,
+    LengthsRequest,
+    PromptView,
+    RenderedPrompt,
+    RenderedPrompts,
+    RenderRequest,
+    SplitView,
+    TokenLengths,
+)
+
+CALL_ROWS = 2000
+"""Rows in one question to a worker."""
+CALL_SECONDS = 20.0
+MOST_BINS = 40
+SHOWN_HELD_OUT = 1000
+
+
+async def render(
+    calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: RenderRequest
+) -> RenderedPrompts:
+    """A page of rows as the model would read them; a row that cannot be rendered says why, the others go on.
+
+    Raises InvalidInput, Unavailable (`no_worker` …).
+    """
+    rows: list[RowPrompt] = []
+    check_view(dataset, body)
+    if body.offset < dataset.rows:
+        path = await service.local_file(objects, dataset, cache)
+        page = (str(path), dataset.format, _view_json(body), body.offset, body.limit)
+        rows = await read_apart(dataset, read_page, *page)
+    good = [row for row in rows if row.messages is not None]
+    answers: list[dict[str, Any]] = []
+    context = model.context_length
+    if good:
+        answer = await calls.ask("render", _question(model, good), timeout=CALL_SECONDS)
+        answers, context = answer["prompts"], answer.get("context_length") or context
+    texts = {row.index: each for row, each in zip(good, answers, strict=True)}
+    shown = [
+        RenderedPrompt(
+            index=row.index,
+            messages=row.messages or [],
+            answer=row.answer,
+            slice=row.slice,
+            **{"error": row.error} | texts.get(row.index, {}),
+        )
+        for row in rows
+    ]
+    return RenderedPrompts(data=shown, offset=body.offset, total=dataset.rows, context_length=context)
+
+
+async def lengths(
+    calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: LengthsRequest
+) -> TokenLengths:
+    """Lengths of the prompts of an even sample of rows, in the model's tokens. Raises InvalidInput, Unavailable."""
+    check_view(dataset, body)
+    path = await service.local_file(objects, dataset, cache)
+    sample = (str(path), dataset.format, _view_json(body), dataset.rows, body.max_rows)
+    rows = await read_apart(dataset, read_sample, *sample)
+    counted: list[tuple[int, int]] = []
+    errors = [row.error for row in rows if row.error is not None]
+    context = model.context_length
+    for batch in _batches([row for row in rows if row.messages is not None]):
+        question = _question(model, batch) | {"texts": False}
+        answer = await calls.ask("render", question, timeout=CALL_SECONDS)
+        context = answer.get("context_length") or context
+        for row, each in zip(batch, answer["prompts"], strict=True):
+            if "tokens" in each:
+                counted.append((each["tokens"], row.index))
+            else:
+                errors.append(str(each["error"]))
+    if not counted:
+        raise InvalidInput(
+            f"No row can be rendered: {errors[0]}",
+            code="prompt_not_renderable",
+            hint="Say which columns hold the prompt, or give a template.",
+        )
+    return _summary(counted, dataset.rows, failed=len(errors), context=context)
+
+
+async def split_view(
+    objects: Objects,
+    cache: Path,
+    dataset: Dataset,
+    held_out_rows: int | None,
+    seed: int,
+    split_by: Literal["row", "prompt"] = "row",
+) -> SplitView:
+    """The division that a job with this seed makes. Raises InvalidInput `invalid_held_out`."""
+    training, held_out = await divided(objects, cache, dataset, held_out_rows, seed, split_by)
+    return SplitView(
+        seed=seed,
+        train=len(training),
+        held_out=len(held_out),
+        held_out_rows=held_out[:SHOWN_HELD_OUT],
+        note=service.nothing_held_out(dataset.rows, len(held_out), held_out_rows),
+    )
+
+
+async def divided(
+    objects: Objects,
+    cache: Path,
+    dataset: Dataset,
+    held_out_rows: int | None,
+    seed: int,
+    split_by: Literal["row", "prompt"],
+    view: PromptView | None = None,
+) -> tuple[list[int], list[int]]:
+    """The rows that train and those held out. view: default the dataset's. Raises InvalidInput `invalid_held_out`."""
+    try:
+        if split_by == "row":
+            return await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
+        view = view or PromptView.model_validate(dataset.prompt_view)
+        check_view(dataset, view)
+        path = await service.local_file(objects, dataset, cache)
+        asked = (str(path), dataset.format, view.model_dump_json(), held_out_rows, seed)
+        return await read_apart(dataset, split_by_prompt, *asked)
+    except InvalidInput as error:
+        error.param = "held_out_rows"
+        raise
+
+
+def check_view(dataset: Dataset, view: PromptView, *, complete: bool = True) -> None:
+    """Refuse columns that the dataset lacks, and (`complete`) a view that gives no prompt. Raises InvalidInput."""
+    try:
+        check_roles([column["name"] for column in dataset.columns], view.columns, view.prompt_template)
+    except InvalidInput as error:
+        if error.code == "missing_prompt" and not complete:
+            return
+        error.param = (error.param or "columns").removeprefix("data.")
+        raise
+
+
+def bins(tokens: Sequence[int]) -> list[LengthBin]:
+    """Neighbouring ranges of 1, 2 or 5 × 10ⁿ tokens, at most `MOST_BINS`, from the shortest to the longest."""
+    shortest, longest = min(tokens), max(tokens)
+    width = next(width for width in _widths() if longest // width - shortest // width < MOST_BINS)
+    first = shortest // width
+    counts = [0] * (longest // width - first + 1)
+    for each in tokens:
+        counts[each // width - first] += 1
+    return [
+        LengthBin(low=(first + place) * width, high=(first + place + 1) * width - 1, count=count)
+        for place, count in enumerate(counts)
+    ]
+
+
+def _widths() -> Iterator[int]:
+    power = 1
+    while True:
+        yield from (power, 2 * power, 5 * power)
+        power *= 10
+
+
+def _summary(counted: list[tuple[int, int]], total: int, *, failed: int, context: int | None) -> TokenLengths:
+    """Of (tokens, row) pairs; percentiles are lengths that occur (nearest rank)."""
+    longest = max(counted, key=lambda pair: (pair[0], -pair[1]))
+    tokens = sorted(each for each, _ in counted)
+    return TokenLengths(
+        counted=len(tokens),
+        total=total,
+        failed=failed,
+        min=tokens[0],
+        median=tokens[(len(tokens) - 1) // 2],
+        p90=tokens[-(-9 * len(tokens) // 10) - 1],
+        max=tokens[-1],
+        longest_row=longest[1],
+        bins=bins(tokens),
+        context_length=context,
+    )
+
+
+def _batches(rows: list[RowPrompt]) -> Iterator[list[RowPrompt]]:
+    """Rows in questions that a worker can answer in time."""
+    batch: list[RowPrompt] = []
+    characters = 0
+    for row in rows:
+        characters += row.characters
+        if batch and (len(batch) == CALL_ROWS or characters > MOST_CHARACTERS):
+            yield batch
+            batch, characters = [], row.characters
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _question(model: BaseModel, rows: Sequence[RowPrompt]) -> dict[str, Any]:
+    messages, tools = [row.messages for row in rows], [row.tools for row in rows]
+    return {**base_models.named_in_call(model), "rows": messages, "tools": tools, "tolerant": True}
+
+
+def _view_json(view: PromptView) -> str:
+    return view.model_dump_json(include=set(PromptView.model_fields))

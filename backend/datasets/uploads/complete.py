@@ -1,0 +1,162 @@
+"""The end of an upload in numbered parts: they become one file, which is checked like any other, and a dataset."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+from weakref import WeakValueDictionary
+
+import anyio.to_thread
+
+from backend.data.database import Database
+from backend.data.objects import Objects, object_key
+from backend.datasets import service
+from backend.datasets.uploads import numbered_parts, resumable
+from backend.datasets.uploads.inspection import as_error, inspect_file
+from backend.datasets.uploads.inspection_child import TOO_COMPLEX
+from backend.models import Upload, UploadPart
+from backend.usage import check_storage
+from reinforge.dataset import DatasetReport
+from reinforge.errors import InvalidInput, TooLarge
+from reinforge.schemas.uploads import DatasetUpload
+from reinforge.storage.base import disk_error, scratch_file
+
+_CHUNK = 1 << 20
+_going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+"""A client that got no answer asks again while the first request is still at work."""
+
+
+async def complete(
+    database: Database, objects: Objects, project_id: str, id: str, by: str, *, folder: Path, limit: int
+) -> DatasetUpload:
+    """The upload with its dataset; asked again, the same one.
+
+    A missing part leaves the upload as it was, and so does a budget that it does not fit into. A file that is refused
+    ends it, and asking again gives the same error. Raises NotFound, StateConflict, InvalidInput (`missing_parts`,
+    `wrong_sha256`, `part_mismatch`, what `inspect_file` raises), StorageError.
+    """
+    lock = _going_on.setdefault(id, asyncio.Lock())
+    async with lock:
+        async with database.transaction() as session:
+            upload = await resumable.find(session, project_id, id, numbered=True)
+            if upload.status == "completed":
+                return await numbered_parts.view(session, objects, upload)
+            if upload.error is not None:
+                raise as_error(upload.error["status"], upload.error)
+            upload = await numbered_parts.pending(session, project_id, id)
+            parts = await numbered_parts.arrived(session, objects, upload)
+            _require_all(upload, parts)
+            resumable.keep_while_checked(upload)
+        try:
+            report = await _stored(objects, upload, parts, folder, limit)
+        except (InvalidInput, TooLarge) as error:
+            if error.code != TOO_COMPLEX:  # a reader that was killed says nothing certain about the file
+                await _refuse(database, objects, upload, error)
+            raise
+        async with database.transaction() as session:
+            upload = await numbered_parts.pending(session, project_id, id)
+            dataset = await service.add(session, project_id, report, upload.name, by)
+            await resumable.end(session, upload, "completed", dataset.id)
+            await check_storage(session, project_id)
+            shown = await numbered_parts.view(session, objects, upload)
+        await resumable.clear_bucket(objects, upload)
+    return shown
+
+
+async def _stored(
+    objects: Objects, upload: Upload, parts: Sequence[UploadPart], folder: Path, limit: int
+) -> DatasetReport:
+    """Put the parts together, check the file and keep it."""
+    with scratch_file(folder, "upload-") as file:
+        if upload.bucket_upload is None:
+            await join(objects, [str(part.sha256) for part in parts], file)
+        else:
+            await anyio.to_thread.run_sync(_from_bucket, objects, upload, parts, file)
+        path = Path(file.name)
+        report = await inspect_file(path, upload.filename, limit)
+        if upload.sha256 is not None and report.sha256 != upload.sha256:
+            raise InvalidInput(
+                f"The file's SHA-256 is {report.sha256}, and the upload was announced with {upload.sha256}.",
+                code="wrong_sha256",
+                param="sha256",
+                hint="The file has changed while it was sent. Send it again as it is now.",
+            )
+        if upload.bucket_upload is None:
+            await objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+        else:
+            await objects.keep_copy(
+                resumable.bucket_key(upload), sha256=report.sha256, bytes=report.bytes, kind="dataset"
+            )
+    return report
+
+
+async def join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
+    """Write stored objects to `file`, one behind the other; returns the MD5 of all. Raises StorageError."""
+    return await anyio.to_thread.run_sync(_join, objects, hashes, file)
+
+
+def _join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
+    digest = hashlib.md5(usedforsecurity=False)  # what clients send to check the transfer by
+    for sha256 in hashes:
+        with objects.store.open(object_key(sha256)) as source:
+            while chunk := source.read(_CHUNK):
+                digest.update(chunk)
+                _write(file, chunk)
+    _write(file, b"")
+    return digest.hexdigest()
+
+
+def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], file: IO[bytes]) -> None:
+    """Complete the parts in the bucket, and read them once. Raises InvalidInput `part_mismatch`."""
+    store, key = objects.store, resumable.bucket_key(upload)
+    assert store.parts is not None and upload.bucket_upload is not None
+    if not store.exists(key):  # else an earlier attempt ended between here and the dataset's row
+        store.parts.complete(key, upload.bucket_upload)
+    with store.open(key) as source:
+        for part in parts:
+            digest, left = hashlib.sha256(), part.bytes
+            while left and (chunk := source.read(min(_CHUNK, left))):
+                left -= len(chunk)
+                digest.update(chunk)
+                _write(file, chunk)
+            if left or digest.hexdigest() != part.digest:
+                raise InvalidInput(
+                    f"Part {part.number} in the bucket is not what was announced.",
+                    code="part_mismatch",
+                    param="number",
+                    hint="It was damaged on the way. Create another upload and send the file again.",
+                )
+    _write(file, b"")
+
+
+def _write(file: IO[bytes], chunk: bytes) -> None:
+    """An empty chunk flushes."""
+    try:
+        file.write(chunk)
+        if not chunk:
+            file.flush()
+    except OSError as error:
+        raise disk_error(error) from error
+
+
+def _require_all(upload: Upload, parts: Sequence[UploadPart]) -> None:
+    if missing := numbered_parts.missing(upload, parts):
+        some = ", ".join(str(number) for number in missing[:10]) + (", …" if len(missing) > 10 else "")
+        raise InvalidInput(
+            f"{len(missing)} of {numbered_parts.part_count(upload)} parts are missing: {some}.",
+            code="missing_parts",
+            param="parts",
+            hint=f"Send them with PUT /api/v1/uploads/{upload.id}/parts/{{number}}, then complete again.",
+        )
+
+
+async def _refuse(
+    database: Database, objects: Objects, upload: Upload, error: InvalidInput | TooLarge
+) -> None:
+    async with database.transaction() as session:
+        found = await resumable.find(session, upload.project_id, upload.id, numbered=True)
+        if found.status == "pending":
+            found.error = {"status": error.status} | error.envelope()["error"]
+            await resumable.end(session, found, "refused")
+    await resumable.clear_bucket(objects, upload)

@@ -1,0 +1,78 @@
+"""Starts the child that looks at an uploaded file, and turns its answer into a report or an error."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.lowlevel import RunVar
+
+from backend.datasets.uploads.inspection_child import CPU_SECONDS, needs_too_much
+from backend.processes.pool import MEMORY_BYTES, child_environment
+from reinforge.dataset import DatasetReport
+from reinforge.dataset.limits import inspection_seconds
+from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
+
+CROWDED = 4
+"""On a busy machine a child waits for its CPU time, and others go first."""
+AT_ONCE = 2
+"""Files that are looked at side by side; more wait their turn."""
+
+_turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
+
+
+async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
+    """Raises InvalidInput or TooLarge with the line and column of the first fault in `errors[0]`."""
+    turns = _turns.get(None)
+    if turns is None:
+        _turns.set(turns := anyio.CapacityLimiter(AT_ONCE))
+    async with turns:
+        seconds = inspection_seconds(path.stat().st_size)
+        arguments = (str(path), filename, str(limit), str(MEMORY_BYTES), str(int(seconds)))
+        output, status = await run_child(
+            "backend.datasets.uploads.inspection_child", *arguments, seconds=CROWDED * seconds
+        )
+    if status != 0:
+        # Killed for memory, or by its limit of CPU time; a bug of ours would look the same to the sender.
+        raise needs_too_much()
+    answer: dict[str, Any] = json.loads(output)
+    if "error" in answer:
+        raise as_error(int(answer["status"]), answer["error"])
+    return DatasetReport.model_validate(answer["report"])
+
+
+async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) -> tuple[bytes, int]:
+    """What a module prints as a process of its own, and its exit status. Raises TooLarge when it takes too long."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", module, *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        env=child_environment(),
+        start_new_session=True,  # which Linux may schedule as a group, with a priority of its own
+    )
+    try:
+        async with asyncio.timeout(seconds):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        raise needs_too_much() from None
+    finally:
+        if process.returncode is None:  # also when the sender has hung up
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    return output, process.returncode or 0
+
+
+def as_error(status: int, inner: dict[str, Any]) -> ReinforgeError:
+    """An error that was written down, as one that can be raised."""
+    kind: type[ReinforgeError] = TooLarge if status == TooLarge.status else InvalidInput
+    return kind(
+        str(inner["message"]),
+        code=inner.get("code"),
+        hint=inner.get("hint"),
+        param=inner.get("param") or "file",
+        errors=inner.get("errors"),
+    )

@@ -1,0 +1,57 @@
+"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: look at one uploaded
+file, in a child.
+
+A hostile file can make its reader slow or large; here that costs a child with bounded memory and time. Prints one
+JSON object: {"report": DatasetReport}, or {"error": …} with the status of the error.
+"""
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+from backend.processes.child import NICE
+from reinforge.dataset import DatasetReport, Limits, inspect
+from reinforge.errors import ReinforgeError, TooLarge
+from reinforge.system.priority import give_way
+
+CPU_SECONDS = 900
+"""Of a child that is given no other limit."""
+TOO_COMPLEX = "file_too_complex"
+
+
+def main(arguments: list[str]) -> None:
+    path, filename, limit, memory = Path(arguments[0]), arguments[1], int(arguments[2]), int(arguments[3])
+    bound(memory, int(arguments[4]))
+    sys.stdout.write(json.dumps(_look(path, filename, limit)))
+
+
+def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
+    """Limit this process: bytes of address space, seconds of CPU; and let others go first."""
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    give_way(NICE)
+
+
+def _look(path: Path, filename: str, limit: int) -> dict[str, object]:
+    try:
+        report: DatasetReport = inspect(path, filename, Limits(max_bytes=limit))
+    except ReinforgeError as error:
+        return {"status": error.status, "error": error.envelope()["error"]}
+    except MemoryError:
+        return {"status": TooLarge.status, "error": needs_too_much().envelope()["error"]}
+    return {"report": report.model_dump(mode="json")}
+
+
+def needs_too_much() -> TooLarge:
+    return TooLarge(
+        "Reading the file takes too much memory or time.",
+        code=TOO_COMPLEX,
+        param="file",
+        hint="Split it, or write it as JSONL with one small object per line.",
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

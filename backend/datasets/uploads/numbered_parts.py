@@ -1,0 +1,190 @@
+"""Uploads in numbered parts of a given size: which are there, and where the next one goes.
+
+Every part but the last has `part_bytes`, so its number says which bytes of the file it is. A part that comes again
+takes the place of the first. Where the store has an HTTP door, parts lie in the bucket whichever way they came.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import anyio.to_thread
+from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.data.ids import new_id
+from backend.data.objects import Objects
+from backend.datasets import service
+from backend.datasets.uploads import resumable
+from backend.models import Dataset, Upload, UploadPart, now
+from reinforge.errors import InvalidInput
+from reinforge.schemas.uploads import DatasetUpload, DatasetUploadCreate, DatasetUploadPart
+from reinforge.storage import ObjectNotFound
+from reinforge.storage.parts import PartStore
+
+LIFETIME = timedelta(days=1)
+"""From the last part on."""
+PART_BYTES = 16 * 1024**2
+MOST_PARTS = 10_000
+"""As many as S3 takes."""
+URL_SECONDS = 3600
+_HINT = "Create another one; parts of an unfinished upload are kept for a day."
+
+
+async def create(session: AsyncSession, project_id: str, body: DatasetUploadCreate, by: str) -> Upload:
+    """The unfinished upload of the same file, or a new one."""
+    known = await _same(session, project_id, body)
+    moment = now()
+    if known is not None:
+        known.expires_at = moment + LIFETIME
+        return known
+    upload = Upload(
+        id=new_id("upload_"),
+        project_id=project_id,
+        filename=Path(body.filename).name or "dataset",
+        name=body.name,
+        bytes=body.bytes,
+        sha256=body.sha256,
+        part_bytes=max(PART_BYTES, -(-body.bytes // MOST_PARTS)),
+        status="pending",
+        expires_at=moment + LIFETIME,
+        created_by=by,
+        created_at=moment,
+    )
+    session.add(upload)
+    await session.flush()
+    return upload
+
+
+async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
+    """Locked. Raises NotFound, StateConflict `upload_not_pending`."""
+    return resumable.require_pending(await resumable.find(session, project_id, id, numbered=True), hint=_HINT)
+
+
+def part_size(upload: Upload, number: int) -> int:
+    """Bytes that this part has to have. Raises InvalidInput `unknown_part`."""
+    each, count = upload.part_bytes or 0, part_count(upload)
+    if not 1 <= number <= count:
+        raise InvalidInput(
+            f"The upload has {count} parts; there is no part {number}.",
+            code="unknown_part",
+            param="number",
+            hint=f"{upload.bytes} bytes in parts of {each}, counted from 1.",
+        )
+    return each if number < count else upload.bytes - each * (count - 1)
+
+
+def part_count(upload: Upload) -> int:
+    return -(-upload.bytes // (upload.part_bytes or 1))
+
+
+async def bucket_upload(session: AsyncSession, objects: Objects, upload: Upload) -> str | None:
+    """The bucket's id for the parts of a locked upload, asked for with the first; None when there is no such door.
+
+    The upload's row is there before, so whatever is begun is found by the sweep.
+    """
+    if (parts := objects.store.parts) is None:
+        return None
+    if upload.bucket_upload is None:
+        upload.bucket_upload = await anyio.to_thread.run_sync(parts.begin, resumable.bucket_key(upload))
+        await session.flush()
+    return upload.bucket_upload
+
+
+async def note_part(
+    session: AsyncSession, upload: Upload, number: int, digest: str, *, in_bucket: bool
+) -> None:
+    """Remember a part of a locked upload: stored under its hash, or sent to the bucket."""
+    values = {
+        "bytes": part_size(upload, number),
+        "digest": digest,
+        "sha256": None if in_bucket else digest,
+        "created_at": now(),
+    }
+    where = {"upload_id": upload.id, "number": number}
+    statement = insert(UploadPart).values(id=new_id("part_"), **where, **values)
+    await session.execute(
+        statement.on_conflict_do_update(index_elements=["upload_id", "number"], set_=values)
+    )
+    upload.expires_at = now() + LIFETIME
+
+
+async def arrived(session: AsyncSession, objects: Objects, upload: Upload) -> list[UploadPart]:
+    """The parts that are there, by number."""
+    query = select(UploadPart).where(UploadPart.upload_id == upload.id).order_by(UploadPart.number)
+    rows: Sequence[UploadPart] = (await session.scalars(query)).all()
+    if not rows or upload.bucket_upload is None or (parts := objects.store.parts) is None:
+        return list(rows)
+    sizes = await anyio.to_thread.run_sync(_sizes, parts, resumable.bucket_key(upload), upload.bucket_upload)
+    return list(rows) if sizes is None else [row for row in rows if sizes.get(row.number or 0) == row.bytes]
+
+
+def missing(upload: Upload, parts: Sequence[UploadPart]) -> list[int]:
+    there = {part.number for part in parts}
+    return [number for number in range(1, part_count(upload) + 1) if number not in there]
+
+
+async def view(session: AsyncSession, objects: Objects, upload: Upload) -> DatasetUpload:
+    """As the API shows it."""
+    parts = await arrived(session, objects, upload)
+    status = resumable.status_of(upload)
+    dataset = None if upload.dataset_id is None else await session.get(Dataset, upload.dataset_id)
+    shown = [] if dataset is None or dataset.deleted_at else await service.view(session, [dataset])
+    listed = [
+        DatasetUploadPart(number=part.number or 0, bytes=part.bytes, sha256=part.digest or "")
+        for part in parts
+    ]
+    return DatasetUpload(
+        id=upload.id,
+        status=status,
+        filename=upload.filename,
+        name=upload.name,
+        bytes=upload.bytes,
+        sha256=upload.sha256,
+        part_bytes=upload.part_bytes or 0,
+        part_count=part_count(upload),
+        parts=listed,
+        missing=missing(upload, parts) if status == "pending" else [],
+        direct=objects.store.parts is not None,
+        created_at=upload.created_at,
+        expires_at=upload.expires_at,
+        dataset=shown[0] if shown else None,
+    )
+
+
+async def drop_part(session: AsyncSession, upload: Upload, number: int) -> None:
+    """Forget a part, so that it is sent again."""
+    await session.execute(
+        delete(UploadPart).where(UploadPart.upload_id == upload.id, UploadPart.number == number)
+    )
+
+
+def _sizes(parts: PartStore, key: str, bucket_upload: str) -> dict[int, int] | None:
+    """None once the parts have become one object."""
+    try:
+        return parts.sizes(key, bucket_upload)
+    except ObjectNotFound:
+        return None
+
+
+async def _same(session: AsyncSession, project_id: str, body: DatasetUploadCreate) -> Upload | None:
+    if body.sha256 is None:
+        return None
+    found: Upload | None = await session.scalar(
+        select(Upload)
+        .where(
+            Upload.project_id == project_id,
+            Upload.sha256 == body.sha256,
+            Upload.bytes == body.bytes,
+            Upload.filename == (Path(body.filename).name or "dataset"),
+            Upload.name.is_not_distinct_from(body.name),
+            Upload.part_bytes.is_not(None),
+            Upload.status == "pending",
+            Upload.expires_at > now(),
+        )
+        .order_by(Upload.created_at.desc())
+        .limit(1)
+        .with_for_update()
+    )
+    return found

@@ -1,0 +1,81 @@
+"""What uploads in parts have in common on both surfaces: who may write to them, how they end, when they are swept."""
+
+from datetime import timedelta
+from typing import Literal
+
+import anyio.to_thread
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.data.database import Database
+from backend.data.objects import Objects
+from backend.models import Upload, UploadPart, now
+from reinforge.dataset.limits import inspection_seconds
+from reinforge.errors import NotFound, StateConflict
+
+Ending = Literal["completed", "cancelled", "expired", "refused"]
+
+
+async def find(
+    session: AsyncSession, project_id: str, id: str, *, numbered: bool, param: str | None = None
+) -> Upload:
+    """An upload of one surface (`numbered`: the native one), locked. Raises NotFound `upload_not_found`."""
+    query = select(Upload).where(
+        Upload.id == id, Upload.project_id == project_id, Upload.part_bytes.is_not(None) == numbered
+    )
+    upload = await session.scalar(query.with_for_update().execution_options(populate_existing=True))
+    if upload is None:
+        raise NotFound(f"There is no upload {id}.", code="upload_not_found", param=param)
+    return upload
+
+
+def require_pending(upload: Upload, *, hint: str, param: str | None = None) -> Upload:
+    """Raises StateConflict `upload_not_pending` for one that takes nothing more."""
+    if (status := status_of(upload)) != "pending":
+        raise StateConflict(f"The upload is {status}.", code="upload_not_pending", param=param, hint=hint)
+    return upload
+
+
+def status_of(upload: Upload) -> str:
+    """Also of one that the sweep has not met yet."""
+    return "expired" if upload.status == "pending" and upload.expires_at < now() else upload.status
+
+
+def keep_while_checked(upload: Upload) -> None:
+    """Its time does not run out while the whole file is checked, an hour of waiting for a turn included."""
+    needed = timedelta(seconds=3600 + 4 * inspection_seconds(upload.bytes))
+    upload.expires_at = max(upload.expires_at, now() + needed)
+
+
+async def end(session: AsyncSession, upload: Upload, status: Ending, dataset_id: str | None = None) -> None:
+    """End a locked upload; its parts go."""
+    upload.status, upload.dataset_id = status, dataset_id
+    await session.execute(delete(UploadPart).where(UploadPart.upload_id == upload.id))
+    await session.flush()
+
+
+def bucket_key(upload: Upload) -> str:
+    """Where parts that go straight to the bucket become one file."""
+    return f"uploads/{upload.id}"
+
+
+async def clear_bucket(objects: Objects, upload: Upload) -> None:
+    """Remove what an upload has left in the bucket. Raises StorageError."""
+    if (parts := objects.store.parts) is not None and upload.part_bytes is not None:
+        await anyio.to_thread.run_sync(parts.abort, bucket_key(upload))
+
+
+async def expire(database: Database, objects: Objects, limit: int = 100) -> int:
+    """End uploads whose time is over; returns how many.
+
+    The row is locked while parts in the bucket go, so that a failure leaves it to the next sweep.
+    """
+    over = select(Upload).where(Upload.status == "pending", Upload.expires_at < now())
+    for ended in range(limit):
+        async with database.transaction() as session:
+            upload = await session.scalar(over.with_for_update(skip_locked=True).limit(1))
+            if upload is None:
+                return ended
+            await clear_bucket(objects, upload)
+            await end(session, upload, "expired")
+    return limit

@@ -1,0 +1,247 @@
+"""Every failure leaves the backend in one envelope, with a request id that is also in the log.
+
+`install(app)` adds the handlers and the middleware. Endpoints and services raise `ReinforgeError`s; what else
+comes up is mapped here once: requests that do not validate, unknown paths and methods, a database that does not
+answer, and the unexpected.
+"""
+
+import logging
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from psycopg.errors import ForeignKeyViolation, QueryCanceled
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm.exc import StaleDataError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reinforge.errors import (
+    InvalidInput,
+    NotFound,
+    ReinforgeError,
+    TooManyRequests,
+    Unavailable,
+    deleted_meanwhile,
+)
+from reinforge.parsing.validation import MOST_PROBLEMS, problems
+
+log = logging.getLogger(__name__)
+
+Schema = Callable[[], Mapping[str, Any]]
+_KEPT = "schema_of_body"
+
+REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
+
+
+def error_response(error: ReinforgeError, request_id: str | None) -> JSONResponse:
+    """The one shape of every error; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
+    headers: dict[str, str] = {}
+    if error.status == 409:
+        headers["x-should-retry"] = "false"
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if isinstance(error, TooManyRequests):
+        headers["retry-after"] = str(error.retry_after)
+    if error.status == 503:
+        headers["retry-after"] = "2"
+    return JSONResponse(error.envelope(request_id), error.status, headers)
+
+
+def listed_errors(
+    errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
+) -> list[dict[str, Any]]:
+    """Pydantic's errors as `{param, message, code, hint}` of the envelope: without the part of the request that
+    FastAPI puts first."""
+    parts = ("body", "query", "path", "header")
+    inner = [
+        {**each, "loc": each["loc"][1:] if each["loc"] and each["loc"][0] in parts else each["loc"]}
+        for each in errors[:MOST_PROBLEMS]
+    ]
+    return problems(inner, body, schema)
+
+
+def validation_error(
+    errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
+) -> InvalidInput:
+    """One error for all fields at fault; `param` and the message are the first one's. schema: of the body."""
+    listed = listed_errors(errors, body, schema)
+    first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "hint": None}
+    message = f"{first['param']}: {first['message']}" if first["param"] else str(first["message"])
+    return InvalidInput(message, param=first["param"], hint=first["hint"], errors=listed)
+
+
+def body_schema(request: Request) -> Schema | None:
+    """The JSON Schema of what this request's body has to be."""
+    route = request.scope.get("route")
+    return None if getattr(route, "body_field", None) is None else lambda: _schema_of(route)
+
+
+def _schema_of(route: Any) -> Mapping[str, Any]:
+    """Made once for each route: that of a job takes 80 ms."""
+    kept = getattr(route, _KEPT, None)
+    if kept is None:
+        try:
+            kept = TypeAdapter(route.body_field.field_info.annotation).json_schema()
+        except (PydanticUserError, AttributeError):  # a form with files has none: no suggestions then
+            kept = {}
+        setattr(route, _KEPT, kept)
+    found: Mapping[str, Any] = kept
+    return found
+
+
+def _request_id(request: Request) -> str | None:
+    return getattr(request.state, "request_id", None)
+
+
+async def _known(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, ReinforgeError)
+    return answer(request, error)
+
+
+def answer(request: Request, error: ReinforgeError) -> JSONResponse:
+    """The response to an error, at either API's address."""
+    response = error_response(error, _request_id(request))
+    if not request.url.path.startswith("/v1/"):
+        return response
+    # OpenAI's clients print the message alone: place and remedy have to be in it.
+    content = error.envelope(_request_id(request))
+    content["error"]["message"] = in_one_sentence(error)
+    headers = {name: value for name, value in response.headers.items() if not name.startswith("content-")}
+    return JSONResponse(content, error.status, headers)
+
+
+def in_one_sentence(error: ReinforgeError) -> str:
+    """The message with the line at fault before it and the hint behind it."""
+    message, detail = error.message, error.errors[0] if error.errors else {}
+    if detail.get("line") and "line" not in message:
+        column = f", column {detail['column']}" if detail.get("column") else ""
+        message = f"Line {detail['line']}{column}: {message}"
+    if error.hint and error.hint not in message:
+        message += f" {error.hint}" if message.endswith((".", "?", "!")) else f". {error.hint}"
+    return message
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return answer(request, validation_error(error.errors(), error.body, body_schema(request)))
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, ReinforgeError):  # raised while FastAPI read the body
+        if isinstance(error.__cause__, InvalidInput) and request.url.path.startswith("/v1/"):
+            error.__cause__.status = 400  # as `openai.wire` has it
+        return answer(request, error.__cause__)
+    if error.status_code == 404:
+        known: ReinforgeError = NotFound(f"There is nothing at {request.url.path}.", code="unknown_path")
+    else:
+        known = ReinforgeError(str(error.detail), code=f"http_{error.status_code}")
+        known.status = error.status_code
+        known.type = "invalid_request_error" if error.status_code < 500 else "server_error"
+        if error.status_code == 405:
+            known.code = "method_not_allowed"
+            known.message = f"{request.method} is not possible at {request.url.path}."
+    response = answer(request, known)
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _database(request: Request, error: Exception) -> JSONResponse:
+    return database_answer(request, error)
+
+
+def database_answer(request: Request, error: Exception) -> JSONResponse:
+    """503: the request may be sent again."""
+    if isinstance(getattr(error, "orig", None), QueryCanceled):
+        log.warning("a statement took too long: %s", error)
+        slow = Unavailable(
+            "The database needed too long for this.",
+            code="statement_too_slow",
+            hint="Ask for less, or try again later. REINFORGE_STATEMENT_SECONDS is the limit.",
+        )
+        return answer(request, slow)
+    log.warning("the database does not answer: %s", error)
+    known = Unavailable(
+        "The database does not answer.",
+        code="database_unavailable",
+        hint="Try again in a moment; `GET /readyz` tells when it is back.",
+    )
+    return answer(request, known)
+
+
+async def _integrity(request: Request, error: Exception) -> JSONResponse:
+    """A foreign key fails only where another transaction was faster: what is named is looked up first."""
+    assert isinstance(error, IntegrityError)
+    if not isinstance(error.orig, ForeignKeyViolation):
+        raise error
+    log.info("the other side of a reference has gone or come: %s", error)
+    return answer(request, deleted_meanwhile())
+
+
+async def _stale(request: Request, error: Exception) -> JSONResponse:
+    """A row to be changed is not there any more."""
+    log.info("a row has gone: %s", error)
+    return answer(request, deleted_meanwhile())
+
+
+class RequestIds:
+    """ASGI middleware: gives every response an `x-request-id`, and turns the unexpected into a 500 envelope."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+        request_id = given if REQUEST_ID.match(given) else "req_" + secrets.token_hex(12)
+        scope.setdefault("state", {})["request_id"] = request_id
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            error = InvalidInput("The address contains a NUL character.", code="nul_character")
+            if scope["path"].startswith("/v1/"):
+                error.status = 400  # as `openai.wire` has it
+            response = error_response(error, request_id)
+            response.headers["x-request-id"] = request_id
+            await response(scope, receive, send)
+            return
+        started = False
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_with_id)
+        except Exception:
+            log.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
+            if started:
+                raise
+            unexpected = ReinforgeError(
+                "Something went wrong in the backend.",
+                hint=f"The backend's log has the details under {request_id}.",
+            )
+            await error_response(unexpected, request_id)(scope, receive, send_with_id)
+
+
+def install(app: FastAPI) -> None:
+    """Add the handlers and the request-id middleware to an application."""
+    app.add_exception_handler(ReinforgeError, _known)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    for kind in (OperationalError, InterfaceError, PoolTimeout):
+        app.add_exception_handler(kind, _database)
+    app.add_exception_handler(IntegrityError, _integrity)
+    app.add_exception_handler(StaleDataError, _stale)
+    app.add_middleware(RequestIds)

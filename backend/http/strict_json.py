@@ -1,0 +1,138 @@
+"""Request bodies as strict JSON: no NaN or Infinity, no lone surrogates, no depth that breaks what reads the value
+later, and no NUL, which PostgreSQL cannot keep.
+
+A router with `route_class=StrictRoute` answers 422 to them. On the worker door (`WorkerRoute`) NUL characters
+become U+FFFD instead: a completion is data, and a model may well produce one.
+"""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import orjson
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from backend.access.body_limits import needs_identity
+from reinforge.errors import InvalidInput
+from reinforge.parsing.json_depth import DEEPEST, is_deeper, is_wider
+
+MOST_KEYS = 10_000
+"""Of one object: each key that a schema does not know costs an error of its own."""
+_ESCAPED_NUL = b"\\u0000"
+MOST_PARTS = 100_000
+"""Objects and lists of a request, which take far more time and memory than the same bytes of text."""
+MOST_PARTS_OF_STRANGERS = 1000
+"""They sign in, and send one object for it."""
+MOST_COMMAS = 1_000_000
+"""The same for numbers and names. Those of texts count, too: a request of 16 MiB of code has fewer."""
+
+
+class _Strict(Request):
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            self._json = self.checked(await self.body())
+        return self._json
+
+    def checked(self, body: bytes) -> Any:
+        stranger = not needs_identity(self.scope["path"])
+        _check_parts(body, MOST_PARTS_OF_STRANGERS if stranger else MOST_PARTS)
+        value = _parsed(body)
+        if _ESCAPED_NUL in body and replace_nul(value) != value:
+            raise json.JSONDecodeError(
+                "NUL characters cannot be stored", body.decode(), body.index(_ESCAPED_NUL)
+            )
+        return value
+
+
+class _Lenient(_Strict):
+    """Of workers, which send records of thousands of completions."""
+
+    def checked(self, body: bytes) -> Any:
+        value = _parsed(body)
+        return replace_nul(value) if _ESCAPED_NUL in body else value
+
+
+def _check_parts(body: bytes, most: int) -> None:
+    """Reading JSON stops everybody else's requests meanwhile. Raises InvalidInput `too_many_parts`."""
+    if len(body) <= most:
+        return
+    if body.count(b"{") + body.count(b"[") > most or body.count(b",") > MOST_COMMAS:
+        raise InvalidInput(
+            f"The JSON has more than {most:,} objects and lists, or {MOST_COMMAS:,} values.",
+            code="too_many_parts",
+            hint="Send it in several requests; rows belong into a dataset.",
+        )
+
+
+def _parsed(body: bytes) -> Any:
+    """Raises JSONDecodeError, InvalidInput `nested_too_deep`, `too_many_keys`."""
+    value = orjson.loads(body)
+    if body.count(b"[") + body.count(b"{") > DEEPEST and is_deeper(value):
+        raise InvalidInput(
+            f"The JSON is nested more than {DEEPEST} levels deep.", code="nested_too_deep", hint="Flatten it."
+        )
+    if body.count(b":") > MOST_KEYS and is_wider(value, MOST_KEYS):
+        raise InvalidInput(
+            f"An object in the JSON has more than {MOST_KEYS:,} keys.",
+            code="too_many_keys",
+            hint="Are values used as keys? Send a list.",
+        )
+    return value
+
+
+def replace_nul(value: Any) -> Any:
+    """The same JSON value with every NUL character replaced by U+FFFD."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [replace_nul(each) for each in value]
+    if isinstance(value, dict):
+        return {replace_nul(key): replace_nul(each) for key, each in value.items()}
+    return value
+
+
+class Answered(Exception):
+    """Raised by a dependency that has the answer already: the endpoint is not asked."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self.response = response
+
+
+class KnownAnswer(APIRoute):
+    """Puts the answer's body into the request's state (`answer`) before the request's transaction commits.
+
+    What a dependency has put there as `keep_answer` is called with the answer, in that transaction.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def known(request: Request) -> Response:
+            try:
+                response = await handler(request)
+            except Answered as early:
+                return early.response
+            if (keep := getattr(request.state, "keep_answer", None)) is not None:
+                await keep(response)
+            request.state.answer = bytes(getattr(response, "body", b""))
+            return response
+
+        return known
+
+
+class StrictRoute(KnownAnswer):
+    request_class: type[_Strict] = _Strict
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handler(self.request_class(request.scope, request.receive))
+
+        return strict
+
+
+class WorkerRoute(StrictRoute):
+    request_class = _Lenient

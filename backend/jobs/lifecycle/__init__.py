@@ -1,0 +1,1 @@
+"""Changes of a job's state: transitions, commands, settings, forks, leases, the queue."""

@@ -1,0 +1,98 @@
+"""A job's checkpoints: listed with their change from the base, and as downloads.
+
+GET /jobs/{id}/checkpoints · GET /jobs/{id}/checkpoints/{step}/download · GET /jobs/{id}/adapter/download.
+"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import StreamingResponse
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.access.auth import Reader
+from backend.adapters import service as adapters
+from backend.adapters.archive import repack
+from backend.base_models import service as base_models
+from backend.data.database import Session
+from backend.data.objects import Objects, ObjectsDep
+from backend.http.downloads import attachment, stream_object
+from backend.http.strict_json import StrictRoute
+from backend.jobs import repository
+from backend.jobs.monitoring import verdicts
+from backend.jobs.view import checkpoint_view, job_view
+from backend.models import Job
+from reinforge.diagnosis.verdict import change_at
+from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
+from reinforge.schemas.checkpoints import Checkpoint
+from reinforge.schemas.common import Page
+
+router = APIRouter(tags=["jobs"], route_class=StrictRoute)
+
+
+@router.get("/jobs/{id}/checkpoints", operation_id="listCheckpoints")
+async def list_checkpoints(id: str, session: Session, who: Reader) -> Page[Checkpoint]:
+    """The best three by held-out reward and the last, highest step first."""
+    job = await repository.find(session, who.project_id, id)
+    return Page(data=await _views(session, job))
+
+
+@router.get(
+    "/jobs/{id}/checkpoints/{step}/download",
+    operation_id="downloadCheckpoint",
+    response_class=StreamingResponse,
+)
+async def download_checkpoint(
+    id: str,
+    step: Annotated[int, Path(ge=0, le=2**53)],
+    request: Request,
+    session: Session,
+    objects: ObjectsDep,
+    who: Reader,
+) -> Response:
+    """The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter."""
+    job = await repository.find(session, who.project_id, id)
+    return await _archive(session, objects, request, job, step)
+
+
+@router.get(
+    "/jobs/{id}/adapter/download", operation_id="downloadJobAdapter", response_class=StreamingResponse
+)
+async def download_job_adapter(
+    id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader, which: Which = "best"
+) -> Response:
+    """The adapter of a job that has succeeded: its best checkpoint, or the final one.
+
+    Answers 409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: then ask for
+    `which=final`, or for a step.
+    """
+    job = await repository.find(session, who.project_id, id)
+    chosen = pick_checkpoint(job_view(job), await _views(session, job), which)
+    return await _archive(session, objects, request, job, chosen.step)
+
+
+async def _views(session: AsyncSession, job: Job) -> list[Checkpoint]:
+    """Highest step first, each with its change from the base."""
+    found = await repository.checkpoints(session, job.id)
+    measured = await verdicts.evidence(session, job, steps=[each.step for each in found])
+    return [
+        checkpoint_view(each, job).model_copy(update={"held_out_change": change_at(measured, each.step)})
+        for each in found
+    ]
+
+
+async def _archive(
+    session: AsyncSession, objects: Objects, request: Request, job: Job, step: int
+) -> Response:
+    checkpoint = await repository.checkpoint(session, job.id, step)
+    model = await base_models.of(session, job)
+    found = adapters.package(checkpoint, job.name, job, model)
+    return stream_object(
+        request,
+        objects,
+        found.sha256,
+        etag=found.etag,
+        media_type="application/gzip",
+        headers=attachment(found.filename),
+        transform=lambda stored: repack(stored, found.card),
+        caching="private, no-cache",  # after a resume the step may come again with other weights
+    )

@@ -1,0 +1,49 @@
+"""Deleting a job: its records, checkpoints, adapter and replays, in one transaction."""
+
+from sqlalchemy import delete, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.access.auth import Principal, require_owner
+from backend.jobs.lifecycle.transitions import job_not_found
+from backend.models import Adapter, Checkpoint, Deployment, Job
+from reinforge.errors import StateConflict
+from reinforge.states import FINAL
+
+
+async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
+    """What the job used stays in the project's usage. Objects that nothing else needs are swept by the background.
+
+    Raises NotAllowed, NotFound, StateConflict (`job_not_ended`, `job_has_forks`, `job_deployed`).
+    """
+    require_owner(who, "deleting jobs")
+    query = select(Job).where(Job.id == id, Job.project_id == who.project_id, Job.purpose == "train")
+    job = await session.scalar(query.with_for_update())
+    if job is None:
+        raise job_not_found(id)
+    if job.status not in FINAL:
+        raise StateConflict(
+            f"The job is {job.status}.",
+            code="job_not_ended",
+            hint="Cancel it, and delete it once it has stopped.",
+        )
+    forks = list(await session.scalars(select(Job.id).where(Job.forked_from_id == id).order_by(Job.id)))
+    if forks:
+        raise StateConflict(
+            f"{len(forks)} jobs were forked from it: {', '.join(forks[:5])}.",
+            code="job_has_forks",
+            hint="Delete those first.",
+        )
+    weights = or_(
+        Deployment.job_id == id,
+        Deployment.checkpoint_id.in_(select(Checkpoint.id).where(Checkpoint.job_id == id)),
+        Deployment.adapter_id.in_(select(Adapter.id).where(Adapter.job_id == id)),
+    )
+    names = list(await session.scalars(select(Deployment.name).where(weights).order_by(Deployment.name)))
+    if names:
+        raise StateConflict(
+            f"Deployments have its weights: {', '.join(names[:5])}.",
+            code="job_deployed",
+            hint="Point them at other weights, or stop and delete them.",
+        )
+    await session.execute(delete(Adapter).where(Adapter.job_id == id))
+    await session.execute(delete(Job).where(Job.id == id).execution_options(synchronize_session=False))

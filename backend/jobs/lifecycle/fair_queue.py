@@ -1,0 +1,131 @@
+"""Whose turn it is: queued jobs wait in one line that is fair between projects, and are told where they stand in it.
+
+A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come first; of equal
+ones that of the project which was served longest ago. So a project with one job does not wait for another one's
+hundred, and with a single worker projects take turns.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sqlalchemy import Subquery, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.jobs.view import job_detail, job_view
+from backend.models import Attempt, Job, Project, Worker, now
+from backend.rpc.client import ONLINE_SECONDS
+from reinforge.net.broker import IDLE_POLL_SECONDS, BrokerState
+from reinforge.schemas.jobs import Job as JobView
+from reinforge.schemas.jobs import JobDetail, QueuePlace
+from reinforge.states import LEASED, JobStatus
+
+
+def _line() -> Subquery:
+    """Every queued job with its place, 1 is next."""
+    held = (
+        select(Job.project_id, func.count().label("jobs"))
+        .where(Job.status.in_(LEASED))
+        .group_by(Job.project_id)
+        .subquery()
+    )
+    among_its_own = func.row_number().over(partition_by=Job.project_id, order_by=(Job.queued_at, Job.id))
+    waiting = (
+        select(
+            Job.id,
+            Job.queued_at,
+            Project.served_at,
+            (among_its_own + func.coalesce(held.c.jobs, 0)).label("turn"),
+        )
+        .join(Project, Project.id == Job.project_id)
+        .outerjoin(held, held.c.project_id == Job.project_id)
+        .where(Job.status == JobStatus.QUEUED)
+        .subquery()
+    )
+    order = (waiting.c.turn, waiting.c.served_at.asc().nulls_first(), waiting.c.queued_at, waiting.c.id)
+    return select(waiting.c.id, func.row_number().over(order_by=order).label("place")).subquery()
+
+
+async def next_job(session: AsyncSession) -> Job | None:
+    """The queued job whose turn it is, locked. Claims at the same moment take one place after the other: they see the
+    same line and pass over what is locked."""
+    line = _line()
+    job: Job | None = await session.scalar(
+        select(Job)
+        .join(line, line.c.id == Job.id)
+        .where(Job.status == JobStatus.QUEUED)
+        .order_by(line.c.place)
+        .limit(1)
+        .with_for_update(of=Job, skip_locked=True)
+    )
+    return job
+
+
+async def served(session: AsyncSession, job: Job) -> None:
+    """A worker has taken the job: its project was served."""
+    project = await session.get_one(Project, job.project_id)
+    project.served_at = now()
+
+
+async def places(
+    session: AsyncSession, jobs: Sequence[Job], broker: BrokerState | None = None
+) -> dict[str, QueuePlace]:
+    """Where those of the jobs that are queued stand, and what they wait for."""
+    queued = [job.id for job in jobs if job.status == JobStatus.QUEUED]
+    if not queued:
+        return {}
+    line = _line()
+    total = select(func.count()).select_from(line).scalar_subquery()
+    rows = await session.execute(select(line.c.id, line.c.place, total).where(line.c.id.in_(queued)))
+    online, idle = await workers(session)
+    waiting_for = await _waiting_workers(session)
+    free = idle - len(waiting_for)
+    notice = _notice(broker) or (f"{waiting_for[0]}." if waiting_for and free <= 0 else None)
+    found = {}
+    for id, place, waiting in rows:
+        reason = "no_worker" if not online else "about_to_start" if place <= free else "workers_busy"
+        found[id] = QueuePlace(position=place, of=waiting, reason=reason, workers=online, notice=notice)
+    return found
+
+
+def _notice(broker: BrokerState | None) -> str | None:
+    if broker is None or broker.problem is None:
+        return None
+    return f"{broker.problem.rstrip('.')}. Free workers look for jobs every {IDLE_POLL_SECONDS:.0f} s until it does."
+
+
+async def workers(session: AsyncSession) -> tuple[int, int]:
+    """Workers that train: how many are there, and how many of them have nothing to do."""
+    busy = (
+        select(Attempt.worker_id)
+        .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))
+        .where(Job.status.in_(LEASED), Job.lease_until.is_not(None))
+    )
+    there = (Worker.kind == "trainer", Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS))
+    counted = select(func.count(), func.count().filter(Worker.id.not_in(busy))).where(*there)
+    online, idle = (await session.execute(counted)).one()
+    return int(online), int(idle)
+
+
+async def _waiting_workers(session: AsyncSession) -> list[str]:
+    """What each worker waits for that has no job and takes none."""
+    online_since = now() - timedelta(seconds=ONLINE_SECONDS)
+    query = select(Worker.hostname, Worker.waits_for).where(
+        Worker.kind == "trainer", Worker.last_seen_at > online_since, Worker.waits_for.is_not(None)
+    )
+    return [
+        f"{hostname}: {waits_for}" for hostname, waits_for in await session.execute(query.order_by(Worker.id))
+    ]
+
+
+async def detail(session: AsyncSession, job: Job, broker: BrokerState | None = None) -> JobDetail:
+    """The whole job, with its place."""
+    found = await places(session, [job], broker)
+    return job_detail(job).model_copy(update={"queue": found.get(job.id)})
+
+
+async def job_views(
+    session: AsyncSession, jobs: Sequence[Job], broker: BrokerState | None = None
+) -> list[JobView]:
+    """As the list shows them."""
+    found = await places(session, jobs, broker)
+    return [job_view(job).model_copy(update={"queue": found.get(job.id)}) for job in jobs]

@@ -1,0 +1,222 @@
+"""A job that goes on from a step of another: its start, its specification and what it takes over."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.http.errors import validation_error
+from backend.jobs.lifecycle import changes
+from backend.models import Checkpoint, Job, JobReward, ResumeState
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.records import Carried, RewardChange
+from reinforge.schemas.jobs import JobFork, JobStart
+from reinforge.spec import JobSpec
+
+BEFORE_ATTEMPTS = 0
+"""`ResumeState.attempt` of a state that is another job's."""
+
+
+@dataclass(frozen=True)
+class Start:
+    step: int
+    sha256: str
+    bytes: int
+    whole: bool
+    """A resume state; else a checkpoint."""
+    held_out_reward: float | None
+
+
+@dataclass(frozen=True)
+class Fork:
+    source: Job
+    start: Start
+    spec: JobSpec
+    carried: list[Carried]
+
+
+async def starts(session: AsyncSession, job_id: str) -> list[Start]:
+    """Newest first; of one step with both, the resume state."""
+    states = await session.scalars(
+        select(ResumeState).where(ResumeState.job_id == job_id, ResumeState.step > 0)
+    )
+    kept = {
+        each.step: each
+        for each in await session.scalars(select(Checkpoint).where(Checkpoint.job_id == job_id))
+    }
+    found = {
+        step: Start(step, each.sha256, each.bytes, False, each.held_out_reward)
+        for step, each in kept.items()
+        if step > 0
+    }
+    for state in states:
+        if state.attempt == BEFORE_ATTEMPTS:
+            continue  # a fork that has not begun: fork what it was forked from
+        reward = kept[state.step].held_out_reward if state.step in kept else None
+        found[state.step] = Start(state.step, state.sha256, state.bytes, True, reward)
+    return [found[step] for step in sorted(found, reverse=True)]
+
+
+async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
+    """Raises NotFound `no_start`, InvalidInput (`incompatible`, or what is wrong with the specification)."""
+    start = _chosen(await starts(session, source.id), body.step)
+    before = await spec_at(session, source, start.step)
+    spec = _changed(before, body, default_name=f"{source.name}, from step {start.step}")
+    _check(before, spec, start.step)
+    return Fork(source, start, spec, carried(before, spec, whole=start.whole))
+
+
+def store(session: AsyncSession, job: Job, fork: Fork) -> None:
+    """Let a new job, in the transaction that makes it, begin where the other one was. Raises InvalidInput."""
+    if job.model_sha256 != fork.source.model_sha256:
+        raise InvalidInput(
+            f"The files of {job.model_id} are other ones than those that {fork.source.id} was trained on.",
+            code="incompatible",
+            param="set.model",
+            hint="Put the old files back, or start a new job without a start from this one.",
+        )
+    job.forked_from_id, job.forked_step, job.carried = fork.source.id, fork.start.step, list(fork.carried)
+    job.step = fork.start.step
+    session.add(
+        ResumeState(
+            job_id=job.id,
+            step=fork.start.step,
+            attempt=BEFORE_ATTEMPTS,
+            sha256=fork.start.sha256,
+            bytes=fork.start.bytes,
+        )
+    )
+
+
+async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
+    """The resolved specification with the changes that were at work in this step."""
+    spec = copy.deepcopy(job.resolved_spec)
+    rewards = await session.scalars(select(JobReward).where(JobReward.job_id == job.id))
+    places = {each.name: each.position for each in rewards}
+    for each in await changes.scheduled(session, job.id):
+        if each.step > step:
+            continue
+        if isinstance(each.change, RewardChange):
+            id, _, revision = each.change.revision.partition("@")
+            pinned = {"reward": id, "revision": int(revision)}
+            if each.change.kind == "python":
+                pinned |= {"source": None, "entry": each.change.entry}
+            spec["rewards"][places[each.change.name]] |= pinned
+        else:
+            put(spec, each.change.setting, each.change.value)
+    return JobSpec.model_validate(spec)
+
+
+def put(spec: dict[str, Any], path: str, value: Any) -> None:
+    """Set a dotted path. Raises InvalidInput where there is no such place."""
+    if path == "algorithm.preset":
+        spec["algorithm"] = {"preset": value}
+        return
+    *parents, last = path.split(".")
+    part: Any = spec
+    for name in parents:
+        part = part.get(name) if isinstance(part, dict) else None
+    if not isinstance(part, dict) or not last:
+        raise InvalidInput(
+            f"A specification has no place {path!r}.",
+            code="unknown_path",
+            param="set",
+            hint="Name a part that the job has, or set the part around it as a whole.",
+        )
+    part[last] = value
+    if path == "optimizer.learning_rate":
+        part["initial_learning_rate"] = None  # the new rate holds at once
+
+
+def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:
+    """What goes on in the fork as it was: nothing that something changed makes meaningless."""
+    found: list[Carried] = ["weights"]
+    old, new = before.algorithm, after.algorithm
+    if whole:
+        found.append("optimizer")
+        if old.model_dump(exclude={"preset"}) == new.model_dump(exclude={"preset"}):
+            found.append("algorithm")
+        if old.critic.type != "none" and old.critic == new.critic:
+            found.append("critic")
+        if old.reference.refresh_every and new.reference.refresh_every:
+            found.append("reference")
+    same = ("data", "seed", "rollout.prompts_per_step")
+    old_parts, new_parts = before.model_dump(), after.model_dump()
+    if all(_at(old_parts, path) == _at(new_parts, path) for path in same) and (
+        whole or after.data.sampling != "frontier"
+    ):
+        found.append("order")
+    return found
+
+
+async def family(session: AsyncSession, job: Job) -> Sequence[Job]:
+    """The whole tree that the job is in, oldest first."""
+    root = job
+    while root.forked_from_id is not None:
+        root = await session.get_one(Job, root.forked_from_id)
+    tree = select(Job.id).where(Job.id == root.id).cte(recursive=True)
+    tree = tree.union(select(Job.id).join(tree, Job.forked_from_id == tree.c.id))
+    query = select(Job).where(Job.id.in_(select(tree.c.id)), Job.project_id == job.project_id)
+    return (await session.scalars(query.order_by(Job.created_at, Job.id))).all()
+
+
+def start_view(start: Start) -> JobStart:
+    return JobStart(step=start.step, whole=start.whole, held_out_reward=start.held_out_reward)
+
+
+def _chosen(found: Sequence[Start], step: int | None) -> Start:
+    if not found:
+        raise NotFound(
+            "The job has neither a checkpoint nor a resume state yet.",
+            code="no_start",
+            hint="Ask for a checkpoint now.",
+        )
+    for each in found:
+        if step is None or each.step == step:
+            return each
+    raise NotFound(
+        f"Nothing of step {step} is kept.",
+        code="no_start",
+        param="step",
+        hint=f"Go on from step {', '.join(str(each.step) for each in found)}.",
+    )
+
+
+def _changed(before: JobSpec, body: JobFork, *, default_name: str) -> JobSpec:
+    spec = before.model_dump(mode="json") | {"name": body.name or default_name[:200]}
+    for path, value in body.set.items():
+        put(spec, path, value)
+    try:
+        return JobSpec.model_validate(spec)
+    except ValidationError as error:
+        raise validation_error(error.errors(), spec) from error
+
+
+def _check(before: JobSpec, after: JobSpec, step: int) -> None:
+    for part in ("model", "adapter", "environment"):
+        if getattr(before, part) != getattr(after, part):
+            raise InvalidInput(
+                f"The adapter's weights fit no other {part}.",
+                code="incompatible",
+                param=f"set.{part}",
+                hint="Start a new job, without a start from this one.",
+            )
+    if after.limits.steps <= step:
+        raise InvalidInput(
+            f"The job would end after step {after.limits.steps}, and it begins after step {step}.",
+            code="no_steps_left",
+            param="set.limits.steps",
+            hint=f"Set a larger number of steps in all, such as limits.steps={2 * step} "
+            f"(reinforge job fork … --set limits.steps={2 * step}).",
+        )
+
+
+def _at(parts: Mapping[str, Any], path: str) -> Any:
+    found: Any = parts
+    for name in path.split("."):
+        found = found[name]
+    return found

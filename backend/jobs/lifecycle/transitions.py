@@ -1,0 +1,242 @@
+"""The one place where a job's state changes and its events are numbered, always under the job's row lock.
+
+`seq` is taken while the lock is held until commit, so events become visible in their order: a reader that has
+seen number n will never later find a smaller one that it has not seen.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.data.database import after_commit
+from backend.data.events import notify
+from backend.data.ids import new_id
+from backend.jobs.monitoring import verdicts
+from backend.jobs.view import job_view
+from backend.models import Attempt, Event, Job, JobCommand, LogLineRow, now
+from backend.rpc.wake_ups import WakeUps
+from backend.webhooks.events import tell_of_job
+from reinforge.errors import NotFound, StateConflict
+from reinforge.states import CANCELLABLE, FINAL, PAUSABLE, JobStatus, check_transition
+
+MAX_LOST_ATTEMPTS = 5
+LOG_TAIL_LINES = 60
+PAUSE_REQUESTED = "pause_requested"
+_TO_PAUSE = ("checkpoint", "pause")
+"""Commands of a pause: what is there by then can be used as a model."""
+_WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
+
+
+async def lock_job(session: AsyncSession, job_id: str, project_id: str | None = None) -> Job:
+    """The job, locked until the transaction ends. Raises NotFound."""
+    query = select(Job).where(Job.id == job_id).with_for_update()
+    if project_id is not None:
+        query = query.where(Job.project_id == project_id)
+    job = await session.scalar(query.execution_options(populate_existing=True))
+    if job is None:
+        raise job_not_found(job_id)
+    return job
+
+
+def job_not_found(job_id: str) -> NotFound:
+    return NotFound(f"There is no job {job_id}.", code="job_not_found", param="id")
+
+
+async def append_event(
+    session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
+) -> int:
+    """Add an event to a locked job and wake its watchers; returns its number.
+
+    `step` is given for what a resume from an earlier step undoes.
+    """
+    job.seq += 1
+    session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
+    await wake_watchers(session, job)
+    return job.seq
+
+
+async def wake_watchers(session: AsyncSession, job: Job) -> None:
+    """Once the transaction is stored; said once in it."""
+    if session.info.get("notified") != (job.id, session.get_transaction()):
+        session.info["notified"] = (job.id, session.get_transaction())
+        await notify(session, f"job:{job.id}")
+
+
+async def change_status(
+    session: AsyncSession,
+    job: Job,
+    status: JobStatus,
+    *,
+    reason: str | None = None,
+    error: dict[str, Any] | None = None,
+) -> None:
+    """Move a locked job along the table of transitions. Raises StateConflict when the table forbids it."""
+    check_transition(JobStatus(job.status), status)
+    job.status, job.reason, job.error = status, reason, error
+    moment = now()
+    if status in FINAL:
+        job.finished_at = moment
+    if status is JobStatus.QUEUED:
+        job.queued_at = moment
+    if status is JobStatus.RUNNING and job.started_at is None:
+        job.started_at = moment
+    if status in FINAL or status in _WITHOUT_WORKER:
+        job.lease_until = None
+        job.phase = job.phase_step = job.phase_done = job.phase_total = None
+    if status in FINAL or status is JobStatus.PAUSED:
+        await verdicts.refresh(session, job)
+    elif status is JobStatus.QUEUED:
+        job.verdict = None  # it goes on
+    await append_event(session, job, "status", job_view(job).model_dump(mode="json"))
+    await tell_of_job(session, job)
+
+
+async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
+    """Put a locked job in the queue and wake the workers once that is stored. One whose attempt broke off has the
+    place that it had: it does not wait once more behind those that came later."""
+    before = job.queued_at
+    await change_status(session, job, JobStatus.QUEUED, reason=reason)
+    if reason is not None:
+        job.queued_at = before
+    job.woken_at = now()
+    after_commit(session, lambda: wake_ups.send(job.id))
+
+
+async def cancel(session: AsyncSession, job: Job) -> None:
+    """Cancel a locked job: at once when no worker has it, else by asking the worker.
+
+    Raises StateConflict (`job_not_cancellable`).
+    """
+    status = JobStatus(job.status)
+    if status not in CANCELLABLE:
+        raise StateConflict(
+            f"The job is {status} and cannot be cancelled.",
+            code="job_not_cancellable",
+            hint="It is being cancelled already." if status is JobStatus.CANCELLING else "It has ended.",
+        )
+    if status in _WITHOUT_WORKER:
+        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        return
+    session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind="cancel"))
+    await change_status(session, job, JobStatus.CANCELLING, reason="requested")
+
+
+async def pause(
+    session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
+) -> None:
+    """Pause a locked job: at once when no worker has made a step of it yet, else by asking the worker for a checkpoint
+    and to stop. A job that pauses or has paused stays as it is.
+
+    Raises StateConflict (`job_not_pausable`).
+    """
+    status = JobStatus(job.status)
+    if status in (JobStatus.PAUSING, JobStatus.PAUSED):
+        return
+    if status not in PAUSABLE:
+        raise StateConflict(
+            f"The job is {status} and cannot be paused.",
+            code="job_not_pausable",
+            hint="It has ended." if status in FINAL else "It is about to end.",
+        )
+    if status is JobStatus.STARTING:
+        # Its worker hears of it with the next heartbeat, which is refused, and ends the trainer.
+        await _end_attempt_from_here(session, job, "paused")
+    if status is not JobStatus.RUNNING:
+        await change_status(session, job, JobStatus.PAUSED, reason=reason, error=error)
+        return
+    moment = now()  # of both: it tells this checkpoint from one that somebody asked for
+    for kind in _TO_PAUSE:
+        session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind=kind, created_at=moment))
+    await change_status(session, job, JobStatus.PAUSING, reason=reason, error=error)
+
+
+async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
+    """Queue a locked, paused job; its next attempt continues from the resume state.
+
+    Raises StateConflict (`job_not_paused`).
+    """
+    status = JobStatus(job.status)
+    if status is not JobStatus.PAUSED:
+        raise StateConflict(
+            f"The job is {status}; only a paused job can be resumed.",
+            code="job_not_paused",
+            hint=_why_not_resumed(status),
+        )
+    job.lost_attempts = 0
+    # The worker may have stopped before it could say that it had heard: the next attempt is not to stop again. A
+    # checkpoint that was asked for by itself, and is not made yet, is the next attempt's.
+    mine = (JobCommand.job_id == job.id, JobCommand.applied_at.is_(None))
+    pauses = select(JobCommand.created_at).where(JobCommand.job_id == job.id, JobCommand.kind == "pause")
+    await session.execute(
+        update(JobCommand)
+        .where(*mine, JobCommand.kind.in_(_TO_PAUSE), JobCommand.created_at.in_(pauses))
+        .values(applied_at=now(), applied_attempt=job.attempt, applied_step=job.step)
+    )
+    await enqueue(session, job, wake_ups)
+
+
+def _why_not_resumed(status: JobStatus) -> str:
+    if status in FINAL:
+        return "It has ended; start a new job with the same specification."
+    return "Resume it once it has paused." if status is JobStatus.PAUSING else "It goes on by itself."
+
+
+async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
+    """The lease of a locked job has run out: queue it again, end what was being stopped, give up in the end."""
+    await _end_attempt_from_here(session, job, "lost")
+    if not await try_again(session, job, wake_ups, reason="lease_lost"):
+        error = {
+            "code": "worker_lost",
+            "message": f"The worker was lost {job.lost_attempts} times without a checkpoint in between.",
+            "hint": "Look at the log of the worker; it may have run out of memory. Then start the job again.",
+            "traceback": await _log_tail(session, job.id),
+        }
+        await change_status(session, job, JobStatus.FAILED, reason="worker_lost", error=error)
+
+
+async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
+    """Queue a locked job whose attempt broke off, for the next to go on from its resume state; end what was being
+    stopped. False, and nothing has changed, when attempts broke off too often without a resume state in between."""
+    job.lost_attempts += 1
+    if job.status == JobStatus.CANCELLING:
+        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+    elif job.status == JobStatus.PAUSING:
+        await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=job.error)
+    elif job.lost_attempts < MAX_LOST_ATTEMPTS:
+        await enqueue(session, job, wake_ups, reason=reason)
+    else:
+        return False
+    return True
+
+
+async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:
+    """End a locked job that was asked to pause or to cancel and whose trainer has not stopped in time."""
+    await _end_attempt_from_here(session, job, "overdue")
+    if job.status == JobStatus.CANCELLING:
+        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        return
+    error = {
+        "code": "pause_overdue",
+        "message": f"The trainer did not stop within {waited.total_seconds():.0f} s, so it was ended.",
+        "hint": "When the job is resumed it goes on from its last resume state; steps after it are made again.",
+    }
+    await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=error)
+
+
+async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
+    """The attempt is over, whatever its worker does: the fence refuses it from now on."""
+    attempt = await session.get_one(Attempt, (job.id, job.attempt))
+    attempt.ended_at, attempt.outcome = now(), outcome
+
+
+async def _log_tail(session: AsyncSession, job_id: str) -> str | None:
+    """The last lines that any attempt reported: a lost worker sends no others."""
+    query = select(LogLineRow.message).where(LogLineRow.job_id == job_id)
+    lines = (await session.scalars(query.order_by(LogLineRow.seq.desc()).limit(LOG_TAIL_LINES))).all()
+    return "\n".join(reversed(lines)) or None
+
+
+def lease_end(lease_seconds: float) -> datetime:
+    return now() + timedelta(seconds=lease_seconds)

@@ -1,0 +1,183 @@
+"""Completions: lists from their narrow rows; one completion in full from the step's Parquet object."""
+
+import json
+from typing import Any, Literal
+
+import anyio.to_thread
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.jobs.monitoring.object_cache import ObjectCache
+from backend.jobs.monitoring.step_tables import opened, readable, row_group, value_of
+from backend.models import Completion as Row
+from backend.models import Job, StepRollouts
+from reinforge.dataset import item_of
+from reinforge.errors import NotFound
+from reinforge.schemas.jobs import Completion, CompletionGroup, CompletionPage, CompletionRow
+
+Sort = Literal["reward", "-reward", "length", "-length", "advantage", "-advantage"]
+Split = Literal["train", "held_out"]
+TOKEN_LISTS = ("token_ids", "tokens", "sampler_logprobs", "trainer_logprobs", "entropies")
+"""Columns with a value per token, which make up most of a file."""
+
+
+async def list_rows(
+    session: AsyncSession,
+    job_id: str,
+    *,
+    split: Split,
+    step: int | None,
+    prompt_no: int | None,
+    sort: Sort | None,
+    limit: int,
+    offset: int,
+) -> CompletionPage:
+    """Completions of one step, the newest by default.
+
+    Without `sort` they come by prompt, always in whole groups, so a page may hold more than `limit`; with it
+    they come one by one (`-`: descending; without a value last). `offset` and `total` count completions.
+    """
+    steps = list(
+        await session.scalars(
+            select(StepRollouts.step)
+            .where(StepRollouts.job_id == job_id, StepRollouts.split == split)
+            .order_by(StepRollouts.step)
+        )
+    )
+    shown = step if step is not None else (steps[-1] if steps else None)
+    if shown not in steps:
+        return CompletionPage(data=[], total=0, step=shown, steps=steps)
+    mine = select(Row).where(Row.job_id == job_id, Row.split == split, Row.step == shown)
+    if prompt_no is not None:
+        mine = mine.where(Row.prompt_no == prompt_no)
+    total = await session.scalar(select(func.count()).select_from(mine.subquery())) or 0
+    rows = list(await session.scalars(mine.order_by(*_order(sort)).limit(limit).offset(offset)))
+    if rows and sort is None:
+        last = rows[-1]
+        rest = mine.where(Row.prompt_no == last.prompt_no, Row.sample_no > last.sample_no)
+        rows += await session.scalars(rest.order_by(Row.sample_no))
+    data = [CompletionRow.model_validate(row) for row in rows]
+    has_more = offset + len(rows) < total
+    return CompletionPage(data=data, has_more=has_more, total=total, step=shown, steps=steps)
+
+
+def _order(sort: Sort | None) -> list[ColumnElement[Any]]:
+    by_prompt: list[ColumnElement[Any]] = [Row.prompt_no.asc(), Row.sample_no.asc()]
+    if sort is None:
+        return by_prompt
+    columns = {"reward": Row.reward, "length": Row.length, "advantage": Row.advantage}
+    column = columns[sort.removeprefix("-")]
+    ordered = column.desc() if sort.startswith("-") else column.asc()
+    return [ordered.nulls_last(), *by_prompt]
+
+
+async def full(
+    session: AsyncSession,
+    cache: ObjectCache,
+    job: Job,
+    *,
+    split: Split,
+    step: int,
+    prompt_no: int,
+    sample_no: int,
+) -> Completion:
+    """Everything known about one completion. Raises NotFound."""
+    row = await session.get(Row, (job.id, split, step, prompt_no, sample_no))
+    rollouts = await session.get(StepRollouts, (job.id, split, step))
+    if row is None or rollouts is None:
+        raise NotFound(
+            f"Step {step} has no {split} completion {sample_no} of prompt {prompt_no}.",
+            code="completion_not_found",
+        )
+    stored = await _read(cache, rollouts, prompt_no, {sample_no})
+    return _join(job, row, stored[sample_no])
+
+
+async def group(
+    session: AsyncSession, cache: ObjectCache, job: Job, *, split: Split, step: int, prompt_no: int
+) -> CompletionGroup:
+    """The completions of one prompt at one step, without their tokens. Raises NotFound."""
+    at = (Row.job_id == job.id, Row.split == split)
+    found = select(Row).where(*at, Row.step == step, Row.prompt_no == prompt_no).order_by(Row.sample_no)
+    rows = list(await session.scalars(found))
+    rollouts = await session.get(StepRollouts, (job.id, split, step))
+    if not rows or rollouts is None:
+        raise NotFound(f"Step {step} has no {split} group {prompt_no}.", code="group_not_found")
+    first = rows[0]
+    same = select(Row.step).where(*at, Row.prompt_hash == first.prompt_hash).distinct().order_by(Row.step)
+    stored = await _read(cache, rollouts, prompt_no, {row.sample_no for row in rows}, tokens=False)
+    completions = [_join(job, row, stored[row.sample_no]) for row in rows]
+    shown = completions[0]
+    return CompletionGroup(
+        step=step,
+        split=split,
+        prompt_no=prompt_no,
+        prompt_hash=first.prompt_hash,
+        row_index=first.row_index,
+        prompt=shown.prompt,
+        prompt_messages=shown.prompt_messages,
+        item=shown.item,
+        answer=_answer(shown.item, job.resolved_spec["data"]["columns"].get("answer")),
+        completions=completions,
+        steps=list(await session.scalars(same)),
+    )
+
+
+def _answer(item: dict[str, Any], column: str | None) -> str | None:
+    """The reference answer as text: the job's column, or `answer` when it names none."""
+    value = item.get(column or "answer")
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+async def _read(
+    cache: ObjectCache, rollouts: StepRollouts, prompt_no: int, sample_nos: set[int], *, tokens: bool = True
+) -> dict[int, dict[str, Any]]:
+    """The file's rows of these completions by `sample_no`. Raises NotFound unless it has them all."""
+    async with cache.file(rollouts.sha256) as path:
+        rows = await anyio.to_thread.run_sync(_read_group, str(path), prompt_no, tokens)
+    found = {row["sample_no"]: row for row in rows if row["sample_no"] in sample_nos}
+    if missing := sample_nos - found.keys():
+        raise NotFound(
+            f"The step's file has no completion {min(missing)} of prompt {prompt_no}.",
+            code="completion_not_found",
+        )
+    return found
+
+
+def _read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
+    """A row group holds the group of one prompt, so one is read; which one, the file's statistics tell."""
+    with opened(path) as file:
+        names = [name for name in file.schema_arrow.names if tokens or name not in TOKEN_LISTS]
+        found: list[dict[str, Any]] = []
+        for number in range(file.num_row_groups):
+            if _may_hold(file.metadata.row_group(number), prompt_no):
+                found += [row for row in row_group(file, number, names) if row["prompt_no"] == prompt_no]
+        return found
+
+
+def _may_hold(row_group: Any, prompt_no: int) -> bool:
+    """False when the statistics rule it out; a file without them is searched."""
+    for number in range(row_group.num_columns):
+        column = row_group.column(number)
+        if column.path_in_schema == "prompt_no":
+            known = column.statistics
+            return known is None or not known.has_min_max or known.min <= prompt_no <= known.max
+    return True
+
+
+def _join(job: Job, row: Row, stored: dict[str, Any]) -> Completion:
+    with readable():
+        details = _details(stored, job.resolved_spec["data"]["columns"])
+        return Completion.model_validate(CompletionRow.model_validate(row).model_dump() | details)
+
+
+def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
+    """The Parquet row as fields of `Completion`; `None` lists (an engine without entropies) become empty."""
+    return {
+        "text": stored["text"],
+        "prompt": stored["prompt"],
+        "prompt_messages": value_of(stored.get("prompt_messages"), "[]"),
+        "item": item_of(value_of(stored.get("item"), "{}"), roles),
+        "rewards": value_of(stored.get("rewards"), "[]"),
+        **{name: stored.get(name) or [] for name in TOKEN_LISTS},
+    }

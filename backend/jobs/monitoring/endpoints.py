@@ -1,0 +1,221 @@
+"""What is recorded of a job: metrics, completions, logs, findings, events and the live stream."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from backend.access.auth import Reader
+from backend.access.quotas import count_stream
+from backend.data.database import DatabaseDep, Session
+from backend.http.conditional import unchanged
+from backend.http.strict_json import StrictRoute
+from backend.jobs import repository
+from backend.jobs.monitoring import completions, event_store, live_stream, metrics, search
+from backend.jobs.monitoring.live_frames import LiveJobsDep, event_view
+from backend.jobs.monitoring.object_cache import ObjectCacheDep
+from reinforge.schemas.common import Page
+from reinforge.schemas.jobs import (
+    Completion,
+    CompletionGroup,
+    CompletionHits,
+    CompletionPage,
+    FindingEntry,
+    JobEvent,
+    LogEntry,
+    Metrics,
+)
+from reinforge.states import FINAL
+
+router = APIRouter(tags=["jobs"], route_class=StrictRoute)
+
+LARGEST = 2**53
+Number = Annotated[int, Path(ge=0, le=LARGEST)]
+After = Annotated[int, Query(ge=0, le=LARGEST)]
+Step = Annotated[int | None, Query(ge=0, le=LARGEST)]
+Reward = Annotated[float | None, Query(allow_inf_nan=False)]
+Many = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("/jobs/{id}/metrics", response_model=Metrics, operation_id="getJobMetrics")
+async def get_metrics(
+    id: str,
+    request: Request,
+    session: Session,
+    who: Reader,
+    buckets: Annotated[int | None, Query(ge=2, le=10_000)] = None,
+    from_step: Step = None,
+    to_step: Step = None,
+    key: Annotated[list[str] | None, Query()] = None,
+) -> Response:
+    """Every series, columnar; `seq` is where a stream that continues these points starts.
+
+    With `buckets` a series has at most that many points: the last of each run of steps, with the smallest and the
+    largest value in it. `key` may be given several times. Answers 304 to the `ETag` of an answer that still holds.
+    """
+    job = await repository.find(session, who.project_id, id)
+    wanted = metrics.Wanted(buckets, from_step, to_step, None if key is None else tuple(key))
+    headers = {"cache-control": "private, no-cache", "etag": f'"{wanted.etag(id, job.seq)}"'}
+    if (known := unchanged(request, headers)) is not None:
+        return known
+    content, seq = await metrics.read(session, id, wanted)
+    headers["etag"] = f'"{wanted.etag(id, seq)}"'
+    return Response(content, media_type="application/json", headers=headers)
+
+
+@router.get("/jobs/{id}/completions", operation_id="listCompletions")
+async def list_completions(
+    id: str,
+    session: Session,
+    who: Reader,
+    step: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    split: completions.Split = "train",
+    prompt_no: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+    sort: completions.Sort | None = None,
+    limit: Many = 128,
+    offset: After = 0,
+) -> CompletionPage:
+    """Completions of one step: whole groups by prompt, or one by one with `sort`."""
+    await repository.find(session, who.project_id, id)
+    return await completions.list_rows(
+        session, id, split=split, step=step, prompt_no=prompt_no, sort=sort, limit=limit, offset=offset
+    )
+
+
+@router.get("/jobs/{id}/completions/search", operation_id="searchCompletions")
+async def search_completions(
+    id: str,
+    session: Session,
+    who: Reader,
+    q: Annotated[str | None, Query(max_length=500)] = None,
+    split: completions.Split | None = None,
+    prompt_hash: str | None = None,
+    step_from: Step = None,
+    step_to: Step = None,
+    reward_min: Reward = None,
+    reward_max: Reward = None,
+    advantage: search.Advantage | None = None,
+    finish_reason: str | None = None,
+    failed: bool | None = None,
+    length_min: Step = None,
+    length_max: Step = None,
+    sort: search.Sort = "-step",
+    limit: Many = 50,
+    after: str | None = None,
+) -> CompletionHits:
+    """Completions of all steps by words and numbers; all that is given has to hold.
+
+    `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Words of letters and digits are
+    found as words; anything else, such as `<think>` or `"12 + 30"`, as it stands. In any case, and in the first 2,000
+    characters of a completion. Completions without a reward come last in the order of rewards.
+    """
+    await repository.find(session, who.project_id, id)
+    filters = search.Filters(
+        q=q,
+        split=split,
+        prompt_hash=prompt_hash,
+        step_from=step_from,
+        step_to=step_to,
+        reward_min=reward_min,
+        reward_max=reward_max,
+        advantage=advantage,
+        finish_reason=finish_reason,
+        failed=failed,
+        length_min=length_min,
+        length_max=length_max,
+    )
+    return await search.find(session, id, filters, sort=sort, limit=limit, after=after)
+
+
+@router.get("/jobs/{id}/groups/{split}/{step}/{prompt_no}", operation_id="getGroup")
+async def get_group(
+    id: str,
+    split: completions.Split,
+    step: Number,
+    prompt_no: Number,
+    session: Session,
+    cache: ObjectCacheDep,
+    who: Reader,
+) -> CompletionGroup:
+    """The completions of one prompt at one step with what each reward said, without their tokens."""
+    job = await repository.find(session, who.project_id, id)
+    return await completions.group(session, cache, job, split=split, step=step, prompt_no=prompt_no)
+
+
+@router.get("/jobs/{id}/completions/{split}/{step}/{prompt_no}/{sample_no}", operation_id="getCompletion")
+async def get_completion(
+    id: str,
+    split: completions.Split,
+    step: Number,
+    prompt_no: Number,
+    sample_no: Number,
+    session: Session,
+    cache: ObjectCacheDep,
+    who: Reader,
+) -> Completion:
+    """One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said."""
+    job = await repository.find(session, who.project_id, id)
+    return await completions.full(
+        session, cache, job, split=split, step=step, prompt_no=prompt_no, sample_no=sample_no
+    )
+
+
+@router.get("/jobs/{id}/logs", operation_id="listJobLogs")
+async def list_logs(
+    id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
+) -> Page[LogEntry]:
+    """In order; `after` is the `seq` of the last line already seen."""
+    await repository.find(session, who.project_id, id)
+    found = await repository.log_lines(session, id, after=after, limit=limit + 1)
+    data = [LogEntry.model_validate(line) for line in found[:limit]]
+    more = len(found) > limit
+    return Page(data=data, has_more=more, next_cursor=str(data[-1].seq) if more else None)
+
+
+@router.get("/jobs/{id}/findings", operation_id="listFindings")
+async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingEntry]:
+    await repository.find(session, who.project_id, id)
+    found = await repository.findings(session, id)
+    return Page(data=[FindingEntry.model_validate(each) for each in found])
+
+
+@router.get("/jobs/{id}/events", operation_id="listEvents")
+async def list_events(
+    id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
+) -> Page[JobEvent]:
+    """In order; `after` is the `seq` of the last event already seen."""
+    await repository.find(session, who.project_id, id)
+    found = await event_store.after(session, id, after, limit + 1)
+    data = [JobEvent.model_validate(event_view(event)) for event in found[:limit]]
+    more = len(found) > limit
+    return Page(data=data, has_more=more, next_cursor=str(data[-1].seq) if more else None)
+
+
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+    204: {"description": "The job has ended and nothing follows the cursor: do not reconnect."},
+}
+
+
+@router.get(
+    "/jobs/{id}/stream", response_class=StreamingResponse, responses=STREAMED, operation_id="streamJob"
+)
+async def stream_job(
+    id: str,
+    request: Request,
+    database: DatabaseDep,
+    live: LiveJobsDep,
+    who: Reader,
+    after: After = 0,
+    last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+) -> Response:
+    """Live events (server-sent): frames of event `batch` with `{seq, events}`, their id being `ftjob-…:SEQ`."""
+    position = live_stream.cursor(id, last_event_id, after)
+    async with database.transaction() as session:
+        job = await repository.find(session, who.project_id, id)
+    if job.status in FINAL and position >= job.seq:
+        return Response(status_code=204, media_type="text/event-stream")
+    count_stream(request)
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    body = live_stream.frames(live, id, position)
+    return StreamingResponse(body, headers=headers, media_type="text/event-stream")

@@ -1,0 +1,133 @@
+"""What a job's viewers are shown next, read and encoded once for all of them in this process.
+
+Whoever asks first what comes after an event has it read, the others that ask within a moment are given the same bytes.
+So an event costs one look into the tables, however many watch. Who comes later reads for himself: all there is by then
+in one frame, where the frames of the others would take as long again as they took.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
+
+import orjson
+from fastapi import Depends, Request
+from sqlalchemy import select
+
+from backend.data.database import Database
+from backend.data.events import Hub, Subscription
+from backend.http import sse
+from backend.jobs.monitoring import event_store
+from backend.jobs.monitoring.event_store import OneEvent
+from backend.models import Job
+from reinforge.states import FINAL
+
+MAX_EVENTS_PER_FRAME = 2000
+SHARED_SECONDS = 1.0
+"""How long an answer is good for those who ask next; "nothing yet" only if nobody was notified in between."""
+
+
+class Next(NamedTuple):
+    """What follows an event."""
+
+    frame: bytes | None
+    """None: nothing yet."""
+    seq: int
+    """Of the frame's last event; without one, of the event that was asked about."""
+    over: bool = False
+    """The job has ended, and nothing follows."""
+
+
+class WatchedJob:
+    """The frames that viewers of one job were given last."""
+
+    def __init__(
+        self, database: Database, job_id: str, subscribe: contextlib.AbstractContextManager[Subscription]
+    ) -> None:
+        self._database, self._job_id = database, job_id
+        self._open = contextlib.ExitStack()
+        self._notified = self._open.enter_context(subscribe)
+        self.viewers = 0
+        self._lock = asyncio.Lock()
+        self._frames: dict[int, tuple[Next, float]] = {}
+        """Number of an event → the frame after it and when it was read, the oldest first."""
+        self._nothing: tuple[Next, int, float] | None = None
+        """The last answer without a frame, how often the job had been notified before it was found, and when."""
+
+    def close(self) -> None:
+        self._open.close()
+
+    async def after(self, seq: int) -> Next:
+        async with self._lock:
+            return self._shared(seq) or await self._read(seq)
+
+    def _shared(self, seq: int) -> Next | None:
+        """What was found for somebody else a moment ago."""
+        oldest = time.monotonic() - SHARED_SECONDS
+        self._frames = {key: each for key, each in self._frames.items() if each[1] > oldest}
+        if seq in self._frames:
+            return self._frames[seq][0]
+        found, count, at = self._nothing or (None, 0, 0.0)
+        holds = found is not None and found.seq == seq and count == self._notified.count and at > oldest
+        return found if holds else None
+
+    async def _read(self, seq: int) -> Next:
+        count = self._notified.count
+        async with self._database.transaction() as session:
+            events = await event_store.after(session, self._job_id, seq, MAX_EVENTS_PER_FRAME)
+            if not events:
+                # An event that came since then has moved the job's number, too.
+                query = select(Job.status, Job.seq).where(Job.id == self._job_id)
+                job = (await session.execute(query)).one_or_none()
+                found = Next(None, seq, job is None or (job.status in FINAL and job.seq <= seq))
+                self._nothing = (found, count, time.monotonic())
+                return found
+        if any(event.type == "rewind" for event in events):
+            self._frames.clear()  # they tell of events that are gone
+        found = Next(_frame(self._job_id, events), events[-1].seq)
+        self._frames[seq] = (found, time.monotonic())
+        return found
+
+
+class LiveJobs:
+    """The jobs that somebody watches through this process."""
+
+    def __init__(self, database: Database, hub: Hub) -> None:
+        self._database, self._hub = database, hub
+        self._watched: dict[str, WatchedJob] = {}
+
+    @contextlib.contextmanager
+    def watch(self, job_id: str) -> Iterator[tuple[WatchedJob, Subscription]]:
+        """The job, and what wakes this viewer when there is something new."""
+        topic = f"job:{job_id}"
+        with self._hub.subscribe(topic) as changed:
+            if job_id not in self._watched:
+                self._watched[job_id] = WatchedJob(self._database, job_id, self._hub.subscribe(topic))
+            job = self._watched[job_id]
+            job.viewers += 1
+            try:
+                yield job, changed
+            finally:
+                job.viewers -= 1
+                if job.viewers == 0:
+                    self._watched.pop(job_id).close()
+
+
+def event_view(event: OneEvent) -> dict[str, Any]:
+    """The shape of `schemas.jobs.JobEvent`."""
+    return {"seq": event.seq, "job": event.job_id, "type": event.type, "data": event.data}
+
+
+def _frame(job_id: str, events: list[OneEvent]) -> bytes:
+    seq = events[-1].seq
+    data = orjson.dumps({"seq": seq, "events": [event_view(event) for event in events]})
+    return b"id: %s:%d\nevent: batch\n%s" % (job_id.encode(), seq, sse.frame(data))
+
+
+def get_live_jobs(request: Request) -> LiveJobs:
+    live: LiveJobs = request.app.state.live_jobs
+    return live
+
+
+LiveJobsDep = Annotated[LiveJobs, Depends(get_live_jobs)]

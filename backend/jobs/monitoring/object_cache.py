@@ -1,0 +1,69 @@
+"""A folder with the objects that were read last, so that browsing a step's completions fetches its file once."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from backend.data.objects import Objects, get_objects
+from backend.settings import Settings
+
+LIMIT_BYTES = 512 * 1024 * 1024
+
+
+class ObjectCache:
+    """Files by their SHA-256 under one folder; the ones used longest ago go first."""
+
+    def __init__(self, objects: Objects, folder: Path, limit: int = LIMIT_BYTES) -> None:
+        self._objects, self._folder, self._limit = objects, folder, limit
+        self._lock = asyncio.Lock()
+        self._in_use: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def file(self, sha256: str) -> AsyncIterator[Path]:
+        """The object as a local file, for as long as the block lasts. Raises ObjectNotFound."""
+        path = self._folder / sha256
+        async with self._lock:
+            self._in_use[sha256] = self._in_use.get(sha256, 0) + 1
+        try:
+            async with self._lock:
+                try:
+                    os.utime(path)
+                except FileNotFoundError:
+                    self._folder.mkdir(parents=True, exist_ok=True)
+                    await self._objects.fetch(sha256, path)
+                    self._make_room()
+            yield path
+        finally:
+            self._in_use[sha256] -= 1
+            if not self._in_use[sha256]:
+                del self._in_use[sha256]
+
+    def _make_room(self) -> None:
+        files = [(file.stat(), file) for file in self._folder.iterdir() if file.is_file()]
+        total = sum(status.st_size for status, _ in files)
+        for status, file in sorted(files, key=lambda pair: pair[0].st_mtime):
+            if total <= self._limit:
+                return
+            if file.name not in self._in_use:
+                file.unlink(missing_ok=True)
+                total -= status.st_size
+
+
+def get_object_cache(request: Request) -> ObjectCache:
+    """One per process, made when first needed."""
+    state = request.app.state
+    if not hasattr(state, "object_cache"):
+        settings: Settings = state.settings
+        state.object_cache = ObjectCache(
+            get_objects(request), settings.home_folder / "cache" / str(os.getpid())
+        )
+    cache: ObjectCache = state.object_cache
+    return cache
+
+
+ObjectCacheDep = Annotated[ObjectCache, Depends(get_object_cache)]

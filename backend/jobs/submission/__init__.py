@@ -1,0 +1,1 @@
+"""Validation of a job before it is stored: references, worker checks, golden cases."""

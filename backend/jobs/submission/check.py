@@ -1,0 +1,132 @@
+"""Everything wrong with a specification at once, for a form: the same rules as for creating, and nothing stored."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from backend.base_models import service as base_models
+from backend.data.database import Database
+from backend.data.objects import Objects
+from backend.http.errors import listed_errors
+from backend.jobs import service
+from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission.validate_on_worker import examine, examine_rewards
+from backend.jobs.submission.validate_references import Plan, Survey
+from backend.rpc.client import Calls
+from reinforge.errors import InvalidInput, Unavailable
+from reinforge.schemas.job_checks import JobCheck, JobProblem
+from reinforge.spec import ColumnRoles, JobSpec
+
+MANY_EPOCHS = 20
+
+
+async def check(
+    raw: dict[str, Any],
+    project_id: str,
+    database: Database,
+    calls: Calls,
+    objects: Objects,
+    cache: Path,
+    *,
+    quick: bool,
+) -> JobCheck:
+    """quick: without what only a worker can tell. No worker there: a warning says so."""
+    try:
+        spec = JobSpec.model_validate(raw)
+    except ValidationError as error:
+        listed = [JobProblem.model_validate(each) for each in listed_errors(error.errors(), raw)]
+        return JobCheck(ok=False, problems=listed)
+    warnings: list[str] = []
+    if not quick:
+        try:
+            await base_models.ensure_builtin(database, calls, spec.model)
+        except Unavailable as error:
+            warnings.append(_unchecked(error))
+    async with database.transaction() as session:
+        survey = await plans.survey(session, project_id, spec)
+    problems = list(survey.problems)
+    if not quick and not warnings:
+        try:
+            problems += await _ask(survey, spec.data.columns, calls, objects, cache)
+        except Unavailable as error:
+            warnings.append(_unchecked(error))
+    plan = survey.plan
+    complete = plan is not None and not survey.problems
+    if plan is not None and complete:
+        warnings = [*plan.warnings, *advice(plan), *warnings]
+    resolved = service.resolve(plan) if plan is not None and complete else spec.resolved()
+    return JobCheck(
+        ok=not problems,
+        problems=_distinct(problems),
+        warnings=warnings,
+        spec=resolved.model_dump(mode="json"),
+        facts=facts(plan) if plan is not None and complete else {},
+    )
+
+
+async def _ask(
+    survey: Survey, roles: ColumnRoles, calls: Calls, objects: Objects, cache: Path
+) -> list[InvalidInput]:
+    if survey.plan is not None and not survey.problems:
+        return await examine(survey.plan, calls, objects, cache)
+    problems, _ = await examine_rewards(survey.rewards, calls, survey.datasets, roles)
+    return problems
+
+
+def facts(plan: Plan) -> dict[str, Any]:
+    """What the specification comes to, in numbers."""
+    training, held_out = plan.split
+    rollout, steps = plan.spec.rollout, plan.spec.limits.steps
+    per_step = rollout.prompts_per_step * rollout.completions_per_prompt
+    return {
+        "rows": plan.dataset.rows,
+        "training_rows": training,
+        "held_out_rows": held_out,
+        "completions_per_step": per_step,
+        "completions": per_step * steps,
+        "epochs": steps * rollout.prompts_per_step / training,
+        "longest_prompt_tokens": plan.longest_prompt,
+        "prompt_limit": plan.prompt_limit,
+        "jail": plan.jail,
+    }
+
+
+def advice(plan: Plan) -> list[str]:
+    """What is allowed and perhaps not meant."""
+    spec, found = plan.spec, []
+    training, held_out = plan.split
+    prompts = spec.limits.steps * spec.rollout.prompts_per_step
+    epochs = prompts / training
+    if epochs < 1:
+        found.append(
+            f"{spec.limits.steps:,} steps take {prompts:,} prompts: {training - prompts:,} of the {training:,} "
+            "training rows are never seen."
+        )
+    elif epochs > MANY_EPOCHS:
+        found.append(
+            f"{spec.limits.steps:,} steps see each of the {training:,} training rows about {epochs:.0f} times. "
+            "Watch the held-out reward: it tells learning from memorising."
+        )
+    if held_out == 0 and spec.data.held_out_rows == 0:
+        found.append("No row is held out: there will be no held-out reward, and no best checkpoint.")
+    elif held_out and spec.evaluation.rows == 0:
+        found.append(
+            f"{held_out:,} rows are held out, but evaluation.rows is 0: there will be no held-out reward."
+        )
+    if all(reward.weight == 0 for reward in spec.rewards):
+        found.append("Every reward has weight 0: there is nothing to learn from.")
+    return found
+
+
+def _unchecked(error: Unavailable) -> str:
+    return f"Rewards and prompt lengths are not checked yet. {error.message} {error.hint or ''}".rstrip()
+
+
+def _distinct(problems: list[InvalidInput]) -> list[JobProblem]:
+    """The same fault in two datasets is one problem of one field."""
+    found: dict[tuple[str | None, str], JobProblem] = {}
+    for error in problems:
+        problem = JobProblem(param=error.param, message=error.message, code=error.code, hint=error.hint)
+        found.setdefault((problem.param, problem.message), problem)
+    return list(found.values())

@@ -1,0 +1,330 @@
+"""Validation of a job before anything is stored, part 1: what the database knows.
+
+Every refusal is an InvalidInput that names the field at fault as `param`.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.base_models import service as base_models
+from backend.datasets import service as datasets
+from backend.jobs.submission.engines import auto_engine, engine_missing
+from backend.judges import service as judges
+from backend.models import BaseModel, Dataset
+from backend.rewards import service as rewards
+from reinforge.dataset import check_roles, shadowed_answer, split
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.grading.multi import Grader, canonical, columns
+from reinforge.grading.source import parse_grader
+from reinforge.reward_spec import PythonReward, Reward, StoredGrader, grader_of, judges_of
+from reinforge.reward_spec.columns import missing_columns
+from reinforge.spec import ColumnRoles, JobSpec
+
+T = TypeVar("T")
+
+
+@dataclass
+class PinnedReward:
+    """A reward's code as the job will run it; `reward_id` and `revision` when it is a stored one."""
+
+    name: str
+    source: str
+    """Python code, or a grader's JSON."""
+    entry: str | None
+    reward_id: str | None = None
+    revision: int | None = None
+    grader: Grader | None = None
+    """What the source says, when it is no code."""
+
+    @property
+    def kind(self) -> str:
+        return "python" if self.grader is None else "grader"
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.source.encode()).hexdigest()
+
+
+@dataclass
+class Plan:
+    """Everything that a specification refers to."""
+
+    spec: JobSpec
+    model: BaseModel
+    dataset: Dataset
+    held_out: Dataset | None
+    rewards: list[PinnedReward]
+    warnings: list[str] = field(default_factory=list)
+    jail: str | None = None
+    longest_prompt: int | None = None
+    """Tokens, as a worker measured it."""
+    hidden_size: int | None = None
+    """Of the base model; None until a worker has read it, where the model was added before it was stored."""
+    engine: str = "transformers"
+    """What `rollout.engine: auto` becomes."""
+
+    @property
+    def prompt_limit(self) -> int | None:
+        """Longest prompt in tokens; None when the model's context is unknown and none was asked for."""
+        return _prompt_limit(self.spec, self.model)
+
+    @cached_property
+    def split(self) -> tuple[int, int]:
+        """Rows that train, rows that are held out. Raises InvalidInput `invalid_held_out`."""
+        if self.held_out is not None:
+            return self.dataset.rows, self.held_out.rows
+        training, held_out = split(self.dataset.rows, self.spec.data.held_out_rows, self.spec.seed)
+        return len(training), len(held_out)
+
+
+@dataclass
+class Survey:
+    """What was found of a specification, and everything that is wrong with it, in the order of its fields."""
+
+    plan: Plan | None
+    """None when the model or the dataset is not there."""
+    rewards: list[PinnedReward | None]
+    """By position; None for one that cannot be found."""
+    problems: list[InvalidInput]
+    datasets: list[Dataset]
+    """Those that were found: the training rows, the held-out ones."""
+
+
+async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
+    """Find what the specification names and check that it fits together. Raises InvalidInput."""
+    found = await survey(session, project_id, spec)
+    if found.problems:
+        raise found.problems[0]
+    assert found.plan is not None, "without a plan there is a problem"
+    return found.plan
+
+
+async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Survey:
+    """Like `look_up`, with all problems instead of the first."""
+    problems: list[InvalidInput] = []
+
+    async def kept(found: Awaitable[T]) -> T | None:
+        try:
+            return await found
+        except InvalidInput as error:
+            problems.append(error)
+            return None
+
+    model = await kept(base_models.get_usable(session, project_id, spec.model))
+    dataset = await kept(_dataset(session, project_id, spec.data.dataset, "data.dataset"))
+    held_out = None
+    if spec.data.held_out is not None:
+        held_out = await kept(_dataset(session, project_id, spec.data.held_out, "data.held_out"))
+    pinned = [
+        await kept(_reward(session, project_id, reward, index)) for index, reward in enumerate(spec.rewards)
+    ]
+    problems += await _judge_problems(session, project_id, spec, pinned)
+    plan = None
+    if model is not None and dataset is not None:
+        pins = [reward for reward in pinned if reward is not None]
+        plan = Plan(spec, model, dataset, held_out, pins, hidden_size=base_models.hidden_size(model))
+        plan.engine, missing = await auto_engine(session), await engine_missing(session, spec.rollout.engine)
+        plan.warnings += [missing] if missing else []
+    problems += _column_problems(spec, dataset, held_out)
+    tables = [each for each in (dataset, held_out) if each is not None]
+    for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):
+        if pin is not None:
+            problems += lacking(pin, index, _templates_read(reward, pin), tables, spec.data.columns)
+    if plan is not None:
+        plan.warnings += _shadowed(tables, spec.data.columns)
+    if model is not None:
+        problems += _model_problems(spec, model)
+    if plan is not None and (held_out is not None or spec.data.held_out is None):
+        problems += _split_problems(plan)
+    return Survey(plan, pinned, problems, tables)
+
+
+def _prompt_limit(spec: JobSpec, model: BaseModel) -> int | None:
+    rollout, context = spec.rollout, model.context_length
+    room = None if context is None else context - rollout.max_completion_tokens
+    if rollout.max_prompt_tokens is None:
+        return room
+    return rollout.max_prompt_tokens if room is None else min(rollout.max_prompt_tokens, room)
+
+
+async def _dataset(session: AsyncSession, project_id: str, id: str, param: str) -> Dataset:
+    try:
+        dataset = await datasets.get(session, project_id, id, lock=True)
+    except NotFound as error:
+        raise _refused(error, param) from error
+    if dataset.rows == 0:
+        raise InvalidInput(f"The dataset {id} has no rows.", code="empty_dataset", param=param)
+    return dataset
+
+
+async def _reward(session: AsyncSession, project_id: str, reward: Reward, index: int) -> PinnedReward:
+    param = f"rewards[{index}]"
+    if not isinstance(reward, PythonReward | StoredGrader):
+        return _grader(reward.name, grader_of(reward))
+    if reward.path is not None:
+        raise InvalidInput(
+            "A path names a file on your machine, which the server cannot read.",
+            code="path_not_allowed",
+            param=f"{param}.path",
+            hint="Write it out, or store it as a reward and name its id.",
+        )
+    if reward.reward is None:
+        if isinstance(reward, StoredGrader):
+            return _grader(reward.name, reward.grader)
+        return PinnedReward(reward.name, reward.source or "", reward.entry)
+    try:
+        stored, revision = await rewards.get_revision(session, project_id, reward.reward, reward.revision)
+    except NotFound as error:
+        known = error.code != "reward_revision_not_found"
+        raise _refused(error, f"{param}.reward" if known else f"{param}.revision") from error
+    if revision.kind == "grader":
+        grader = parse_grader(revision.source, f"{param}.reward")
+        return PinnedReward(reward.name, revision.source, None, stored.id, revision.revision, grader)
+    if isinstance(reward, StoredGrader):
+        raise InvalidInput(
+            f"The reward {stored.id} is Python code.",
+            code="other_kind",
+            param=f"{param}.type",
+            hint="Write `type: python`, or leave the type out.",
+        )
+    entry = reward.entry or revision.entry
+    return PinnedReward(reward.name, revision.source, entry, stored.id, revision.revision)
+
+
+def _grader(name: str, grader: Grader | None) -> PinnedReward:
+    assert grader is not None
+    return PinnedReward(name, canonical(grader), None, grader=grader)
+
+
+async def _judge_problems(
+    session: AsyncSession, project_id: str, spec: JobSpec, pinned: Sequence[PinnedReward | None]
+) -> list[InvalidInput]:
+    found = []
+    if spec.judges:
+        hint = "Store them with POST /api/v1/judges (`reinforge judge add`); graders name them as `model`."
+        found.append(
+            InvalidInput(
+                "Judges of a job file are for `reinforge train`.",
+                code="judges_not_allowed",
+                param="judges",
+                hint=hint,
+            )
+        )
+    for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):
+        if pin is None:
+            continue
+        for name in await judges.missing(session, project_id, judges_of(reward, pin.grader)):
+            found.append(
+                InvalidInput(
+                    f"The project has no judge {name!r}.",
+                    code="unknown_judge",
+                    param=f"rewards[{index}].model",
+                    hint="Add it with `reinforge judge add`; `reinforge judge list` shows those that exist.",
+                )
+            )
+    return found
+
+
+def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
+    """Columns in the templates of a grader, or of the judges that code has asked; what code reads, a worker tells."""
+    judging = reward.judges.values() if isinstance(reward, PythonReward) else ()
+    graders = [*judging, *([pin.grader] if pin.grader is not None else [])]
+    return frozenset().union(*map(columns, graders))
+
+
+def lacking(
+    reward: PinnedReward, index: int, reads: Collection[str], tables: Sequence[Dataset], roles: ColumnRoles
+) -> list[InvalidInput]:
+    """A column that no row has would fail every completion."""
+    param = f"rewards[{index}]"
+    return [
+        problem
+        for each in tables
+        for problem in missing_columns(
+            reward.name,
+            reads,
+            each.name,
+            [str(column["name"]) for column in each.columns],
+            roles,
+            param=param,
+        )
+    ]
+
+
+def _shadowed(tables: Sequence[Dataset], roles: ColumnRoles) -> list[str]:
+    notes = [shadowed_answer([str(column["name"]) for column in each.columns], roles) for each in tables]
+    return list(dict.fromkeys(note for note in notes if note is not None))
+
+
+def _refused(error: NotFound, param: str) -> InvalidInput:
+    """Something that the request names and that is not there: the request is at fault."""
+    return InvalidInput(error.message, code=error.code, hint=error.hint, param=param)
+
+
+def _column_problems(
+    spec: JobSpec, dataset: Dataset | None, held_out: Dataset | None
+) -> Iterator[InvalidInput]:
+    data = spec.data
+    for each, param in ((dataset, "data.dataset"), (held_out, "data.held_out")):
+        if each is None:
+            continue
+        try:
+            check_roles([column["name"] for column in each.columns], data.columns, data.prompt_template)
+        except InvalidInput as error:
+            error.param = error.param or param
+            yield error
+
+
+def _split_problems(plan: Plan) -> Iterator[InvalidInput]:
+    """Also notes in the plan's warnings what is possible but perhaps not meant."""
+    spec, rows = plan.spec, plan.dataset.rows
+    try:
+        training, held_out = plan.split
+    except InvalidInput as error:
+        yield error
+        return
+    note = datasets.nothing_held_out(rows, held_out, spec.data.held_out_rows)
+    if note is not None and spec.data.held_out_rows != 0:
+        plan.warnings.append(note)
+    if training < spec.rollout.prompts_per_step:
+        plan.warnings.append(
+            f"A step takes {spec.rollout.prompts_per_step} prompts but only {training} rows train: rows repeat "
+            "within a step."
+        )
+
+
+def _model_problems(spec: JobSpec, model: BaseModel) -> Iterator[InvalidInput]:
+    limit = _prompt_limit(spec, model)
+    if limit is not None and limit < 1:
+        yield InvalidInput(
+            f"{spec.rollout.max_completion_tokens} completion tokens leave no room for a prompt in a context of "
+            f"{model.context_length}.",
+            code="context_too_short",
+            param="rollout.max_completion_tokens",
+            hint=f"Use less than {model.context_length}.",
+        )
+    elif (wanted := spec.rollout.max_prompt_tokens) is not None and limit is not None and wanted > limit:
+        yield InvalidInput(
+            f"{wanted} prompt tokens and {spec.rollout.max_completion_tokens} completion tokens do not fit into a "
+            f"context of {model.context_length}.",
+            code="context_too_short",
+            param="rollout.max_prompt_tokens",
+            hint=f"Use at most {limit}.",
+        )
+    if isinstance(spec.adapter.targets, list):
+        unknown = sorted(set(spec.adapter.targets) - set(model.lora_targets))
+        if unknown or not spec.adapter.targets:
+            yield InvalidInput(
+                f"{model.id} has no layer {', '.join(unknown)} for an adapter."
+                if unknown
+                else "No layer is named.",
+                code="unknown_target",
+                param="adapter.targets",
+                hint=f"It has: {', '.join(model.lora_targets)}; or say all-linear."
+                + (" A router of experts gets no adapter." if "experts" in model.lora_targets else ""),
+            )

@@ -1,0 +1,81 @@
+"""POST /v1/chat/completions."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+
+from backend import usage
+from backend.access.auth import Writer
+from backend.access.quotas import count_stream
+from backend.base_models import service as base_models
+from backend.data.database import DatabaseDep
+from backend.openai.chat import response
+from backend.openai.chat.request import understand
+from backend.openai.chat.run import begin
+from backend.openai.wire import WireRoute
+from backend.rpc.client import CallsDep
+from reinforge.schemas.openai_chat import ChatCompletion, ChatRequest
+
+T = TypeVar("T")
+
+router = APIRouter(prefix="/v1/chat", tags=["openai"], route_class=WireRoute)
+
+FIRST_SECONDS = 5.0
+"""A stream begins after so long, even where the model has not."""
+CLIENT_GONE = 499
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+
+
+@router.post(
+    "/completions",
+    operation_id="createChatCompletion",
+    response_model=ChatCompletion,
+    responses=STREAMED,
+)
+async def create(
+    body: ChatRequest, request: Request, database: DatabaseDep, calls: CallsDep, who: Writer
+) -> Response:
+    """Ask a base model, a job's adapter or checkpoint, or a deployment.
+
+    With `stream` the chunks come as server-sent events; what fails after the first is an event with `error`, and the
+    stream ends without `[DONE]`. Hanging up stops the worker.
+    """
+    if body.stream:
+        count_stream(request)
+    await base_models.ensure_builtin(database, calls, body.model)
+    async with database.transaction() as session:
+        await usage.require_budget(session, who.project_id, usage.SERVING)
+        asked = await understand(session, who.project_id, body)
+    run = await begin(database, calls, asked)
+    if not body.stream:
+        found = await _unless_gone(request, response.whole(run))
+        if found is None:
+            return Response(status_code=CLIENT_GONE)
+        return Response(response.written(found), media_type="application/json")
+    options = body.stream_options
+    chunks = response.Chunks(run, include_usage=options is not None and options.include_usage)
+    await chunks.first(FIRST_SECONDS)
+    headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+    return StreamingResponse(chunks.frames(), media_type="text/event-stream", headers=headers)
+
+
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """What comes of the work; None when the client has hung up before, which cancels it."""
+    task, gone = asyncio.create_task(work), asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for each in (task, gone):
+            each.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,176 @@
+"""What a chat request may ask for, and the call `sample` that carries it out."""
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.base_models import service as base_models
+from backend.deployments import service as deployments
+from backend.deployments.serving import payload_of
+from backend.models import BaseModel
+from backend.openai import model_names
+from backend.openai.chat import response_format
+from reinforge.dataset import DatasetError, render_messages
+from reinforge.errors import InvalidInput, TooLarge
+from reinforge.grading import tool_calls
+from reinforge.schemas.openai_chat import ChatRequest
+
+DEFAULT_TOKENS = 4096
+MOST_CHARACTERS = 2_000_000
+"""In all messages and tools together."""
+MOST_MESSAGES = 2000
+MOST_STOPS = 16
+MOST_STOP_CHARACTERS = 200
+_REFUSED = {
+    "frequency_penalty": "Penalties are not applied here: rewards were measured without them.",
+    "presence_penalty": "Penalties are not applied here: rewards were measured without them.",
+    "logit_bias": "Tokens cannot be biased here.",
+    "functions": "Use `tools`.",
+    "function_call": "Use `tools`.",
+    "audio": "Models here write text only.",
+    "prediction": "Predicted outputs are not offered.",
+    "web_search_options": "There is no web search here.",
+    "moderation": "Leave it out: nothing is moderated here.",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that has been understood."""
+
+    project_id: str
+    name: str
+    """What the request calls the model."""
+    payload: dict[str, Any]
+    """Of the call `sample`."""
+    fingerprint: str
+    deployment: str | None
+    n: int
+    logprobs: bool
+    tools: bool
+
+
+async def understand(session: AsyncSession, project_id: str, body: ChatRequest) -> Asked:
+    """Raises NotFound `model_not_found`, StateConflict, InvalidInput or TooLarge with the field at fault."""
+    _check_offered(body)
+    messages = _messages(body)
+    stop = _stop(body.stop)
+    schema = response_format.wanted(body)
+    model, adapter, deployment = await _weights(session, project_id, body.model)
+    tools = None if body.tool_choice == "none" else body.tools or None
+    limit = body.max_completion_tokens or body.max_tokens or DEFAULT_TOKENS
+    payload = {
+        **payload_of(model, adapter),
+        "prompts": [messages],
+        "samples_per_prompt": body.n or 1,
+        "max_tokens": limit,
+        "temperature": 1.0 if body.temperature is None else body.temperature,
+        "top_p": 1.0 if body.top_p is None else body.top_p,
+        "seed": secrets.randbits(48) if body.seed is None else body.seed % 2**63,
+        "stop": stop,
+        "top_logprobs": (body.top_logprobs or 0) if body.logprobs else None,
+        "tools": tools,
+        "json_schema": schema,
+        "deployment": deployment,
+    }
+    weights = f"{(model.sha256 or model.id)[:12]}{'' if adapter is None else adapter['sha256'][:12]}"
+    return Asked(
+        project_id=project_id,
+        name=body.model,
+        payload=payload,
+        fingerprint=f"fp_{weights}",
+        deployment=deployment,
+        n=body.n or 1,
+        logprobs=bool(body.logprobs),
+        tools=tools is not None,
+    )
+
+
+async def _weights(
+    session: AsyncSession, project_id: str, name: str
+) -> tuple[BaseModel, dict[str, Any] | None, str | None]:
+    """Base model, adapter and deployment behind a name. Raises NotFound `model_not_found`."""
+    served = await deployments.serve(session, project_id, name)
+    if served is not None:
+        return served.model, served.adapter, served.id
+    found = await model_names.find(session, project_id, name)
+    model = base_models.usable(found.base)
+    if found.checkpoint is None:
+        return model, None, None
+    pinned = None if found.job is None else found.job.model_sha256
+    if pinned is not None and pinned != model.sha256:
+        raise InvalidInput(
+            f"The files of {model.id} have changed since {name} was trained.",
+            code="model_changed",
+            param="model",
+            hint="An adapter fits only the weights it was trained on: add the old files as a model of their own.",
+        )
+    weights = found.checkpoint
+    return model, {"sha256": weights.sha256, "bytes": weights.bytes, "step": weights.step}, None
+
+
+def _check_offered(body: ChatRequest) -> None:
+    for name, why in _REFUSED.items():
+        if getattr(body, name):
+            raise _unsupported(name, f"{name} is not offered.", why)
+    if body.modalities and set(body.modalities) != {"text"}:
+        raise _unsupported("modalities", "Only the modality text is offered.", "Models here write text only.")
+    if body.tool_choice not in (None, "auto", "none"):
+        raise _unsupported(
+            "tool_choice", "A tool cannot be forced.", "Leave tool_choice out: the model decides."
+        )
+    if body.top_logprobs and not body.logprobs:
+        raise InvalidInput(
+            "top_logprobs needs logprobs.",
+            code="invalid_value",
+            param="top_logprobs",
+            hint="Set logprobs to true.",
+        )
+    if body.stream_options is not None and not body.stream:
+        raise InvalidInput(
+            "stream_options belong to a stream.",
+            code="invalid_value",
+            param="stream_options",
+            hint="Set stream to true, or leave them out.",
+        )
+
+
+def _messages(body: ChatRequest) -> list[dict[str, Any]]:
+    """The conversation as the chat template gets it; the rules are those of datasets."""
+    if len(body.messages) > MOST_MESSAGES:
+        raise TooLarge(
+            f"A conversation may have {MOST_MESSAGES} messages.", code="too_many_messages", param="messages"
+        )
+    total = sum(len(str(each)) for each in [*body.messages, *(body.tools or [])])
+    if total > MOST_CHARACTERS:
+        raise TooLarge(
+            f"The messages have {total} characters, at most {MOST_CHARACTERS} are possible.",
+            code="context_length_exceeded",
+            param="messages",
+        )
+    try:
+        return tool_calls.prepared(render_messages({"messages": body.messages}))
+    except DatasetError as error:
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
+        message = error.message.replace('"messages"', "The conversation")
+        raise InvalidInput(
+            message, code=error.code, hint=error.hint, param=place.removeprefix(".") or "messages"
+        ) from error
+
+
+def _stop(stop: str | list[str] | None) -> list[str]:
+    texts = [stop] if isinstance(stop, str) else stop or []
+    if len(texts) > MOST_STOPS or not all(1 <= len(text) <= MOST_STOP_CHARACTERS for text in texts):
+        raise InvalidInput(
+            f"There may be {MOST_STOPS} stop texts of 1 to {MOST_STOP_CHARACTERS} characters.",
+            code="invalid_stop",
+            param="stop",
+            hint="Leave it out to let the model end by itself.",
+        )
+    return texts
+
+
+def _unsupported(param: str, message: str, hint: str) -> InvalidInput:
+    return InvalidInput(message, code="unsupported_parameter", param=param, hint=hint)

@@ -1,0 +1,158 @@
+"""Chat completions in OpenAI's shapes: whole, or as chunks while they are written."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import orjson
+
+from backend.data.ids import new_id
+from backend.http import sse
+from backend.openai.chat import tools
+from backend.openai.chat.run import ChatRun, Event
+from reinforge.errors import ReinforgeError
+from reinforge.schemas.openai_chat import (
+    ChatCompletion,
+    ChatMessage,
+    Choice,
+    ChoiceLogprobs,
+    FinishReason,
+    ToolCall,
+)
+
+DONE = b"data: [DONE]\n\n"
+WAITING = b": waiting\n\n"
+
+
+async def whole(run: ChatRun) -> ChatCompletion:
+    """All completions, once the last has ended. Raises ReinforgeError."""
+    ends: dict[int, Event] = {}
+    logprobs: dict[int, list[Any]] = {}
+    async with aclosing(run.events()) as events:
+        async for event in events:
+            if event is None or event["type"] not in ("delta", "done"):
+                continue
+            logprobs.setdefault(event["sample"], []).extend(event.get("logprobs", []))
+            if event["type"] == "done":
+                ends[event["sample"]] = event
+    return ChatCompletion(
+        id=new_id("chatcmpl-"),
+        created=int(time.time()),
+        model=run.asked.name,
+        choices=[_choice(run, index, ends[index], logprobs[index]) for index in sorted(ends)],
+        usage=run.usage,
+        system_fingerprint=run.asked.fingerprint,
+    )
+
+
+def written(found: ChatCompletion) -> bytes:
+    """As JSON: what is None is there, except for calls that there are none of."""
+    value = found.model_dump()
+    for choice in value["choices"]:
+        if choice["message"]["tool_calls"] is None:
+            del choice["message"]["tool_calls"]
+    return orjson.dumps(value)
+
+
+class Chunks:
+    """The completion as server-sent events. Look at it with `first` before the response begins."""
+
+    def __init__(self, run: ChatRun, *, include_usage: bool) -> None:
+        self._run, self._include_usage = run, include_usage
+        self._events = run.events()
+        self._first: list[Event] = []
+        self._same = {
+            "id": new_id("chatcmpl-"),
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": run.asked.name,
+            "system_fingerprint": run.asked.fingerprint,
+        }
+        self._holders = [tools.Holder() for _ in range(run.asked.n)]
+
+    async def first(self, seconds: float) -> None:
+        """Wait until the model has begun, but not for longer: what fails before is an error with a status.
+
+        Raises ReinforgeError.
+        """
+        until = time.monotonic() + seconds
+        async for event in self._events:
+            if event is not None and event["type"] != "status":
+                self._first.append(event)
+                return
+            if time.monotonic() > until:
+                return
+
+    async def frames(self) -> AsyncGenerator[bytes, None]:
+        """Chunks, comments while nothing comes, then `[DONE]`; a failure is an `error` and the end."""
+        try:
+            async with aclosing(self._events) as events:
+                for index in range(self._run.asked.n):
+                    yield self._chunk(index, {"role": "assistant", "content": ""})
+                for event in self._first:
+                    for frame in self._of(event):
+                        yield frame
+                async for later in events:
+                    if later is None:
+                        yield WAITING
+                        continue
+                    for frame in self._of(later):
+                        yield frame
+            if self._include_usage:
+                yield self._frame([], self._run.usage.model_dump())
+            yield DONE
+        except ReinforgeError as error:
+            yield sse.frame(orjson.dumps(error.envelope()))
+
+    def _of(self, event: Event) -> list[bytes]:
+        if event["type"] == "delta":
+            return self._piece(event["sample"], event["text"], event.get("logprobs"))
+        return self._end(event) if event["type"] == "done" else []
+
+    def _piece(self, index: int, text: str, logprobs: list[Any] | None) -> list[bytes]:
+        shown = self._holders[index].push(text) if self._run.asked.tools else text
+        return [self._chunk(index, {"content": shown}, logprobs=logprobs)] if shown or logprobs else []
+
+    def _end(self, event: Event) -> list[bytes]:
+        index, reason = event["sample"], event["finish_reason"]
+        # The last piece of text came before as a delta; log-probabilities of what makes no text are left.
+        frames = self._piece(index, "", event["logprobs"]) if event.get("logprobs") else []
+        if self._run.asked.tools:
+            text, calls = self._holders[index].rest()
+            if text:
+                frames.append(self._chunk(index, {"content": text}))
+            if calls:
+                listed = [{"index": place, **call.model_dump()} for place, call in enumerate(calls)]
+                frames.append(self._chunk(index, {"tool_calls": listed}))
+                reason = _reason(reason, calls)
+        return [*frames, self._chunk(index, {}, reason=reason)]
+
+    def _chunk(
+        self,
+        index: int,
+        delta: dict[str, Any],
+        *,
+        reason: str | None = None,
+        logprobs: list[Any] | None = None,
+    ) -> bytes:
+        listed = {"content": logprobs, "refusal": None} if logprobs is not None else None
+        return self._frame([{"index": index, "delta": delta, "logprobs": listed, "finish_reason": reason}])
+
+    def _frame(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> bytes:
+        counted = {"usage": usage} if self._include_usage else {}
+        return sse.frame(orjson.dumps(self._same | {"choices": choices} | counted))
+
+
+def _choice(run: ChatRun, index: int, end: Event, logprobs: list[Any]) -> Choice:
+    text, calls = tools.split(end["text"]) if run.asked.tools else (end["text"], [])
+    return Choice(
+        index=index,
+        message=ChatMessage(content=text, tool_calls=calls or None),
+        logprobs=ChoiceLogprobs(content=logprobs) if run.asked.logprobs else None,
+        finish_reason=_reason(end["finish_reason"], calls),
+    )
+
+
+def _reason(reason: FinishReason, calls: list[ToolCall]) -> FinishReason:
+    return "tool_calls" if calls and reason == "stop" else reason

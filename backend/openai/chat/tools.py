@@ -1,0 +1,33 @@
+"""Calls of tools in a chat completion: whole, or held back in a stream until they are."""
+
+from backend.data.ids import new_id
+from reinforge.grading import tool_calls
+from reinforge.schemas.openai_chat import ToolCall
+
+
+def split(text: str) -> tuple[str | None, list[ToolCall]]:
+    """The text without its calls (None when nothing is left), and the calls in order, with ids."""
+    rest, calls = tool_calls.split(text)
+    return rest, [ToolCall.model_validate(call.shown(new_id("call_"))) for call in calls]
+
+
+class Holder:
+    """A stream's text up to where the first call may begin."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def push(self, piece: str) -> str:
+        """What can be shown now."""
+        text = self._held + piece
+        mark = tool_calls.MARK
+        place = text.find(mark)
+        if place < 0:
+            ends = range(min(len(mark) - 1, len(text)), 0, -1)
+            place = len(text) - next((size for size in ends if mark.startswith(text[-size:])), 0)
+        self._held = text[place:]
+        return text[:place]
+
+    def rest(self) -> tuple[str | None, list[ToolCall]]:
+        """What was held back, at the end."""
+        return split(self._held)

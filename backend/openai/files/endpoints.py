@@ -1,0 +1,174 @@
+"""POST, GET /v1/files · GET, DELETE /v1/files/{id} · GET /v1/files/{id}/content: datasets under OpenAI's names."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from backend.access.auth import Reader, SettingsDep, Writer
+from backend.data.database import Session
+from backend.data.objects import ObjectsDep
+from backend.datasets import service as datasets
+from backend.datasets.uploads.inspection import inspect_file
+from backend.datasets.uploads.multipart import receive
+from backend.http.downloads import attachment, stream_object
+from backend.http.errors import validation_error
+from backend.http.idempotency import Once, fingerprint
+from backend.models import Dataset
+from backend.openai.wire import WireRoute, listed, seconds, unknown_after
+from backend.usage import check_storage, require_storage
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.schemas.openai_common import Deleted, WireList
+from reinforge.schemas.openai_files import ExpiresAfter, File
+
+router = APIRouter(prefix="/v1/files", tags=["openai"], route_class=WireRoute)
+
+PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
+"""What OpenAI takes on upload."""
+_FORM: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file", "purpose"],
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "purpose": {"type": "string", "enum": ["fine-tune"]},
+                        "expires_after[anchor]": {"type": "string", "enum": ["created_at"]},
+                        "expires_after[seconds]": {"type": "integer"},
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+@router.post("", operation_id="createFile", response_model=File, openapi_extra=_FORM)
+async def create(
+    request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
+) -> Response:
+    """Upload a dataset: accepted whole, or refused with the line of the first fault in the message."""
+    limit = settings.upload_limit_bytes
+    await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
+    await session.commit()  # receiving may take a while
+    async with receive(request, settings.home_folder / "uploads", limit) as upload:
+        check_purpose(upload.fields.get("purpose"))
+        kept = _kept_seconds(upload.fields)
+        report = await inspect_file(upload.path, upload.filename, limit)
+        await require_storage(session, who.project_id, report.bytes)  # bodies may come without a length
+        await session.commit()
+        await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+    asked = fingerprint(upload.sha256, upload.filename, str(kept))
+    if (stored := await once.begin(session, asked)) is not None:
+        return stored
+    dataset = await datasets.add(session, who.project_id, report, None, who.name, kept_seconds=kept)
+    await check_storage(session, who.project_id)
+    return await once.finish(session, 200, file_view(dataset))
+
+
+@router.get("", operation_id="listFiles")
+async def list_files(
+    session: Session,
+    who: Reader,
+    purpose: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
+    order: Literal["asc", "desc"] = "desc",
+    after: str | None = None,
+) -> WireList[File]:
+    """By creation. Only files for fine-tuning are kept here."""
+    if purpose not in (None, "fine-tune"):
+        return listed([], has_more=False)
+    found = await datasets.page_behind(
+        session, who.project_id, limit=limit, after=after, oldest_first=order == "asc"
+    )
+    if found is None:
+        raise unknown_after(after or "")
+    return listed([file_view(each) for each in found[0]], has_more=found[1])
+
+
+@router.get("/{file_id}", operation_id="getFile")
+async def get(file_id: str, session: Session, who: Reader) -> File:
+    return file_view(await _find(session, who.project_id, file_id))
+
+
+@router.delete("/{file_id}", operation_id="deleteFile")
+async def delete(file_id: str, session: Session, who: Writer) -> Deleted:
+    """Refused while an unfinished job needs it. Finished jobs go on naming it, and its bytes stay for them."""
+    try:
+        await datasets.delete(session, who.project_id, file_id)
+    except NotFound as error:
+        raise _not_found(file_id) from error
+    return Deleted(id=file_id, object="file")
+
+
+@router.get("/{file_id}/content", operation_id="downloadFile", response_class=Response)
+async def content(
+    file_id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader
+) -> Response:
+    """The file, byte for byte as it was uploaded."""
+    dataset = await _find(session, who.project_id, file_id)
+    return stream_object(
+        request,
+        objects,
+        dataset.sha256,
+        etag=dataset.sha256,
+        media_type="application/octet-stream",
+        headers=attachment(dataset.filename) | {"content-length": str(dataset.bytes)},
+    )
+
+
+def check_purpose(purpose: str | None) -> None:
+    """Raises InvalidInput for all but `fine-tune`."""
+    if purpose == "fine-tune":
+        return
+    code = "purpose_not_offered" if purpose in PURPOSES else "invalid_purpose"
+    said = "`purpose` is missing" if purpose is None else f"The purpose {purpose[:50]!r} is not offered"
+    raise InvalidInput(
+        f"{said}: files are datasets to train and evaluate on here.",
+        code=code,
+        param="purpose",
+        hint="Send `purpose=fine-tune`.",
+    )
+
+
+def file_view(dataset: Dataset) -> File:
+    return File(
+        id=dataset.id,
+        bytes=dataset.bytes,
+        created_at=seconds(dataset.created_at),
+        expires_at=seconds(dataset.expires_at) if dataset.expires_at else None,
+        filename=dataset.filename,
+    )
+
+
+def _kept_seconds(fields: dict[str, str]) -> int | None:
+    """From the form's `expires_after[anchor]` and `expires_after[seconds]`."""
+    start, end = "expires_after[", "]"
+    given = {
+        name.removeprefix(start).removesuffix(end): value
+        for name, value in fields.items()
+        if name.startswith(start) and name.endswith(end)
+    }
+    if not given:
+        return None
+    try:
+        return ExpiresAfter.model_validate(given).seconds
+    except ValidationError as error:
+        listed_errors = [each | {"loc": ("expires_after", *each["loc"])} for each in error.errors()]
+        raise validation_error(listed_errors, {"expires_after": given}) from error
+
+
+async def _find(session: Session, project_id: str, id: str) -> Dataset:
+    try:
+        return await datasets.get(session, project_id, id)
+    except NotFound as error:
+        raise _not_found(id) from error
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(
+        f"There is no file {id}.", code="file_not_found", param="file_id", hint="GET /v1/files lists them."
+    )

@@ -1,0 +1,83 @@
+"""Uploads in parts as OpenAI has them, with ids and of any size.
+
+Each part is a stored object, until the upload ends and the sweep takes it.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.data.ids import new_id
+from backend.datasets.uploads import resumable
+from backend.models import Upload, UploadPart, now
+from reinforge.errors import InvalidInput
+from reinforge.schemas.openai_files import UploadCreate
+
+LIFETIME = timedelta(hours=1)
+"""From creation to completion, as at OpenAI."""
+PART_BYTES = 64 * 1024**2
+
+
+async def create(session: AsyncSession, project_id: str, body: UploadCreate, created_by: str) -> Upload:
+    moment = now()
+    upload = Upload(
+        id=new_id("upload_"),
+        project_id=project_id,
+        filename=Path(body.filename).name or "dataset",
+        bytes=body.bytes,
+        status="pending",
+        expires_at=moment + LIFETIME,
+        file_seconds=body.expires_after.seconds if body.expires_after else None,
+        created_by=created_by,
+        created_at=moment,
+    )
+    session.add(upload)
+    await session.flush()
+    return upload
+
+
+async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
+    """An upload that may still be written to, locked. Raises NotFound, StateConflict `upload_not_pending`."""
+    upload = await resumable.find(session, project_id, id, numbered=False, param="upload_id")
+    hint = "Create another one: an upload has an hour to be completed in."
+    return resumable.require_pending(upload, hint=hint, param="upload_id")
+
+
+async def check_room(session: AsyncSession, upload: Upload) -> None:
+    """A part that is sent again counts twice, so there is room for that. Raises InvalidInput."""
+    query = select(func.coalesce(func.sum(UploadPart.bytes), 0)).where(UploadPart.upload_id == upload.id)
+    if int(await session.scalar(query) or 0) > 2 * upload.bytes:
+        raise InvalidInput(
+            f"The upload was announced with {upload.bytes} bytes, and its parts have over twice as many.",
+            code="too_many_parts",
+            param="data",
+        )
+
+
+async def add_part(session: AsyncSession, upload: Upload, sha256: str, bytes: int) -> UploadPart:
+    part = UploadPart(id=new_id("part_"), upload_id=upload.id, sha256=sha256, bytes=bytes, created_at=now())
+    session.add(part)
+    await session.flush()
+    return part
+
+
+async def parts_in_order(session: AsyncSession, upload: Upload, ids: Sequence[str]) -> list[UploadPart]:
+    """Raises InvalidInput for a part that is not there and when the sizes do not add up."""
+    rows = await session.scalars(select(UploadPart).where(UploadPart.upload_id == upload.id))
+    known = {part.id: part for part in rows}
+    for place, id in enumerate(ids):
+        if id not in known or id in ids[:place]:
+            word = "is named twice" if id in known else "is not a part of this upload"
+            raise InvalidInput(f"{id[:100]} {word}.", code="invalid_part", param=f"part_ids[{place}]")
+    parts = [known[id] for id in ids]
+    if (total := sum(part.bytes for part in parts)) != upload.bytes:
+        raise InvalidInput(
+            f"The parts have {total} bytes together, and the upload was announced with {upload.bytes}.",
+            code="wrong_size",
+            param="part_ids",
+            hint="Send what is missing, or create another upload with the right size.",
+        )
+    return parts

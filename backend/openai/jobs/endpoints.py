@@ -1,0 +1,213 @@
+"""/v1/fine_tuning/jobs: create, list, retrieve, cancel, pause, resume, events, checkpoints."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from backend.access.auth import Reader, SettingsDep, Writer
+from backend.base_models import service as base_models
+from backend.data.database import DatabaseDep, Session
+from backend.data.objects import ObjectsDep
+from backend.datasets import service as datasets
+from backend.http.idempotency import Once, OnceWhole, fingerprint
+from backend.jobs import service
+from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.models import Job
+from backend.openai import model_names
+from backend.openai.jobs import events
+from backend.openai.jobs import rows as job_rows
+from backend.openai.jobs.checkpoints import checkpoint_views
+from backend.openai.jobs.request import Translated, in_the_requests_words, reinforcement, translate
+from backend.openai.jobs.view import job_view
+from backend.openai.once import Repeats
+from backend.openai.wire import WireRoute, listed, unknown_after
+from backend.rpc.client import CallsDep
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.schemas.openai_common import WireList
+from reinforge.schemas.openai_jobs import (
+    CheckpointView,
+    FineTuningJob,
+    JobCreate,
+    JobEventView,
+    Reinforcement,
+)
+
+router = APIRouter(prefix="/v1/fine_tuning/jobs", tags=["openai"], route_class=WireRoute)
+
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.post("", response_model=FineTuningJob, operation_id="createFineTuningJob")
+async def create(
+    body: JobCreate,
+    request: Request,
+    database: DatabaseDep,
+    calls: CallsDep,
+    objects: ObjectsDep,
+    settings: SettingsDep,
+    who: Writer,
+    once: Once,
+) -> Response:
+    """Validate a job with a worker's help and queue it. Sent again after a failure it is still one job."""
+    method = reinforcement(body)
+    raw = await request.body()
+    repeats, asked = Repeats(request, raw, who), fingerprint(raw)
+    await base_models.ensure_builtin(database, calls, body.model)
+    async with database.transaction() as session:
+        if (stored := await once.peek(session, asked) or await repeats.find(session)) is not None:
+            return stored
+        found = await _translated(session, who.project_id, body, method)
+        with in_the_requests_words():
+            plan = await plans.look_up(session, who.project_id, found.spec)
+    with in_the_requests_words():
+        await ask_workers(plan, calls, objects, service.dataset_cache(settings))
+    plan.warnings += found.notes
+    async with database.transaction() as session:
+        if (stored := await once.begin(session, asked) or await repeats.begin(session)) is not None:
+            return stored
+        with in_the_requests_words():
+            await plans.look_up(session, who.project_id, found.spec)  # it may have been deleted meanwhile
+        job = await service.create(
+            session,
+            who.project_id,
+            plan,
+            found.given,
+            who.name,
+            request.app.state.wake_ups,
+            openai=found.openai,
+        )
+        answer = await _shown(session, job)
+        await repeats.finish(session, answer)
+        return await once.finish(session, 200, answer)
+
+
+@router.get("", operation_id="listFineTuningJobs")
+async def list_jobs(
+    request: Request, session: Session, who: Reader, limit: Limit = 20, after: str | None = None
+) -> WireList[FineTuningJob]:
+    """Newest first. `metadata[key]=value`, for any number of keys; `metadata=null` for jobs without any."""
+    place = await _place(session, who.project_id, after)
+    wanted = _metadata(request)
+    jobs, more = await job_rows.page(session, who.project_id, limit=limit, after=place, metadata=wanted)
+    return listed(await _views(session, who.project_id, jobs), has_more=more)
+
+
+@router.get("/{fine_tuning_job_id}", operation_id="getFineTuningJob")
+async def get(fine_tuning_job_id: str, session: Session, who: Reader) -> FineTuningJob:
+    return await _shown(session, await _find(session, who.project_id, fine_tuning_job_id))
+
+
+@router.post("/{fine_tuning_job_id}/cancel", dependencies=[OnceWhole], operation_id="cancelFineTuningJob")
+async def cancel(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
+    """`running` until its worker has stopped."""
+    job = await _find(session, who.project_id, fine_tuning_job_id)
+    return await _shown(session, await service.cancel(session, who.project_id, job.id))
+
+
+@router.post("/{fine_tuning_job_id}/pause", dependencies=[OnceWhole], operation_id="pauseFineTuningJob")
+async def pause(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
+    """`pausing` until its worker has made a checkpoint and stopped."""
+    job = await _find(session, who.project_id, fine_tuning_job_id)
+    return await _shown(session, await service.pause(session, who.project_id, job.id))
+
+
+@router.post("/{fine_tuning_job_id}/resume", dependencies=[OnceWhole], operation_id="resumeFineTuningJob")
+async def resume(fine_tuning_job_id: str, request: Request, session: Session, who: Writer) -> FineTuningJob:
+    job = await _find(session, who.project_id, fine_tuning_job_id)
+    return await _shown(
+        session, await service.resume(session, who.project_id, job.id, request.app.state.wake_ups)
+    )
+
+
+@router.get("/{fine_tuning_job_id}/events", operation_id="listFineTuningEvents")
+async def list_events(
+    fine_tuning_job_id: str, session: Session, who: Reader, limit: Limit = 20, after: str | None = None
+) -> WireList[JobEventView]:
+    """Newest first."""
+    job = await _find(session, who.project_id, fine_tuning_job_id)
+    before = None if after is None else events.number_of(job.id, after)
+    if after is not None and before is None:
+        raise unknown_after(after)
+    found, more = await events.page(session, job, limit=limit, before=before)
+    return listed(found, has_more=more)
+
+
+@router.get("/{fine_tuning_job_id}/checkpoints", operation_id="listFineTuningJobCheckpoints")
+async def list_checkpoints(
+    fine_tuning_job_id: str, session: Session, who: Reader, limit: Limit = 10, after: str | None = None
+) -> WireList[CheckpointView]:
+    """Highest step first: the three best by held-out reward, and the newest."""
+    job = await _find(session, who.project_id, fine_tuning_job_id)
+    place = None if after is None else await job_rows.find_checkpoint(session, job.id, after)
+    if after is not None and place is None:
+        raise unknown_after(after)
+    before = place.step if place else None
+    rows, more = await job_rows.checkpoints(session, job.id, limit=limit, before=before)
+    return listed(await checkpoint_views(session, job, rows), has_more=more)
+
+
+async def _translated(
+    session: Session, project_id: str, body: JobCreate, method: Reinforcement
+) -> Translated:
+    model = await model_names.find(session, project_id, body.model)
+    if model.checkpoint is not None:
+        raise InvalidInput(
+            "Training on from a trained model is not offered.",
+            code="model_not_trainable",
+            param="model",
+            hint=f"Start from its base model {model.base.id}.",
+        )
+    try:
+        dataset = await datasets.get(session, project_id, body.training_file)
+    except NotFound as error:
+        raise InvalidInput(
+            f"There is no file {body.training_file[:100]}.",
+            code="file_not_found",
+            param="training_file",
+            hint="Upload it with POST /v1/files.",
+        ) from error
+    return translate(body, method, max(dataset.rows, 1), base_models.hidden_size(model.base))
+
+
+async def _find(session: Session, project_id: str, id: str) -> Job:
+    job = await service.get(session, project_id, id)
+    if job.purpose != "train":
+        raise NotFound(f"There is no job {id}.", code="job_not_found", param="fine_tuning_job_id")
+    return job
+
+
+async def _place(session: Session, project_id: str, after: str | None) -> Job | None:
+    try:
+        return None if after is None else await service.get(session, project_id, after)
+    except NotFound as error:
+        raise unknown_after(after or "") from error
+
+
+async def _shown(session: Session, job: Job) -> FineTuningJob:
+    return (await _views(session, job.project_id, [job]))[0]
+
+
+async def _views(session: Session, project_id: str, jobs: Sequence[Job]) -> list[FineTuningJob]:
+    tokens = await job_rows.trained_tokens(session, [job.id for job in jobs])
+    rows = await job_rows.dataset_rows(session, jobs)
+    sizes = await job_rows.hidden_sizes(session, jobs)
+    project = await job_rows.project(session, project_id)
+    return [
+        job_view(job, project, tokens.get(job.id), rows.get(job.dataset_id, 1), sizes.get(job.model_key))
+        for job in jobs
+    ]
+
+
+def _metadata(request: Request) -> dict[str, str] | None:
+    """From `metadata[key]=value`, which no declared parameter can name; None when it is not asked for."""
+    start, end = "metadata[", "]"
+    if request.query_params.get("metadata") == "null":
+        return {}
+    found = {
+        name.removeprefix(start).removesuffix(end): value
+        for name, value in request.query_params.multi_items()
+        if name.startswith(start) and name.endswith(end)
+    }
+    return found or None

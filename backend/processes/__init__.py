@@ -1,0 +1,1 @@
+"""Warm child processes with memory limits, for reading untrusted files."""

@@ -1,0 +1,49 @@
+"""`python -m backend.processes.child MEMORY`: answers questions about datasets until its input ends.
+
+A question is a pickled function with its arguments, an answer a pickled `(raised, value)`; both travel in frames of
+8 bytes of length. It has a limit of memory and a listed environment (`backend.processes.pool`).
+"""
+
+import os
+import pickle
+import resource
+import struct
+import sys
+from typing import BinaryIO
+
+from reinforge.system.priority import give_way
+
+LENGTH = struct.Struct("<Q")
+NICE = 10
+"""The process that serves requests comes first."""
+
+
+def main(arguments: list[str]) -> None:
+    memory = int(arguments[0])
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    give_way(NICE)
+    # What a library prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    while len(head := sys.stdin.buffer.read(LENGTH.size)) == LENGTH.size:
+        question = sys.stdin.buffer.read(*LENGTH.unpack(head))
+        _write(answers, _answer(question))
+
+
+def _answer(question: bytes) -> bytes:
+    try:
+        function, arguments = pickle.loads(question)  # of the process that started this one
+        return pickle.dumps((False, function(*arguments)), pickle.HIGHEST_PROTOCOL)
+    except BaseException as error:  # noqa: BLE001 - it is raised where the question comes from
+        return pickle.dumps((True, error), pickle.HIGHEST_PROTOCOL)
+
+
+def _write(answers: BinaryIO, answer: bytes) -> None:
+    answers.write(LENGTH.pack(len(answer)))
+    answers.write(answer)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,150 @@
+"""Warm child processes that work for the server: with a limit of memory, and none of its environment.
+
+One question costs a child its memory only for as long as it takes; a child that dies, or whose question is given up,
+is killed and replaced by the next question.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import io
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from anyio.lowlevel import RunVar
+from pydantic import BaseModel
+
+from backend.processes.child import LENGTH
+
+IDLE_SECONDS = 300.0
+"""A child that nobody has asked for so long is ended."""
+
+MEMORY_BYTES = 2 << 30
+"""Of a child's address space: rows of 8 MiB decoded several times over and Arrow's buffers; not the whole file."""
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
+
+T = TypeVar("T")
+
+_kinds: RunVar[dict[str, "Children"]] = RunVar("children")
+
+
+class ChildDied(Exception):
+    """A child ended without an answer, mostly for want of memory, or its answer is none."""
+
+
+class Answer(pickle.Unpickler):
+    """What a child answers: values, records and errors. Nothing in it is called but their constructors.
+
+    The child reads strangers' files. If one takes it over, its answer must not run code here.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Raises UnpicklingError."""
+        if module == "builtins" or module.split(".")[0] in ("backend", "reinforge", "pyarrow"):
+            found = super().find_class(module, name)
+            if isinstance(found, type) and _is_data(found):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of an answer")
+
+
+def _is_data(kind: type) -> bool:
+    return dataclasses.is_dataclass(kind) or issubclass(kind, (BaseException, BaseModel, set, frozenset))
+
+
+class Children:
+    """Those of one event loop, for one kind of work."""
+
+    def __init__(self) -> None:
+        self._idle: list[asyncio.subprocess.Process] = []
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+
+    async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
+        """`read(*arguments)` in a child. Raises what it raises, and ChildDied."""
+        question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
+        child = await self._take()
+        try:
+            raised, value = Answer(io.BytesIO(await _asked(child, question))).load()
+        except BaseException as error:
+            await _end(child)
+            if isinstance(error, (OSError, asyncio.IncompleteReadError, pickle.UnpicklingError)):
+                raise ChildDied from error
+            raise
+        self._give_back(child)
+        if raised:
+            raise value
+        found: T = value
+        return found
+
+    async def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        idle, self._idle = self._idle, []
+        for child in idle:
+            await _end(child)
+
+    async def _take(self) -> asyncio.subprocess.Process:
+        while self._idle:
+            child = self._idle.pop()
+            self._timers.pop(child.pid).cancel()
+            if child.returncode is None:
+                return child
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "backend.processes.child", str(MEMORY_BYTES)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=child_environment(),
+            start_new_session=True,  # which Linux may schedule as a group, with a priority of its own
+        )
+
+    def _give_back(self, child: asyncio.subprocess.Process) -> None:
+        self._idle.append(child)
+        loop = asyncio.get_running_loop()
+        self._timers[child.pid] = loop.call_later(IDLE_SECONDS, self._end_idle, child)
+
+    def _end_idle(self, child: asyncio.subprocess.Process) -> None:
+        self._idle.remove(child)
+        del self._timers[child.pid]
+        assert child.stdin is not None
+        child.stdin.close()  # it ends with its input
+
+
+async def _asked(child: asyncio.subprocess.Process, question: bytes) -> bytes:
+    assert child.stdin is not None and child.stdout is not None
+    child.stdin.write(LENGTH.pack(len(question)) + question)
+    await child.stdin.drain()
+    (size,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
+    return await child.stdout.readexactly(size)
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+    await child.wait()
+
+
+def children(kind: str) -> Children:
+    """Those of the running event loop for this kind of work; one that reads strangers' files does nothing else."""
+    kinds = _kinds.get(None)
+    if kinds is None:
+        _kinds.set(kinds := {})
+    return kinds.setdefault(kind, Children())
+
+
+async def close_children() -> None:
+    for each in (_kinds.get(None) or {}).values():
+        await each.close()
+
+
+def child_environment() -> dict[str, str]:
+    """Of a process that reads strangers' bytes: nothing that leads to the database, to objects or to workers."""
+    inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    return inherited | {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "OMP_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "2",
+    }

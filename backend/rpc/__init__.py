@@ -1,0 +1,1 @@
+"""Messages to workers: synchronous requests, and wake-ups through Celery."""

@@ -1,0 +1,400 @@
+"""The calls lane: something that a worker has to do now, while a request waits for it.
+
+The call is a row with a deadline. A `worker calls` process long-polls for rows (`take`), answers (`answer`), and
+the waiting request (`ask`) is woken by NOTIFY. A call may also send events while it runs (`store_chunk`), which
+`backend.rpc.stream` hands on. Nothing ever connects to a worker.
+
+The lane is fair: projects take turns, and each has at most PROJECT_CALLS under way for each worker process that is
+online, so that no project fills all threads. A call whose caller has hung up or run out of time is forgotten: it is
+removed where it waits, and where it runs its deadline passes, which tells the worker to stop (`store_chunk`).
+
+A worker that is gone loses its calls: at the latest ONLINE_SECONDS after it was last heard of, and as soon as
+another process registers under its id.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+import anyio
+from fastapi import Depends, Request
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+
+from backend.access import sender_slots
+from backend.data.database import Database
+from backend.data.events import Hub, notify
+from backend.data.ids import new_id
+from backend.models import Call, CallChunk, Worker, now
+from reinforge.errors import (
+    InvalidInput,
+    NotFound,
+    ReinforgeError,
+    StateConflict,
+    TooManyRequests,
+    Unavailable,
+)
+from reinforge.parsing.json_depth import DEEPEST, is_deeper
+from reinforge.schemas.worker_door import CallKind, CallMessage
+
+ONLINE_SECONDS = 30.0
+"""A worker that has not been heard of for longer counts as gone."""
+LOOK_AGAIN_SECONDS = 5.0
+"""Waiters look at the tables so often even when nothing wakes them."""
+PROJECT_CALLS = 2
+"""Of one project under way for each worker process; a process has four threads for them. Samples are not counted: they
+have threads of their own, and share a process that serves many at once."""
+HANG_UP_SECONDS = 1.0
+"""Whether the caller is still there is looked at so often."""
+SLOW_SECONDS = 10.0
+"""A call that has waited longer, though its project has none under way, says that workers do not answer."""
+RETRY_AFTER_SECONDS = 5
+_KEPT = timedelta(minutes=10)
+_TAKING = 7_224_910_163_351_041
+"""Advisory lock: calls are taken one after another, or several takers would pass a project's limit together."""
+
+Gone = Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How many calls of one project may wait for a worker, over all API processes."""
+
+    calls: int = 100
+    samples: int = 1024
+
+
+class Calls:
+    """The lane of one process. `ask` belongs to requests, `take` and `answer` to the worker door.
+
+    gone: whether the caller has hung up. project: whose calls are added; None: the server's. waits: its wait begins.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        hub: Hub,
+        *,
+        gone: Gone | None = None,
+        project: Callable[[], str | None] = lambda: None,
+        limits: Waiting = Waiting(),
+        waits: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.database = database
+        self.hub = hub
+        self._gone, self._project, self._limits, self._waits = gone, project, limits, waits
+
+    def of(self, request: Request) -> "Calls":
+        """The lane for one request: its calls are its project's, and end when its client hangs up."""
+        return Calls(
+            self.database,
+            self.hub,
+            gone=request.is_disconnected,
+            project=lambda: getattr(getattr(request.state, "principal", None), "project_id", None),
+            limits=self._limits,
+            waits=lambda: sender_slots.leave(request),
+        )
+
+    def of_project(self, project_id: str) -> "Calls":
+        """The lane for work that goes on after its request: its calls are the project's."""
+        return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
+
+    async def ask(self, kind: CallKind, payload: dict[str, Any], *, timeout: float) -> dict[str, Any]:
+        """Have a worker do something and return its result.
+
+        Never call it inside an open transaction: it waits up to `timeout` seconds. Raises Unavailable
+        (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`), or the error that the worker answered with.
+        """
+        deadline = now() + timedelta(seconds=timeout)
+        call_id = await self.add(kind, payload, deadline)
+        self._waits()
+        try:
+            call = await self._answered(call_id, deadline)
+        finally:
+            with anyio.CancelScope(shield=True):  # a server that stops cancels us
+                await self.forget(call_id)
+        if call is None:
+            raise Unavailable(
+                f"No worker has answered within {timeout:g} s.",
+                code="call_timeout",
+                hint="Look at the log of `python -m worker calls`, and try again.",
+            )
+        return _result(call)
+
+    async def _answered(self, call_id: str, deadline: datetime) -> Call | None:
+        """The call with its answer; None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
+        look = 0.0
+        with self.hub.subscribe(f"call:{call_id}") as answered:
+            while (left := (deadline - now()).total_seconds()) > 0:
+                if time.monotonic() >= look:
+                    look = time.monotonic() + LOOK_AGAIN_SECONDS
+                    async with self.database.transaction() as session:
+                        call = await session.get_one(Call, call_id)
+                        lost = await is_lost(session, call)
+                    if call.state == "answered":
+                        return call
+                    if lost:
+                        raise worker_lost()
+                if self._gone is not None and await self._gone():
+                    raise Unavailable("The caller has hung up.", code="caller_gone")
+                if await answered.wait(min(left, HANG_UP_SECONDS)):
+                    look = 0.0
+        return None
+
+    async def forget(self, call_id: str) -> None:
+        """Remove a call whose caller has gone; one that runs stays, past its deadline, until its worker answers."""
+        async with self.database.transaction() as session:
+            # The update first: it waits for an answer that is being saved, so that the deletion sees it.
+            await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
+            await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
+
+    async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
+        """Put a call on the queue; its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
+
+        If the caller is cancelled meanwhile, the call is forgotten: a cancelled COMMIT may have taken effect, and
+        nobody else would know the id.
+        """
+        adding = asyncio.create_task(self._add(kind, payload, deadline))
+        try:
+            return await asyncio.shield(adding)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True), suppress(ReinforgeError, SQLAlchemyError):
+                await self.forget(await adding)
+            raise
+
+    async def _add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
+        if is_deeper(payload, 2 * DEEPEST):  # rows of datasets get there without having been a request's body
+            raise InvalidInput(
+                f"What the worker would have to read is nested more than {DEEPEST} levels deep.",
+                code="nested_too_deep",
+                hint="Look at the tools and the messages of these rows.",
+            )
+        call_id, project_id = new_id("call_"), self._project()
+        can = or_(Worker.answers.is_(None), Worker.answers.contains([kind]))
+        async with self.database.transaction() as session:
+            online = await session.scalar(
+                select(func.count())
+                .select_from(Worker)
+                .where(Worker.kind == "calls", Worker.last_seen_at > _online_since(), can)
+            )
+            if not online:
+                raise no_worker(kind)
+            await self._check_waiting(session, project_id, kind)
+            session.add(
+                Call(
+                    id=call_id,
+                    kind=kind,
+                    payload=payload,
+                    state="waiting",
+                    deadline=deadline,
+                    project_id=project_id,
+                )
+            )
+            await notify(session, "calls")
+        return call_id
+
+    async def _check_waiting(self, session: AsyncSession, project_id: str | None, kind: CallKind) -> None:
+        """Raises TooManyRequests when a project has as many calls waiting as it may."""
+        if project_id is None:
+            return
+        samples = kind == "sample"
+        same = Call.kind == "sample" if samples else Call.kind != "sample"
+        waiting = select(func.count()).where(
+            Call.project_id == project_id, Call.state == "waiting", Call.deadline > now(), same
+        )
+        limit = self._limits.samples if samples else self._limits.calls
+        if (await session.scalar(waiting) or 0) >= limit:
+            raise TooManyRequests(
+                f"{limit:,} {'samplings' if samples else 'calls'} of this project already wait for a worker.",
+                code="too_many_calls",
+                hint="Wait until some are answered, or start more workers. Whoever runs the platform can raise "
+                f"REINFORGE_PROJECT_{'SAMPLES' if samples else 'CALLS'}.",
+                retry_after=RETRY_AFTER_SECONDS,
+            )
+
+    async def take(
+        self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: Gone
+    ) -> CallMessage | None:
+        """The next call of these kinds, as soon as there is one; None after `wait_seconds`.
+
+        `gone` tells whether the asking worker has hung up: a call must not be given to nobody.
+        """
+        until = now() + timedelta(seconds=wait_seconds)
+        with self.hub.subscribe("calls") as arrived:
+            while not await gone():
+                message = await self._take_waiting(worker, kinds)
+                left = (until - now()).total_seconds()
+                if message is not None or left <= 0:
+                    return message
+                await arrived.wait(min(left, LOOK_AGAIN_SECONDS))
+        return None
+
+    async def _take_waiting(self, worker: str, kinds: Sequence[CallKind]) -> CallMessage | None:
+        async with self.database.transaction() as session:
+            await session.execute(update(Worker).where(Worker.id == worker).values(last_seen_at=now()))
+            await session.execute(select(func.pg_advisory_xact_lock(_TAKING)))
+            call = await session.scalar(_next_call(kinds))
+            if call is None:
+                return None
+            call.state, call.worker_id, call.taken_at = "taken", worker, now()
+            left = (call.deadline - now()).total_seconds()
+            return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=left)
+
+    async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
+        """Store a worker's answer; a second one changes nothing. Raises NotFound once nobody waits any more."""
+        async with self.database.transaction() as session:
+            call = await session.get(Call, call_id, with_for_update=True)
+            abandoned = call is None or call.deadline < now()
+            if call is not None and (abandoned or call.state != "answered"):
+                await notify(session, "calls")  # its project may have another one under way
+            if call is not None and abandoned:
+                await session.delete(call)
+            elif call is not None and call.state != "answered":
+                call.state, call.answered_at = "answered", now()
+                call.result, call.error = result, error
+                await notify(session, f"call:{call_id}")
+        if abandoned:
+            raise NotFound(f"No call {call_id} waits for an answer.", code="call_not_found")
+
+    async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
+        """Keep events of a call under way; a `seq` that is there already changes nothing.
+
+        Raises NotFound once nobody waits any more, StateConflict after the call's answer.
+        """
+        async with self.database.transaction() as session:
+            # The lock keeps the call from being deleted before its chunk is stored.
+            query = select(Call.state, Call.deadline).where(Call.id == call_id)
+            call = (await session.execute(query.with_for_update(key_share=True))).one_or_none()
+            if call is None or call.deadline < now():
+                raise NotFound(f"Nobody waits for {call_id} any more.", code="call_not_found")
+            if call.state != "taken":
+                raise StateConflict(f"The call {call_id} is {call.state}.", code="call_not_running")
+            if not events:
+                return
+            chunk = insert(CallChunk).values(call_id=call_id, seq=seq, events=events)
+            stored = await session.execute(chunk.on_conflict_do_nothing().returning(CallChunk.seq))
+            if stored.first() is not None:
+                await notify(session, f"call:{call_id}")
+
+    async def clean_up(self) -> int:
+        """Delete calls that nobody waits for; returns how many."""
+        async with self.database.transaction() as session:
+            gone = await session.execute(delete(Call).where(Call.deadline < now() - _KEPT).returning(Call.id))
+            return len(gone.all())
+
+
+def get_calls(request: Request) -> Calls:
+    calls: Calls = request.app.state.calls
+    return calls.of(request)
+
+
+CallsDep = Annotated[Calls, Depends(get_calls)]
+
+
+def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
+    """Of the project with the fewest calls under way, then of the one whose last turn is longest ago, the oldest."""
+    other = aliased(Call)
+    same = other.project_id == Call.project_id
+    under_way = select(func.count()).where(same, other.kind != "sample", _runs(other)).scalar_subquery()
+    processes = (
+        select(func.count())
+        .select_from(Worker)
+        .where(Worker.kind == "calls", Worker.last_seen_at > _online_since())
+        .scalar_subquery()
+    )
+    last_turn = select(func.max(other.taken_at)).where(same).scalar_subquery()
+    may_run = or_(
+        Call.kind == "sample",
+        Call.project_id.is_(None),
+        under_way < PROJECT_CALLS * func.greatest(processes, 1),
+    )
+    return (
+        select(Call)
+        .where(Call.state == "waiting", Call.kind.in_(kinds), Call.deadline > now(), may_run)
+        .order_by(under_way, last_turn.nulls_first(), Call.created_at)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+
+
+def _runs(call: type[Call]) -> ColumnElement[bool]:
+    """Whether the process that took a call is still there, and has not answered."""
+    alive = select(Worker.id).where(
+        Worker.id == call.worker_id,
+        Worker.last_seen_at > _online_since(),
+        Worker.registered_at <= call.taken_at,
+    )
+    return and_(call.state == "taken", alive.exists())
+
+
+async def stuck(session: AsyncSession) -> int:
+    """How many calls wait for longer than SLOW_SECONDS though their project has none under way."""
+    other = aliased(Call)
+    busy = select(other.id).where(other.project_id == Call.project_id, _runs(other)).exists()
+    late = now() - timedelta(seconds=SLOW_SECONDS)
+    waiting = and_(
+        Call.state == "waiting", Call.kind != "sample", Call.created_at < late, Call.deadline > now()
+    )
+    return await session.scalar(select(func.count()).select_from(Call).where(waiting, ~busy)) or 0
+
+
+def no_worker(kind: CallKind) -> Unavailable:
+    samples = kind == "sample"
+    return Unavailable(
+        "No worker that can run models is there." if samples else "No worker is there to answer this.",
+        code="no_worker",
+        hint=f"Start `python -m worker calls`{' where reinforge[train] is installed' if samples else ''} "
+        "(`reinforge up` does), then try again.",
+    )
+
+
+def worker_lost() -> Unavailable:
+    return Unavailable(
+        "The worker that had taken this is gone.",
+        code="worker_lost",
+        hint="Try again. If it goes again, the log of `python -m worker calls` says why.",
+    )
+
+
+async def is_lost(session: AsyncSession, call: Call | Row[Any]) -> bool:
+    """Whether the process that took a call is gone, by `state`, `worker_id` and `taken_at`."""
+    if call.state != "taken":
+        return False
+    alive = select(Worker.id).where(
+        Worker.id == call.worker_id,
+        Worker.last_seen_at > _online_since(),
+        Worker.registered_at <= call.taken_at,
+    )
+    return await session.scalar(alive) is None
+
+
+def _online_since() -> datetime:
+    return now() - timedelta(seconds=ONLINE_SECONDS)
+
+
+def call_error(error: dict[str, Any]) -> ReinforgeError:
+    """A worker's error as if it had happened here; `error` is the envelope's inner object."""
+    kind: type[ReinforgeError] = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
+    if error.get("code") == "code_rewards_disabled":  # the same until somebody changes the machine
+        kind = StateConflict
+    return kind(
+        str(error.get("message") or "The worker reported an error."),
+        code=error.get("code"),
+        hint=error.get("hint"),
+        param=error.get("param"),
+        errors=error.get("errors"),
+    )
+
+
+def _result(call: Call) -> dict[str, Any]:
+    """The answer's result. Raises the answer's error."""
+    if call.error is None:
+        return call.result or {}
+    raise call_error(call.error)

@@ -1,0 +1,141 @@
+"""A call whose events are read while it runs: the waiting side of the lane, for one request.
+
+The worker's chunks come through the tables, so that the door that stores them may be another process's. The
+call's deadline is the listener's lease: renewed while somebody reads, so that a worker whose listener has hung up
+or died is refused (`Calls.store_chunk`) and stops.
+"""
+
+import time
+from collections.abc import AsyncGenerator
+from datetime import datetime, timedelta
+from typing import Any
+
+import anyio
+from sqlalchemy import delete, select, update
+
+from backend.models import Call, CallChunk, now
+from backend.rpc.client import LOOK_AGAIN_SECONDS, Calls, call_error, is_lost, worker_lost
+from reinforge.errors import Unavailable
+from reinforge.schemas.worker_door import CallKind
+
+LISTENER_SECONDS = 30.0
+"""A listener that has not looked for so long counts as gone."""
+_SAY_WAITING_AFTER = 1.0
+
+Event = dict[str, Any]
+
+
+class CallStream:
+    """Events of one call; iterate `events` once. Made by `open_stream`."""
+
+    def __init__(self, calls: Calls, call_id: str, quiet_seconds: float) -> None:
+        self._calls, self.call_id, self._quiet = calls, call_id, quiet_seconds
+        self._seq = 0
+        self._first_heard: float | None = None
+        self._over: float | None = None
+        self.result: dict[str, Any] | None = None
+        """What the worker answered; once `events` has ended."""
+
+    @property
+    def seconds(self) -> float:
+        """From the worker's first event to the end, or to now: how long it has been busy with this."""
+        if self._first_heard is None:
+            return 0.0
+        return (self._over or time.monotonic()) - self._first_heard
+
+    async def events(self) -> AsyncGenerator[Event | None, None]:
+        """The worker's events in order; None now and then while nothing comes. Ends with the worker's answer.
+
+        Raises Unavailable (`call_timeout` when `quiet_seconds` pass without an event, `worker_lost`,
+        `stream_stalled`) or what the worker answered with. However it ends, the call is taken off the lane.
+        """
+        began = heard = time.monotonic()
+        said_waiting = False
+        pause = _SAY_WAITING_AFTER
+        try:
+            with self._calls.hub.subscribe(f"call:{self.call_id}") as changed:
+                while True:
+                    call, events = await self._look()
+                    if events:
+                        heard = time.monotonic()
+                        self._first_heard = self._first_heard or heard
+                    for event in events:
+                        yield event
+                    if call.state == "answered":
+                        if call.error is not None:
+                            raise call_error(call.error)
+                        self.result = call.result
+                        return
+                    if time.monotonic() - heard > self._quiet:
+                        raise self._timed_out(call.state)
+                    waited = time.monotonic() - began >= _SAY_WAITING_AFTER
+                    if call.state == "waiting" and waited and not said_waiting:
+                        said_waiting = True
+                        yield {"type": "status", "message": "Waiting until a worker is free"}
+                    if not await changed.wait(pause):
+                        pause = min(LOOK_AGAIN_SECONDS, self._quiet)
+                        yield None
+        finally:
+            self._over = time.monotonic()
+            with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
+                await self._forget()
+
+    async def discard(self) -> None:
+        """Take the call off the lane before its events were asked for."""
+        await self._forget()
+
+    async def _look(self) -> tuple[Any, list[Event]]:
+        """The call and the events since the last look. Raises Unavailable when nothing more can come."""
+        database = self._calls.database
+        async with database.transaction() as session:
+            # The call first: a chunk stored before its answer is found by the second query.
+            columns = select(
+                Call.state, Call.worker_id, Call.taken_at, Call.deadline, Call.error, Call.result
+            )
+            call = (await session.execute(columns.where(Call.id == self.call_id))).one_or_none()
+            if call is None or call.deadline < now():
+                raise Unavailable(
+                    f"The stream was not read for {LISTENER_SECONDS:g} s, so the worker was told to stop.",
+                    code="stream_stalled",
+                    hint="Try again.",
+                )
+            rows = select(CallChunk.seq, CallChunk.events).where(
+                CallChunk.call_id == self.call_id, CallChunk.seq > self._seq
+            )
+            chunks = (await session.execute(rows.order_by(CallChunk.seq))).all()
+            lost = not chunks and await is_lost(session, call)
+            if call.deadline < _listener_lease() - timedelta(seconds=LISTENER_SECONDS / 3):
+                await session.execute(
+                    update(Call).where(Call.id == self.call_id).values(deadline=_listener_lease())
+                )
+        if lost:
+            raise worker_lost()
+        if chunks:
+            self._seq = chunks[-1].seq
+        return call, [event for chunk in chunks for event in chunk.events]
+
+    async def _forget(self) -> None:
+        async with self._calls.database.transaction() as session:
+            await session.execute(delete(Call).where(Call.id == self.call_id))
+
+    def _timed_out(self, state: str) -> Unavailable:
+        what = "No worker was free" if state == "waiting" else "The worker has sent nothing"
+        return Unavailable(
+            f"{what} for {self._quiet:g} s.",
+            code="call_timeout",
+            hint="Look at the log of `python -m worker calls`, and try again.",
+        )
+
+
+async def open_stream(
+    calls: Calls, kind: CallKind, payload: dict[str, Any], *, quiet_seconds: float
+) -> CallStream:
+    """Put a call on the lane. Its events have to be read from within LISTENER_SECONDS on.
+
+    Raises Unavailable `no_worker`.
+    """
+    return CallStream(calls, await calls.add(kind, payload, _listener_lease()), quiet_seconds)
+
+
+def _listener_lease() -> datetime:
+    return now() + timedelta(seconds=LISTENER_SECONDS)

@@ -1,0 +1,1 @@
+"""What the server publishes besides resources: page, OpenAPI document, health, client wheel."""

@@ -1,0 +1,75 @@
+"""The OpenAPI document: FastAPI's own, with what it cannot know: examples, what edits need, and how things fail.
+
+Examples were recorded from a real backend (`tests/backend/site/test_openapi_examples.py` does it, and checks that every
+operation has one that fits its schema).
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import iter_route_contexts
+
+from backend.site.openapi_errors import document_errors
+
+EXAMPLES = Path(__file__).with_name("openapi_examples.json")
+"""Operation id → `request` and `response {status, body}`, `stream {status, body}`."""
+METHODS = ("get", "post", "put", "patch", "delete")
+IF_MATCH_SOMETIMES = frozenset({"setBudget"})
+"""Operations that also make a thing which is not there yet; every other edit needs `If-Match`."""
+
+
+def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [spec for item in document["paths"].values() for method, spec in item.items() if method in METHODS]
+
+
+def serve(app: FastAPI) -> None:
+    """Let the application answer the completed document; it is made once."""
+    plain = app.openapi
+
+    def completed() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = plain()
+            examples = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+            for operation in operations(document):
+                _edits(operation)
+                _show(operation, examples.get(operation["operationId"], {}))
+            document_errors(document, _dependants(app), METHODS)
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = completed  # type: ignore[method-assign]
+
+
+def _dependants(app: FastAPI) -> dict[str, Dependant]:
+    """What each operation depends on, by its id."""
+    return {
+        context.operation_id: context.dependant
+        for context in iter_route_contexts(app.routes)
+        if getattr(context, "operation_id", None)
+    }
+
+
+def _edits(operation: dict[str, Any]) -> None:
+    """An edit says what it was made from: `If-Match` is needed."""
+    for each in operation.get("parameters", []):
+        if each["in"] == "header" and each["name"] == "if-match":
+            each["required"] = operation["operationId"] not in IF_MATCH_SOMETIMES
+            each["schema"] = {"type": "string", "maxLength": 1000}
+            each["description"] = "The `etag` of what the change was made from, or `*`."
+
+
+def _show(operation: dict[str, Any], example: dict[str, Any]) -> None:
+    """Put the examples where the document has a place for them."""
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        if kind == "application/json" and "request" in example:
+            content["example"] = example["request"]
+        elif kind == "multipart/form-data" and "form" in example:
+            content["example"] = example["form"]
+    for part, kind in (("response", "application/json"), ("stream", "text/event-stream")):
+        if part in example:
+            answer = operation["responses"].get(example[part]["status"], {})
+            if kind in answer.get("content", {}):
+                answer["content"][kind]["example"] = example[part]["body"]

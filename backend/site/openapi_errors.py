@@ -1,0 +1,137 @@
+"""Which errors an operation can answer with, for the OpenAPI document.
+
+Every error is the envelope of `backend.http.errors`: one component for its shape and one for each status. What an
+operation
+can give follows from what it is: whether it needs a key, reads a body, changes something, asks a worker. `default` is
+what any of them may meet at any time.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fastapi.dependencies.models import Dependant
+
+from backend.access.auth import authenticated
+from backend.rpc.client import get_calls
+
+_TEXT_OR_NULL = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+ENVELOPE: dict[str, Any] = {
+    "title": "Error",
+    "description": "Every failure, of both surfaces.",
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "title": "What went wrong",
+            "type": "object",
+            "required": ["message", "type", "code", "param", "hint", "errors", "request_id"],
+            "properties": {
+                "message": {"type": "string", "description": "What happened, for people."},
+                "type": {"type": "string", "description": "The family, such as `invalid_request_error`."},
+                "code": {"type": "string", "description": "Which error it is; stable, for programs."},
+                "param": {**_TEXT_OR_NULL, "description": "The field at fault, such as `rewards[0].source`."},
+                "hint": {**_TEXT_OR_NULL, "description": "What to do about it."},
+                "errors": {
+                    "type": "array",
+                    "description": "Everything at fault, where that is more than `message` says.",
+                    "items": {
+                        "type": "object",
+                        "required": ["message"],
+                        "properties": {
+                            "message": {"type": "string"},
+                            "param": _TEXT_OR_NULL,
+                            "code": _TEXT_OR_NULL,
+                            "hint": _TEXT_OR_NULL,
+                            "line": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                            "column": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                        },
+                    },
+                },
+                "request_id": {**_TEXT_OR_NULL, "description": "The same as `x-request-id`; the log has it."},
+                "current": {
+                    "type": "object",
+                    "additionalProperties": True,
+                    "description": "Of a 412: what the thing is now.",
+                },
+            },
+        }
+    },
+}
+RESPONSES = {
+    "400": ("BadRequest", "The request is not valid: `param` says where, `hint` what to do."),
+    "401": ("NotAuthenticated", "No key or session, or one that is unknown, expired or revoked."),
+    "403": ("NotAllowed", "The key or session is valid; its role or its scopes are not enough."),
+    "404": ("NotFound", "There is no such thing in this project, or no such project."),
+    "409": ("Conflict", "The state of things does not allow this now; sent again it fails again."),
+    "412": ("Changed", "It has changed since; `error.current` is what it is now."),
+    "413": ("TooLarge", "Over a limit, which the message names."),
+    "422": ("Invalid", "The request is not valid: `param` says where, `hint` what to do."),
+    "428": ("MatchMissing", "If-Match is missing."),
+    "429": ("TooOften", "Too often, or too much at once; wait for `Retry-After` seconds."),
+    "503": ("Unavailable", "No worker can answer, or not in time; try again after `Retry-After` seconds."),
+    "default": ("Failed", "Any other failure: 500, or 503 while the database or the object store is away."),
+}
+_RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+_COUNTED = frozenset({"signIn", "acceptInvitation", "resetPassword", "updateMe"})
+"""Operations that take a password, or something as secret, and refuse the eleventh wrong one."""
+_WIRE, _DOOR = "/v1/", "/worker/"
+
+
+def document_errors(
+    document: dict[str, Any], dependants: dict[str, Dependant], methods: tuple[str, ...]
+) -> None:
+    """Put them into the document; `dependants` by operation id."""
+    components = document["components"]
+    for gone in ("HTTPValidationError", "ValidationError"):
+        components["schemas"].pop(gone, None)
+    components["schemas"]["Error"] = ENVELOPE
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    components["responses"] = {
+        name: {"description": text, "content": content}
+        | ({"headers": _RETRY_AFTER} if status in ("429", "503") else {})
+        for status, (name, text) in RESPONSES.items()
+    }
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            if method in methods:
+                operation["responses"].pop("422", None)
+                dependant = dependants[operation["operationId"]]
+                for status in (*_statuses(path, method, operation, set(_calls(dependant))), "default"):
+                    ref = f"#/components/responses/{RESPONSES[status][0]}"
+                    operation["responses"][status] = {"$ref": ref}
+
+
+def _calls(dependant: Dependant) -> Iterator[Callable[..., Any] | None]:
+    """What an endpoint depends on, however deep."""
+    for each in dependant.dependencies:
+        yield each.call
+        yield from _calls(each)
+
+
+def _statuses(
+    path: str, method: str, operation: dict[str, Any], needs: set[Callable[..., Any] | None]
+) -> Iterator[str]:
+    body, parameters = "requestBody" in operation, operation.get("parameters", [])
+    keyed, door, writes = authenticated in needs, path.startswith(_DOOR), method != "get"
+    token = body and not keyed and not door
+    """What is in the body takes the key's place: a password, a one-time token."""
+    if body or parameters:
+        yield "400" if path.startswith(_WIRE) else "422"
+    if body and not path.startswith(_WIRE) and "application/json" not in operation["requestBody"]["content"]:
+        yield "400"  # a form that is none
+    if keyed or door or operation["operationId"] in _COUNTED:
+        yield "401"
+    if keyed or (writes and not door) or method == "put":
+        yield "403"
+    if keyed or token or "{" in path:
+        yield "404"
+    if door or token or (keyed and writes):
+        yield "409"
+    if any(each["in"] == "header" and each["name"] == "if-match" for each in parameters):
+        yield from ("412", "428")
+    if body or (door and method == "put"):
+        yield "413"
+    if keyed or operation["operationId"] in _COUNTED:
+        yield "429"
+    if get_calls in needs:
+        yield "503"

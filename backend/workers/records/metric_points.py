@@ -1,0 +1,75 @@
+"""Metric points, stored idempotently: the same step reported again replaces its points."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.data.bulk import insert_columns
+from backend.models import MetricPoint, MetricSeries
+
+_NAMED = (MetricSeries.kind, MetricSeries.key, MetricSeries.id)
+_SERIES = select(
+    *_NAMED,
+    select(func.max(MetricPoint.step))
+    .where(MetricPoint.series_id == MetricSeries.id)
+    .scalar_subquery()
+    .label("newest"),
+).where(MetricSeries.job_id == bindparam("job"))
+"""A job's series and the newest step of each."""
+
+
+class Points:
+    """The points of one batch of records: gathered record by record, stored together.
+
+    The job's row is locked, so series do not race.
+    """
+
+    def __init__(self, session: AsyncSession, job_id: str) -> None:
+        self._session, self._job_id = session, job_id
+        self._waiting: defaultdict[tuple[str, str], dict[int, tuple[float, float | None]]] = defaultdict(dict)
+        """Kind and key → step → time and value: the last word on each counts."""
+
+    def add(
+        self,
+        kind: str,
+        steps: Sequence[int],
+        ts: Sequence[float],
+        values: Mapping[str, Sequence[float | None]],
+    ) -> None:
+        """One point per step and key; None where the metric was not defined."""
+        for key, column in values.items():
+            self._waiting[kind, key].update(zip(steps, zip(ts, column, strict=True), strict=True))
+
+    async def store(self) -> None:
+        """What has been gathered since the last time."""
+        waiting, self._waiting = self._waiting, defaultdict(dict)
+        if not waiting:
+            return
+        series = await self._series(set(waiting))
+        columns: dict[str, list[float | None]] = {"series_id": [], "step": [], "ts": [], "value": []}
+        told_again = False
+        for name, points in waiting.items():
+            id, newest = series[name]
+            # Looking for what a row replaces costs half as much again as storing it.
+            told_again |= newest is not None and min(points) <= newest
+            columns["series_id"] += [id] * len(points)
+            columns["step"] += points
+            columns["ts"] += [ts for ts, _ in points.values()]
+            columns["value"] += [value for _, value in points.values()]
+        await insert_columns(self._session, MetricPoint, columns, replacing=told_again)
+
+    async def _series(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int | None]]:
+        """Kind and key → id of the series, made where missing, and the newest step that it has."""
+        mine = await self._session.execute(_SERIES, {"job": self._job_id})
+        known: dict[tuple[str, str], tuple[int, int | None]]
+        known = {(row.kind, row.key): (row.id, row.newest) for row in mine}
+        missing = [
+            {"job_id": self._job_id, "kind": kind, "key": key} for kind, key in sorted(wanted - known.keys())
+        ]
+        if missing:
+            added = await self._session.execute(insert(MetricSeries).values(missing).returning(*_NAMED))
+            known |= {(row.kind, row.key): (row.id, None) for row in added}
+        return known

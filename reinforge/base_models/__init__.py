@@ -1,0 +1,1 @@
+"""Facts about base models: configuration, memory, chat templates, learning rate."""

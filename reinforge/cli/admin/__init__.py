@@ -1,0 +1,1 @@
+"""`reinforge up`, `train`, `backup`, `project …`, `webhook …` and `worker …`."""

@@ -1,0 +1,48 @@
+"""`reinforge backup` and `restore`: a copy of everything, and a platform made from one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from reinforge.cli.admin.serve import Home
+from reinforge.cli.output import Json, err, result, size
+from reinforge.platform.backup import Manifest
+from reinforge.platform.backup import Progress as Told
+
+Folder = Annotated[Path, typer.Argument(help="Folder of the copy.")]
+
+
+def backup(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) -> None:
+    """Copy database and objects to a folder; the platform may run meanwhile. Used again, it takes what is new."""
+    from reinforge.platform.backup import backup as make
+
+    with _bar("Copying objects") as told:
+        made = make(home.resolve(), folder.resolve(), told)
+    _say(made, f"The backup is in {folder.resolve()}.", json=json)
+
+
+def restore(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) -> None:
+    """Make a platform in an empty home from a backup."""
+    from reinforge.platform.backup import restore as make
+
+    with _bar("Restoring objects") as told:
+        made = make(folder.resolve(), home.resolve(), told)
+    _say(made, f"Restored to {home.resolve()}. Start it with: reinforge up --home {home}", json=json)
+
+
+def _say(made: Manifest, sentence: str, *, json: bool) -> None:
+    what = f"{made.count:,} objects, {size(made.bytes)}"
+    about = f"{what}; version {made.version}, schema {made.revision}, {made.made_at:%Y-%m-%d %H:%M} UTC"
+    result(made, about, sentence, json=json)
+
+
+@contextmanager
+def _bar(text: str) -> Iterator[Told]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=err, transient=True) as shown:
+        task = shown.add_task(text, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

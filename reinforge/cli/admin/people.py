@@ -1,0 +1,241 @@
+"""`reinforge project …`, `key …`, `member …` and `usage`."""
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.admin.budgets import KINDS, amount
+from reinforge.cli.connection import connect
+from reinforge.cli.output import Json, err, out
+from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput
+from reinforge.schemas.keys import SCOPES, Role, Scope
+from reinforge.schemas.members import Member
+
+projects = typer.Typer(help="Projects: what belongs together, and who may see it.", no_args_is_help=True)
+keys = typer.Typer(help="API keys of the project.", no_args_is_help=True)
+members = typer.Typer(help="People of the project.", no_args_is_help=True)
+
+Who = Annotated[str, typer.Argument(help="Id, name or e-mail address.")]
+RoleOption = Annotated[str, typer.Option(help="viewer, editor or owner.")]
+
+
+@projects.command("list")
+def list_projects(json: Json = False) -> None:
+    """Projects that this key may see."""
+    with connect() as client:
+        found = client.projects.list()
+    output.listing(
+        found,
+        ["id", "name", "role", "current"],
+        lambda each: [each.id, each.name, each.role, "yes" if each.current else ""],
+        empty="No projects.",
+        json=json,
+    )
+
+
+@projects.command("create")
+def create_project(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+    """Make a project and print an owner's key for it, once."""
+    with connect() as client:
+        made = client.projects.create(name, with_key=True)
+    err.print(f"{made.name} is made; its key is shown this once")
+    out.print(made.key)
+
+
+@projects.command("rename")
+def rename_project(
+    id: Annotated[str, typer.Argument(help="Its id.")],
+    name: Annotated[str, typer.Argument(help="The new name.")],
+) -> None:
+    """Give a project another name."""
+    with connect() as client:
+        client.projects.rename(id, name)
+    err.print(f"{id} is called {name}")
+
+
+@projects.command("export")
+def export_project(
+    id: Annotated[str, typer.Argument(help="Its id.")],
+    path: Annotated[Path, typer.Argument(help="The tar to write.")],
+) -> None:
+    """Take all data of the project away, completions and evaluations too, without secrets."""
+    with connect() as client:
+        client.projects.export(id, path)
+    out.print(str(path))
+
+
+@projects.command("delete")
+def delete_project(
+    id: Annotated[str, typer.Argument(help="Its id.")],
+    name: Annotated[str, typer.Option(help="Its name, to be sure.")],
+) -> None:
+    """Delete a project and all that it holds."""
+    with connect() as client:
+        client.projects.delete(id, name)
+    err.print(f"{name} is deleted")
+
+
+@keys.command("list")
+def list_keys(json: Json = False) -> None:
+    """Keys that are not revoked."""
+    with connect() as client:
+        found = client.keys.list()
+    output.listing(
+        found,
+        ["id", "name", "role", "scopes", "begins with", "made by", "expires"],
+        lambda k: [
+            k.id, k.name, "administrator" if k.administrator else k.role, " ".join(k.scopes or ["all"]), k.prefix,
+            k.created_by or "", str(k.expires_at or "never"),
+        ],
+        empty="No keys.",
+        json=json,
+    )  # fmt: skip
+
+
+@keys.command("create")
+def create_key(
+    name: Annotated[str, typer.Argument(help="What uses it.")],
+    role: RoleOption = "editor",
+    scope: Annotated[
+        list[str] | None, typer.Option(help=f"{', '.join(SCOPES)}; several times for several.")
+    ] = None,
+    days: Annotated[int | None, typer.Option(help="Expires after so many days.", min=1)] = None,
+    administrator: Annotated[
+        bool,
+        typer.Option("--administrator", help="With --role owner: it runs the platform, in every project."),
+    ] = False,
+) -> None:
+    """Make a key of this project and print its secret, once."""
+    scopes = cast("list[Scope] | None", scope or None)
+    with connect() as client:
+        made = client.keys.create(
+            name, cast(Role, role), scopes=scopes, expires_in_days=days, administrator=administrator
+        )
+    err.print(f"{made.name} ({made.id}); its secret is shown this once")
+    out.print(made.key)
+
+
+@keys.command("revoke")
+def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
+    """End a key at once."""
+    with connect() as client:
+        client.keys.revoke(id)
+    err.print(f"{id} is revoked")
+
+
+@keys.command("transfer")
+def transfer_key(id: Annotated[str, typer.Argument(help="Its id.")], json: Json = False) -> None:
+    """Take over a key that another member made, so that it does not end when they are removed.
+
+    Its secret stays the same, and whoever knows it can still use it; your rights bound it from now on.
+    """
+    with connect() as client:
+        key = client.keys.transfer(id)
+    output.result(key, f"{key.name} ({key.id}) is yours; its secret stays the same.", json=json)
+
+
+@members.command("list")
+def list_members(json: Json = False) -> None:
+    """People of the project."""
+    with connect() as client:
+        found = client.members.list()
+    output.listing(
+        found,
+        ["id", "name", "e-mail", "role"],
+        lambda m: [m.id, m.name, m.email or "", m.role],
+        empty="No members.",
+        json=json,
+    )
+
+
+@members.command("invite")
+def invite(
+    name: Annotated[
+        str | None, typer.Argument(help="For whom, as a note for you; who accepts chooses their own name.")
+    ] = None,
+    role: RoleOption = "editor",
+    note: Annotated[str | None, typer.Option(help="The same.")] = None,
+) -> None:
+    """Print an address with which one person joins the project, once."""
+    with connect() as client:
+        out.print(client.members.invite(cast(Role, role), note or name).url)
+
+
+@members.command("reset-password")
+def reset_password(who: Who) -> None:
+    """Print a one-time address at which a member sets a new password."""
+    with connect() as client:
+        out.print(client.members.reset_password(_member(client, who).id).url)
+
+
+@members.command("role")
+def change_role(
+    who: Who, role: Annotated[str, typer.Argument(help="viewer, editor or owner.")], json: Json = False
+) -> None:
+    """Change a member's role, at once."""
+    with connect() as client:
+        member = client.members.change(_member(client, who).id, cast(Role, role))
+    output.result(member, f"{member.name} is {member.role}", json=json)
+
+
+@members.command("remove")
+def remove_member(
+    who: Who,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Remove nobody: list the keys that would end.")
+    ] = False,
+) -> None:
+    """Remove a person from the project, at once. Keys that they made end; `reinforge key transfer` keeps one."""
+    with connect() as client:
+        member = _member(client, who)
+        ending = [key for key in client.keys.list() if key.maker == member.user]
+        if not dry_run:
+            client.members.remove(member.id)
+    err.print(
+        f"{member.name} ({member.id}) {'would be' if dry_run else 'is'} removed", markup=False, soft_wrap=True
+    )
+    for key in ending:
+        ended = f"would end; keep it first: reinforge key transfer {key.id}" if dry_run else "has ended"
+        err.print(f"Key {key.name} ({key.id}) {ended}", markup=False, soft_wrap=True)
+
+
+def _member(client: Reinforge, who: str) -> Member:
+    """Raises InvalidInput unless it is the id, name or e-mail address of exactly one member."""
+    matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
+    if len(matches) != 1:
+        raise InvalidInput(
+            f"{len(matches)} members are called {who}.",
+            code="usage",
+            param="who",
+            hint="`reinforge member list` has their ids.",
+        )
+    return matches[0]
+
+
+def usage(
+    days: Annotated[int, typer.Option(help="How many, today included.", min=1, max=366)] = 30,
+    json: Json = False,
+) -> None:
+    """What the project has used, and its budgets."""
+    with connect() as client:
+        found = client.usage.get(days)
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["what", f"in {days} days"],
+        ([KINDS.get(kind, kind), amount(kind, value)] for kind, value in found.totals.items()),
+        empty="Nothing was used.",
+    )
+    if found.budgets:
+        output.print_table(
+            ["budget", "period", "used", "allowed"],
+            (
+                [KINDS.get(b.kind, b.kind), b.period, amount(b.kind, b.used), amount(b.kind, b.amount)]
+                for b in found.budgets
+            ),
+            empty="",
+        )

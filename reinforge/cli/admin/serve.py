@@ -1,0 +1,231 @@
+"""`reinforge up`, `demo`, `doctor` and `train`: what runs on this machine."""
+
+import importlib.util
+import json as jsonlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from reinforge.cli import output
+from reinforge.cli.exits import Exit
+from reinforge.cli.jobs.commands import push_parts
+from reinforge.cli.jobs.watch import follow
+from reinforge.cli.output import Json, Quiet, duration, err, number, out
+from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput, Unavailable
+from reinforge.evaluation.checkpoint_choice import describe_checkpoint
+from reinforge.offline import demo as demo_job
+from reinforge.offline import jobfile
+from reinforge.offline import train as offline
+from reinforge.platform.parent import watch_make
+from reinforge.system.signals import Flag
+
+Home = Annotated[Path, typer.Option(envvar="REINFORGE_HOME", help="Data folder.")]
+Host = Annotated[str, typer.Option(help="Address to listen on.")]
+Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")]
+
+
+def _say(sentence: str) -> None:
+    err.print(sentence, markup=False, style="dim", soft_wrap=True)
+
+
+def need(*rooms: str) -> None:
+    """Raises Unavailable `platform_not_installed` where the client alone is installed."""
+    missing = [room for room in rooms if importlib.util.find_spec(room) is None]
+    if missing:
+        raise Unavailable(
+            f"This is the client alone: {' and '.join(missing)} of the platform are not installed.",
+            code="platform_not_installed",
+            hint="Install the platform, reinforge-server[train] (docs/install.md#from-wheels), or use a server "
+            "elsewhere (`reinforge login`).",
+        )
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[None]:
+    """SIGTERM and SIGINT end the block as a `KeyboardInterrupt`, so that everything is stopped in order.
+
+    So does `make` when it is told to end and does not pass it on.
+    """
+    told = Flag()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        told.set()
+        raise KeyboardInterrupt
+
+    previous = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    watch_make(told, lambda: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        told.set()
+
+
+def up(
+    home: Home = Path(".reinforge"),
+    host: Host = "127.0.0.1",
+    port: Port = 8321,
+    first_demo: Annotated[
+        bool, typer.Option("--demo/--no-demo", help="Start the demo job when there has never been a job.")
+    ] = True,
+) -> None:
+    """Serve the whole platform until Ctrl-C."""
+    need("backend", "worker")
+    from reinforge.platform.up import Platform
+
+    with stop_on_signals():
+        try:
+            with Platform(home, host=host, port=port, first_demo=first_demo, say=_say) as platform:
+                err.print(
+                    f"Reinforge serves at [bold]{platform.url}[/bold]; data in {home.resolve()}",
+                    soft_wrap=True,
+                )
+                if platform.sign_in_url:
+                    err.print(f"Sign in (once): {platform.sign_in_url}", soft_wrap=True)
+                if platform.starts_demo:
+                    err.print("The demo job starts by itself; --no-demo leaves it out.", soft_wrap=True)
+                err.print("Ctrl-C stops everything.", style="dim")
+                platform.wait()
+        except KeyboardInterrupt:
+            err.print("Stopped.", style="dim")
+
+
+def demo(
+    home: Home = Path(".reinforge"),
+    host: Host = "127.0.0.1",
+    port: Port = 8321,
+    exit: Annotated[
+        bool, typer.Option("--exit", help="Write demo-summary.json and stop after the job.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Train anew although a finished demo is there.")
+    ] = False,
+    job_file: Annotated[
+        Path | None, typer.Option("--file", help="Job file of the demo; default: sums on the starter model.")
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", help="What samples: transformers or vllm; default: as the file has it."),
+    ] = None,
+) -> None:
+    """Run one job from prompts to adapter on the starter model, then keep serving until Ctrl-C."""
+    need("backend", "worker")
+    from reinforge.platform.up import Platform
+
+    spec = demo_job.with_engine(jobfile.load(job_file or demo_job.job_file()), engine)
+    home.mkdir(parents=True, exist_ok=True)
+    key = demo_job.demo_key(home)
+    Path("demo-summary.json").unlink(missing_ok=True)
+    with stop_on_signals():
+        try:
+            with (
+                Platform(home, host=host, port=port, bootstrap_api_key=key, say=_say) as platform,
+                Reinforge(platform.url, key) as client,
+            ):
+                link = client.sign_in_link()
+                err.print(f"The page: [bold]{link}[/bold]", soft_wrap=True)
+                result = _run_demo(client, spec, home, again=again)
+                if exit:
+                    Path("demo-summary.json").write_text(
+                        jsonlib.dumps(result, indent=2) + "\n", encoding="utf-8"
+                    )
+                    return
+                err.print(f"\nServing at [bold]{platform.url}[/bold] until Ctrl-C.", soft_wrap=True)
+                platform.wait()
+        except KeyboardInterrupt:
+            err.print("Stopped.", style="dim")
+            raise typer.Exit(Exit.INTERRUPTED if exit else Exit.OK) from None
+
+
+def _run_demo(client: Reinforge, spec: Any, home: Path, *, again: bool) -> dict[str, Any]:
+    begin = time.monotonic()
+    job, known = demo_job.find_or_start(client, spec, push_parts, again=again)
+    if known:
+        err.print(
+            f"The demo job is there already ({job.id}, {job.status}); train anew with: reinforge demo --again"
+        )
+    job = follow(client, job.id)
+    result = demo_job.summary(client, job, home)
+    for prompt, before, after in demo_job.examples(client, job):
+        out.print(f"\n[bold]{escape(prompt.strip())}[/bold]")
+        out.print(f"  before  [{number(before.reward)}]  {before.text.strip()}", markup=False, soft_wrap=True)
+        out.print(f"  after   [{number(after.reward)}]  {after.text.strip()}", markup=False, soft_wrap=True)
+    out.print(
+        f"\nHeld-out reward [bold]{number(result['reward_before'])} → {number(result['reward_after'])}[/bold], "
+        f"completion length {number(result['length_before'], 1)} → {number(result['length_after'], 1)} tokens, "
+        f"{result['steps']} steps in {duration(result['seconds'])} (here {duration(time.monotonic() - begin)})",
+        soft_wrap=True,
+    )
+    checkpoint = describe_checkpoint(job, demo_job.chosen_checkpoint(client, job))
+    out.print(f"Adapter: {result['adapter_path']} ({checkpoint})", soft_wrap=True, markup=False)
+    out.print(f"Job:     {result['url']}", soft_wrap=True, markup=False)
+    return result
+
+
+def doctor(
+    home: Home = Path(".reinforge"),
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port to check; default: that of the platform which runs on the home, else 8321."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check what this machine has and say what is missing. Exit 1 if something would keep the platform from working."""
+    from reinforge.platform.doctor import run_checks
+
+    checks = run_checks(home, port=port)
+    if json:
+        output.print_json(
+            [{"name": c.name, "status": c.status, "message": c.message, "remedy": c.remedy} for c in checks]
+        )
+    else:
+        colours = {"ok": "green", "warn": "yellow", "fail": "red"}
+        for check in checks:
+            out.print(
+                f"[{colours[check.status]}]{check.status:>4}[/]  {check.name:<12} {escape(check.message)}",
+                soft_wrap=True,
+            )
+            if check.remedy and check.status != "ok":
+                out.print(f"{'':>20}{escape(check.remedy)}", style="dim", soft_wrap=True)
+    if any(check.status == "fail" for check in checks):
+        raise typer.Exit(Exit.FAILED)
+
+
+def train(
+    file: Annotated[Path, typer.Argument(help="Job file (YAML or JSON).")],
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", help="New folder for records and adapter.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train without a server: the same loop, records as JSONL, the adapter in a folder."""
+    need("worker")
+    spec = jobfile.load(file)
+    folder = (out_folder or Path("runs") / time.strftime("%Y%m%d-%H%M%S")).resolve()
+    if folder.is_file():
+        raise InvalidInput(f"{folder} is a file.", code="out_exists", param="--out")
+    ended = offline.train(spec, folder)
+    if json:
+        output.print_json(ended | {"out": str(folder)})
+    elif not quiet:
+        adapter = folder / "adapter"
+        err.print(
+            f"{ended['outcome']} after step {ended['step']}"
+            + (f": {ended['message']}" if ended.get("message") else "")
+        )
+        if ended.get("hint"):
+            err.print(f"[dim]hint[/dim]  {escape(str(ended['hint']))}")
+        out.print(str(adapter if adapter.exists() else folder), soft_wrap=True)
+    if ended["outcome"] != "succeeded":
+        raise typer.Exit(Exit.FAILED)

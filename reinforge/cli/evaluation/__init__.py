@@ -1,0 +1,1 @@
+"""`reinforge eval`, `gate`, `reward …` and `judge …`."""

@@ -1,0 +1,200 @@
+"""What a gate compares: results of evaluations from files and the server, and whether two are about the same rows."""
+
+import json as jsonlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from reinforge.cli.connection import connect
+from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput, JobFailure, NotFound, ReinforgeError, StateConflict
+from reinforge.evaluation.summary import RowScores
+from reinforge.schemas.evaluations import Evaluation, EvaluationRows
+
+SAMPLING = ("samples_per_row", "max_tokens", "temperature", "top_p", "stop")
+"""Settings that move the numbers of the same rows."""
+
+
+class About(BaseModel):
+    """Of an evaluation what says whether another can be held against it; files of older clients have less."""
+
+    model_config = ConfigDict(extra="ignore", from_attributes=True)
+
+    id: str
+    name: str | None = None
+    dataset: str | None = None
+    dataset_sha256: str | None = None
+    reward: str | None = None
+    stored: str | None = None
+    revision: int | None = None
+    entry: str | None = None
+    reward_sha256: str | None = None
+    settings: dict[str, Any] | None = None
+    prompt_view: dict[str, Any] | None = None
+
+    def scored_by(self) -> tuple[str, ...] | None:
+        """What tells one reward from another, by content where it is known; None where nothing is."""
+        if self.reward_sha256 is not None:
+            return (self.reward_sha256, self.entry or "")
+        return None if self.stored is None else (self.stored, str(self.revision), self.entry or "")
+
+    def reward_words(self) -> str:
+        if self.stored is not None:
+            return f"{self.reward} ({self.stored}@{self.revision})"
+        return f"code {self.reward_sha256[:12]}" if self.reward_sha256 else "code that is not stored"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    about: About
+    scores: list[RowScores]
+    pass_above: float
+
+
+def result(given: str) -> Result:
+    """Of a file of `reinforge eval --out`, or from the server. Raises InvalidInput, NotFound, JobFailure."""
+    if Path(given).is_file():
+        return _read(Path(given))
+    with connect() as client:
+        return _fetched(client, client.evaluations.get(given))
+
+
+def baseline(given: str, new: About, *, optional: bool) -> Result | None:
+    """What `new` is held against: a file, an id, or the newest other evaluation of that name and of the same dataset.
+
+    None: there is none of that name, and it is `optional`. Raises NotFound `baseline_not_found`, StateConflict
+    `baseline_not_comparable` where there are only some of another dataset.
+    """
+    if Path(given).is_file() or given.startswith("eval_"):
+        old = result(given)
+        if same_dataset(old.about, new) is False:
+            raise _not_comparable(old.about, new)
+        return old
+    with connect() as client:
+        newest: About | None = None
+        for each, about in _named(client, given, new):
+            newest = newest or about
+            if same_dataset(about, new) is not False:
+                return _fetched(client, each)
+    if newest is not None:
+        raise _not_comparable(newest, new)
+    if optional:
+        return None
+    raise NotFound(
+        f"No evaluation called {given!r} has succeeded.",
+        code="baseline_not_found",
+        hint=f"Make one with `reinforge eval --name {given} …`, or pass --baseline-optional.",
+        param="--baseline",
+    )
+
+
+def same_dataset(old: About, new: About) -> bool | None:
+    """By content, else by id; the server is asked for contents that a result does not say. None: nobody can tell."""
+    if old.dataset is not None and old.dataset == new.dataset:
+        return True
+    if (old.dataset is None and old.dataset_sha256 is None) or (
+        new.dataset is None and new.dataset_sha256 is None
+    ):
+        return None
+    before, now = _content(old), _content(new)
+    return before is not None and before == now
+
+
+def differences(old: About, new: About) -> list[str]:
+    """Notes: what else than the model is another, or cannot be told."""
+    notes = []
+    if same_dataset(old, new) is None:
+        notes.append(
+            "It is not known of which dataset both results are: rows were compared by their numbers alone."
+        )
+    before, now = old.scored_by(), new.scored_by()
+    if before is not None and now is not None and before != now:
+        notes.append(
+            f"The reward is another one: {old.reward_words()} scored the baseline, {new.reward_words()} this "
+            "evaluation. A difference may be the reward's, not the model's."
+        )
+    if old.settings is not None and new.settings is not None:
+        # A setting that one of the two does not have is one that another release did not have.
+        both = [name for name in SAMPLING if name in old.settings and name in new.settings]
+        changed = [
+            f"{name} {old.settings[name]} → {new.settings[name]}"
+            for name in both
+            if old.settings[name] != new.settings[name]
+        ]
+        if changed:
+            notes.append(f"The completions were sampled in another way: {', '.join(changed)}.")
+    if old.prompt_view is not None and new.prompt_view is not None and old.prompt_view != new.prompt_view:
+        notes.append("The rows became prompts in another way, or the answers are of another column.")
+    return notes
+
+
+def _named(client: Reinforge, name: str, new: About) -> Iterator[tuple[Evaluation, About]]:
+    """Newest first, without `new` itself, which may have the name of its own baseline."""
+    for each in client.evaluations.list(name=name, status="succeeded"):
+        if each.id != new.id:
+            yield each, _about(each)
+
+
+def _about(evaluation: Evaluation) -> About:
+    return About.model_validate(evaluation.model_dump(mode="json"))
+
+
+def _content(about: About) -> str | None:
+    """SHA-256 of the dataset, from the server where the result does not say it."""
+    if about.dataset_sha256 is not None or about.dataset is None:
+        return about.dataset_sha256
+    try:
+        with connect() as client:
+            return client.datasets.get(about.dataset).sha256
+    except (
+        ReinforgeError
+    ):  # deleted since, another server, or none: its id is another, so it counts as another
+        return None
+
+
+def _not_comparable(old: About, new: About) -> StateConflict:
+    return StateConflict(
+        f"The baseline {old.id} is about another dataset ({old.dataset or 'unknown'}) than the evaluation {new.id} "
+        f"({new.dataset or 'unknown'}): their rows are others, so nothing can be compared.",
+        code="baseline_not_comparable",
+        hint=f"Make a new baseline: `reinforge eval --name {old.name or 'NAME'} --dataset …` with the model that is to "
+        "be the baseline, on the dataset (and with the reward) of this evaluation.",
+        param="--baseline",
+    )
+
+
+def _fetched(client: Reinforge, evaluation: Evaluation) -> Result:
+    _require_success(evaluation)
+    found = client.evaluations.rows(evaluation.id)
+    return Result(_about(evaluation), found.data, found.pass_above)
+
+
+def _read(path: Path) -> Result:
+    try:
+        document = jsonlib.loads(path.read_text(encoding="utf-8"))
+        about = About.model_validate(document["evaluation"])
+        found = EvaluationRows.model_validate(document["scores"])
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise InvalidInput(
+            f"{path} is no result of `reinforge eval --out`.", code="invalid_evaluation_file"
+        ) from error
+    return Result(about, found.data, found.pass_above)
+
+
+def _require_success(evaluation: Evaluation) -> None:
+    if evaluation.kind != "stand_alone":
+        raise InvalidInput(
+            f"{evaluation.id} is a replay; a gate wants a stand-alone evaluation.",
+            code="not_stand_alone",
+            hint="Make one with `reinforge eval`.",
+        )
+    if evaluation.status != "succeeded":
+        error = evaluation.error
+        raise JobFailure(
+            error.message if error else f"The evaluation {evaluation.id} is {evaluation.status}.",
+            code=error.code if error else "evaluation_not_succeeded",
+            hint=error.hint if error else None,
+        )

@@ -1,0 +1,142 @@
+"""`reinforge gate`: does an evaluation meet what is asked of it? Exit 3 when it does not."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+from xml.etree import ElementTree
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.evaluation import baselines
+from reinforge.cli.exits import Exit
+from reinforge.cli.output import Json, err
+from reinforge.errors import InvalidInput
+from reinforge.evaluation.summary import Condition, GateReport
+from reinforge.evaluation.summary import gate as judge
+
+
+def gate(
+    evaluation: Annotated[
+        str, typer.Argument(help="An evaluation (eval_…), or a file of `reinforge eval --out`.")
+    ],
+    metric: Annotated[
+        str, typer.Option(help="eval/reward, eval/pass_rate or eval/pass_any.")
+    ] = "eval/reward",
+    least: Annotated[float | None, typer.Option("--min", help="What the metric has to be at least.")] = None,
+    max_regression: Annotated[
+        float | None, typer.Option(help="How far below the baseline it may be.", min=0)
+    ] = None,
+    min_improvement: Annotated[
+        float | None, typer.Option(help="How far above the baseline it has to be.", min=0)
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(help="An evaluation (eval_…), a file, or a name: the newest of that name and dataset."),
+    ] = None,
+    baseline_optional: Annotated[
+        bool, typer.Option("--baseline-optional", help="Without that baseline, do not compare.")
+    ] = False,
+    confidence: Annotated[
+        float, typer.Option(help="One-sided; 0.5 compares the estimates themselves.", min=0.5, max=0.999)
+    ] = 0.95,
+    max_errors: Annotated[
+        float, typer.Option(help="Share of completions that may have no score.", min=0, max=1)
+    ] = 0.05,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit report here.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="Append the result as Markdown here.")] = None,
+    json: Json = False,
+) -> None:
+    """Hold an evaluation to a minimum, to a baseline, or to both. Exit 3 if it does not meet them."""
+    _check_usage(least, max_regression, min_improvement, baseline)
+    new = baselines.result(evaluation)
+    old = None if baseline is None else baselines.baseline(baseline, new.about, optional=baseline_optional)
+    report = judge(
+        new.scores, metric=metric, pass_above=new.pass_above, confidence=confidence, least=least,
+        baseline=None if old is None else old.scores, max_regression=max_regression,
+        min_improvement=min_improvement, max_errors=max_errors,
+    )  # fmt: skip
+    if old is not None:
+        report.baseline = old.about.id
+        report.notes += baselines.differences(old.about, new.about)
+    elif baseline is not None:
+        report.notes.append(f"There is no baseline {baseline!r} yet, so nothing was compared.")
+    if junit is not None:
+        junit.write_text(as_junit(report), encoding="utf-8")
+    if summary is not None:
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(as_markdown(report))
+    if json:
+        output.print_json(report)
+    _show(report)
+    if not report.met:
+        raise typer.Exit(Exit.GATE)
+
+
+def _check_usage(
+    least: float | None, max_regression: float | None, min_improvement: float | None, baseline: str | None
+) -> None:
+    """Raises InvalidInput when no condition is asked for, or one without what it compares with."""
+    change = "--max-regression" if max_regression is not None else "--min-improvement"
+    compares = max_regression is not None or min_improvement is not None
+    if compares and baseline is None:
+        raise InvalidInput(f"{change} needs a --baseline.", code="usage")
+    if baseline is not None and not compares:
+        raise InvalidInput(
+            "--baseline needs --max-regression or --min-improvement.",
+            code="usage",
+            hint="--max-regression 0 allows no loss; --min-improvement 0.1 requires 0.1 more than the baseline.",
+        )
+    if least is None and not compares:
+        raise InvalidInput(
+            "Give --min, or --max-regression or --min-improvement with --baseline.", code="usage"
+        )
+
+
+def _show(report: GateReport) -> None:
+    for each in report.conditions:
+        word = "[green]met[/green]" if each.met else "[red]not met[/red]"
+        err.print(f"{word}  {each.message}", soft_wrap=True)
+        if not each.met and os.environ.get("GITHUB_ACTIONS") == "true":
+            err.print(f"::error title=reinforge gate::{each.message}", markup=False, soft_wrap=True)
+    for note in report.notes:
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            err.print(f"::notice title=reinforge gate::{note}", markup=False, soft_wrap=True)
+        err.print(f"[yellow]note[/yellow]  {note}", soft_wrap=True)
+
+
+def as_junit(report: GateReport) -> str:
+    """One test case per condition; the notes stand behind them."""
+    failures = sum(not each.met for each in report.conditions)
+    root = ElementTree.Element(
+        "testsuite",
+        name=f"reinforge gate {report.metric}",
+        tests=str(len(report.conditions)),
+        failures=str(failures),
+        errors="0",
+    )
+    for each in report.conditions:
+        case = ElementTree.SubElement(root, "testcase", classname=report.metric, name=each.name)
+        if not each.met:
+            ElementTree.SubElement(case, "failure", message=each.message).text = each.message
+    if report.notes:
+        ElementTree.SubElement(root, "system-out").text = "\n".join(report.notes)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def as_markdown(report: GateReport) -> str:
+    lines = [
+        f"### {'✅' if report.met else '❌'} reinforge gate: {report.metric}",
+        "",
+        "| condition | measured | bound | required | |",
+        "|---|---|---|---|---|",
+        *(_row(each) for each in report.conditions),
+        "",
+        "\n>\n".join(f"> {note}" for note in report.notes),
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def _row(each: Condition) -> str:
+    word = "met" if each.met else "**not met**"
+    return f"| {each.name} | {each.value:.4f} | {each.bound:.4f} | {each.required:g} | {word} |"

@@ -1,0 +1,188 @@
+"""`reinforge reward golden …`: what a reward has to say about given completions."""
+
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from pydantic import TypeAdapter, ValidationError
+from rich.markup import escape
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.exits import Exit
+from reinforge.cli.output import Json, err, number, out
+from reinforge.errors import InvalidInput
+from reinforge.evaluation.golden import GoldenCase, GoldenOutcome, junit, outcomes, rows_of
+from reinforge.parsing.python_source import read_source
+
+app = typer.Typer(help="Keep and run the golden cases of a reward.", no_args_is_help=True)
+RewardId = Annotated[str, typer.Argument(help="Id of a stored reward (rew_…).")]
+CASES: TypeAdapter[list[GoldenCase]] = TypeAdapter(list[GoldenCase])
+
+
+@app.command("list")
+def list_cases(reward: RewardId, json: Json = False) -> None:
+    """Cases of a stored reward, oldest first."""
+    with connect() as client:
+        found = client.rewards.golden_cases(reward)
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "expects", "completion", "note"],
+        ([case.id, str(case.expect), _short(case.completion), case.note or ""] for case in found),
+        empty=f"No golden cases yet. Add one: reinforge reward golden add {reward} --completion … --value 1",
+    )
+
+
+@app.command()
+def add(
+    reward: RewardId,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", exists=True, help="YAML or JSON: a list of cases.")
+    ] = None,
+    completion: Annotated[str | None, typer.Option(help="What the model wrote.")] = None,
+    item: Annotated[str, typer.Option(help="Its dataset row, as JSON.")] = "{}",
+    value: Annotated[float | None, typer.Option(help="The reward it has to get.")] = None,
+    least: Annotated[float | None, typer.Option(help="The smallest it may get.")] = None,
+    most: Annotated[float | None, typer.Option(help="The largest it may get.")] = None,
+    above: Annotated[str | None, typer.Option(help="A completion that has to get less.")] = None,
+    not_applicable: Annotated[bool, typer.Option(help="It has to get no reward at all.")] = False,
+    note: Annotated[str | None, typer.Option(help="What the case is there for.")] = None,
+    json: Json = False,
+) -> None:
+    """Add cases to a stored reward: one from options, or a file of them."""
+    if (file is None) == (completion is None):
+        raise InvalidInput("Give --file or --completion.", code="usage")
+    if file is not None:
+        cases = read_cases(file)
+    else:
+        expect = {
+            "value": value,
+            "least": least,
+            "most": most,
+            "above": above,
+            "not_applicable": not_applicable,
+        }
+        raw = [{"item": _json(item), "completion": completion, "expect": expect, "note": note}]
+        cases = _valid(raw, "the options")
+    with connect() as client:
+        made = client.rewards.add_golden_cases(reward, cases)
+    if json:
+        output.print_json(made)
+    else:
+        for case in made:
+            out.print(case.id)
+
+
+@app.command()
+def remove(reward: RewardId, case: Annotated[str, typer.Argument(help="Id of a case (gold_…).")]) -> None:
+    """Delete a case."""
+    with connect() as client:
+        client.rewards.remove_golden_case(reward, case)
+
+
+@app.command()
+def run(
+    reward: Annotated[str, typer.Argument(help="Id of a stored reward (rew_…), or a .py file.")],
+    cases: Annotated[
+        Path | None, typer.Option(exists=True, help="YAML or JSON with cases; needed with a .py file.")
+    ] = None,
+    granularity: Annotated[str, typer.Option(help="Of a .py file: sample, group or batch.")] = "sample",
+    report: Annotated[Path | None, typer.Option("--junit", help="Write a JUnit report here.")] = None,
+    json: Json = False,
+) -> None:
+    """Run golden cases in a worker's sandbox. Exit 1 if one does not pass."""
+    stored = reward.startswith("rew_") and not Path(reward).exists()
+    asked, found, load_error = _stored(reward) if stored and cases is None else _given(
+        reward, stored, cases, granularity
+    )  # fmt: skip
+    if load_error is not None:
+        err.print(f"[red]does not load[/red]\n{escape(load_error)}")
+        raise typer.Exit(Exit.FAILED)
+    if report is not None:
+        report.write_text(junit(reward, asked, found), encoding="utf-8")
+    if json:
+        output.print_json(found)
+    else:
+        _show(asked, found)
+    if not all(each.passed for each in found):
+        raise typer.Exit(Exit.FAILED)
+
+
+def read_cases(path: Path) -> list[GoldenCase]:
+    """A list of `{item, prompt, completion, expect, note}`. Raises InvalidInput with the place at fault."""
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}", code="invalid_cases", param="--file") from error
+    return _valid(raw, str(path))
+
+
+def _valid(raw: Any, where: str) -> list[GoldenCase]:
+    try:
+        return CASES.validate_python(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(
+            f"{where}: {place}: {first['msg']}" if place else f"{where}: {first['msg']}",
+            code="invalid_cases",
+            hint="A case is {item, completion, expect: {value | least, most | above | not_applicable}}.",
+        ) from error
+
+
+def _stored(reward: str) -> tuple[list[GoldenCase], list[GoldenOutcome], str | None]:
+    with connect() as client:
+        kept = client.rewards.golden_cases(reward)
+        if not kept:
+            raise InvalidInput(
+                f"{reward} has no golden cases.",
+                code="no_golden_cases",
+                hint=f"Add one: reinforge reward golden add {reward} --completion … --value 1",
+            )
+        found = client.rewards.run_golden_cases(reward)
+    plain = [
+        GoldenCase(item=c.item, prompt=c.prompt, completion=c.completion, expect=c.expect, note=c.note)
+        for c in kept
+    ]
+    return plain, [each.outcome for each in found.results], found.load_error
+
+
+def _given(
+    reward: str, stored: bool, path: Path | None, granularity: str
+) -> tuple[list[GoldenCase], list[GoldenOutcome], str | None]:
+    if path is None:
+        raise InvalidInput("A file has no cases of its own: give --cases.", code="usage", param="--cases")
+    cases = read_cases(path)
+    source = None if stored else read_source(reward, "reward")
+    with connect() as client:
+        answer = client.rewards.test(
+            rows_of(cases), id=reward if stored else None, source=source, granularity=granularity
+        )
+    if answer.load_error is not None:
+        return cases, [], answer.load_error
+    return cases, outcomes(cases, answer.results), None
+
+
+def _show(cases: list[GoldenCase], found: list[GoldenOutcome]) -> None:
+    for case, outcome in zip(cases, found, strict=True):
+        mark = "[green]ok[/green]  " if outcome.passed else "[red]fail[/red]"
+        out.print(f"{mark}  {number(outcome.value):>8}  {escape(case.note or _short(case.completion))}")
+        if outcome.message:
+            out.print(f"                {escape(outcome.message)}", style="dim")
+    passed = sum(each.passed for each in found)
+    err.print(f"{passed} of {len(found)} pass", style="dim")
+
+
+def _json(text: str) -> Any:
+    try:
+        return jsonlib.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"--item is not JSON: {error}.", code="usage", param="item") from error
+
+
+def _short(text: str) -> str:
+    return text.replace("\n", "⏎")[:60]

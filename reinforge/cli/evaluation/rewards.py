@@ -1,0 +1,151 @@
+"""`reinforge reward …`"""
+
+import json as jsonlib
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.evaluation.views import Columns, Template, reward_of, roles
+from reinforge.cli.exits import Exit
+from reinforge.cli.output import Json, err, number, out
+from reinforge.dataset import ColumnRoles, PromptTemplate, item_of, iter_rows
+from reinforge.dataset.prompts import unknown_column
+from reinforge.errors import InvalidInput
+from reinforge.schemas.jobs import RewardResult
+
+app = typer.Typer(help="Store and try rewards.", no_args_is_help=True)
+
+Granularity = Annotated[str, typer.Option(help="What one call sees: sample, group or batch.")]
+Entry = Annotated[str | None, typer.Option(help="Function to call, when there are several.")]
+
+
+@app.command()
+def push(
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="A .py file, or a grader as .json.")
+    ],
+    name: Annotated[str | None, typer.Option(help="Default: the file's name without its ending.")] = None,
+    entry: Entry = None,
+    granularity: Granularity = "sample",
+    json: Json = False,
+) -> None:
+    """Store a reward. Changed code under a known name becomes a new revision."""
+    with connect() as client:
+        reward = client.rewards.push(file, name=name, entry=entry, granularity=granularity)
+    if json:
+        output.print_json(reward)
+        return
+    newest = max(reward.revisions, key=lambda r: r.revision)
+    found = ", ".join(f"{e['name']} ({e['spelling']})" for e in newest.entries)
+    err.print(f"{reward.name}, revision {newest.revision}: {found}")
+    out.print(reward.id)
+
+
+@app.command("list")
+def list_rewards(json: Json = False) -> None:
+    """All rewards."""
+    with connect() as client:
+        found = list(client.rewards.list())
+    if json:
+        output.print_json(found)
+        return
+    output.print_table(
+        ["id", "name", "kind", "revision", "granularity", "changed"],
+        ([r.id, r.name, r.kind, str(r.revision), r.granularity, output.ago(r.updated_at)] for r in found),
+        empty="No rewards yet. Store one: reinforge reward push FILE.py",
+    )
+
+
+@app.command()
+def test(
+    reward: Annotated[
+        str, typer.Argument(help="A .py file, a grader as .json, a stored reward (rew_…) or a ready one.")
+    ],
+    completion: Annotated[
+        list[str] | None, typer.Option(help="A completion to score; repeat for more.")
+    ] = None,
+    item: Annotated[str | None, typer.Option(help="The row the completions belong to, as JSON.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(exists=True, help="JSONL, CSV or Parquet to take rows from.")
+    ] = None,
+    rows: Annotated[int, typer.Option(help="Rows to take from the dataset.", min=1, max=256)] = 3,
+    column: Columns = None,
+    prompt_template: Template = None,
+    entry: Entry = None,
+    granularity: Granularity = "sample",
+    json: Json = False,
+) -> None:
+    """Score completions in the sandbox now: value, parts, reason, prints, time, status. Exit 1 if any row errs."""
+    if item is not None and dataset is not None:
+        raise InvalidInput("Give --item or --dataset, not both.", code="usage")
+    if dataset is not None:
+        cases = _cases_of_rows(completion or [""], dataset, rows, roles(column), prompt_template)
+    else:
+        cases = _cases(completion or [""], item)
+    chosen = reward_of(reward)
+    with connect() as client:
+        answer = client.rewards.test(
+            cases,
+            id=chosen.get("reward"),
+            source=chosen.get("source"),
+            entry=entry,
+            granularity=chosen.get("granularity", granularity),
+        )
+    if json:
+        output.print_json(answer)
+    elif answer.load_error:
+        err.print(f"[red]does not load[/red]\n{escape(answer.load_error)}")
+    else:
+        for case, result in zip(cases, answer.results, strict=True):
+            _print_result(case, result)
+        err.print(f"scored in jail {answer.jail}" if answer.jail else "scored without code", style="dim")
+    if answer.load_error or any(r.status not in ("ok", "not_applicable") for r in answer.results):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _cases(completions: list[str], item: str | None) -> list[dict[str, Any]]:
+    try:
+        row: dict[str, Any] = jsonlib.loads(item) if item else {}
+    except ValueError as error:
+        raise InvalidInput(f"--item is not JSON: {error}.", code="usage", param="item") from error
+    return [{"completion": each, "item": row, "prompt": str(row.get("prompt", ""))} for each in completions]
+
+
+def _cases_of_rows(
+    completions: list[str], dataset: Path, count: int, columns: ColumnRoles, template: str | None
+) -> list[dict[str, Any]]:
+    """Every completion for each of the first rows. Raises DatasetError for a column that they lack."""
+    parsed = None if template is None else PromptTemplate.parse(template)
+    cases = []
+    for row in islice(iter_rows(dataset), count):
+        if columns.answer is not None and columns.answer not in row:
+            raise unknown_column(columns.answer, row, "--column")
+        prompt = str(row.get(columns.prompt or "prompt", "")) if parsed is None else parsed.render(row)
+        item = item_of(row, columns)
+        cases += [{"completion": each, "item": item, "prompt": prompt} for each in completions]
+    return cases
+
+
+def _print_result(case: dict[str, Any], result: RewardResult) -> None:
+    shown = case["completion"].replace("\n", "⏎")[:80]
+    good = result.status in ("ok", "not_applicable")
+    state = f"[green]{result.status}[/green]" if good else f"[red]{result.status}[/red]"
+    out.print(f"{number(result.value):>8}  {state}  {result.wall_ms:.1f} ms  {escape(shown)}")
+    for name, value in {**result.parts, **result.criteria}.items():
+        label = f"  {result.labels[name]}" if name in result.labels else ""
+        out.print(f"          {escape(name)} = {number(value)}{escape(label)}")
+    for name, status in result.part_status.items():
+        out.print(f"          {escape(name)}  {status}")
+    if "" in result.labels:
+        out.print(f"          label {escape(result.labels[''])}")
+    for judge, usage in result.usage.items():
+        tokens = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+        out.print(f"          {escape(judge)}: {tokens:g} tokens, {usage.get('cost', 0):.4g}", style="dim")
+    for text in (result.reason, result.message, result.prints.rstrip() or None):
+        if text:
+            out.print(f"          {escape(text)}", style="dim")

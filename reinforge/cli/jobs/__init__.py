@@ -1,0 +1,1 @@
+"""`reinforge job …`, `preflight` and `presets`."""

@@ -1,0 +1,304 @@
+"""`reinforge job …`"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reinforge.base_models.learning_rate import AUTO
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.exits import Exit
+from reinforge.cli.jobs import dry_run as dry
+from reinforge.cli.jobs.records import app as records
+from reinforge.cli.jobs.steer import JobId, Settings, with_settings
+from reinforge.cli.jobs.steer import app as steer
+from reinforge.cli.jobs.watch import follow
+from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
+from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput
+from reinforge.offline.jobfile import load, schema
+from reinforge.schemas.jobs import CompletionHits, CompletionPage, Job, JobDetail
+from reinforge.spec import JobSpec
+from reinforge.states import JobStatus
+
+app = typer.Typer(help="Start, watch, steer, stop and read jobs.", no_args_is_help=True)
+app.add_typer(steer)
+app.add_typer(records)
+
+
+def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
+    """The specification with datasets and rewards that are files replaced by ids; equal content is reused."""
+    raw = spec.model_dump(mode="json", exclude_unset=True)
+    for key in ("dataset", "held_out"):
+        value = raw["data"].get(key)
+        if value and Path(value).is_file():
+            raw["data"][key] = client.datasets.push(value).id
+    for reward in raw["rewards"]:
+        path = reward.pop("path", None)
+        if path:
+            detail = client.rewards.push(
+                path, entry=reward.get("entry"), granularity=reward.get("granularity", "sample")
+            )
+            reward["reward"] = detail.id
+    return JobSpec.model_validate(raw)
+
+
+@app.command()
+def create(
+    file: Annotated[
+        Path, typer.Option("--file", "-f", help="Job file (YAML or JSON); see docs/job-file.md.")
+    ],
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
+    ] = False,
+    timeout: Timeout = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Make no job: say what is wrong, or how much it would be.")
+    ] = False,
+    name: Annotated[str | None, typer.Option(help="Name of the job; wins over the file's.")] = None,
+    set: Settings = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Start a job. Dataset and reward files named in it are pushed first (with --dry-run too, to be checked)."""
+    _check_timeout(timeout, wait)
+    if dry_run and wait:
+        raise InvalidInput("--dry-run makes no job to wait for.", code="usage")
+    spec = with_settings(load(file), set)
+    if name:
+        spec = spec.model_copy(update={"name": name})
+    with connect() as client:
+        if dry_run:
+            dry.run(client, push_parts(client, spec), file=file, json=json)
+            return
+        job = client.jobs.create(push_parts(client, spec))
+        if not quiet:
+            err.print(f"{job.id} is {job.status}: {client.base_url}/jobs/{job.id}")
+        if wait:
+            if quiet and not json:
+                out.print(job.id)  # at once: what follows may be interrupted
+            _finish(client, job.id, json=json, quiet=quiet, timeout=timeout)
+        elif json:
+            output.print_json(job)
+        else:
+            out.print(job.id)
+
+
+@app.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of job files; needs no server. `# yaml-language-server: $schema=…` tells editors."""
+    output.print_json(schema())
+
+
+@app.command("list")
+def list_jobs(
+    status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,
+    json: Json = False,
+) -> None:
+    """All jobs, newest first."""
+    with connect() as client:
+        jobs = list(client.jobs.list(status=status))
+    output.listing(
+        jobs,
+        ["id", "name", "state", "step", "held-out", "model", "created"],
+        lambda job: [
+            job.id,
+            job.name,
+            _state(job) + (f" ({job.reason})" if job.reason else ""),
+            f"{job.progress.step}/{job.progress.steps}",
+            f"{number(job.held_out_reward_before)} → {number(job.held_out_reward)}",
+            job.model,
+            output.ago(job.created_at),
+        ],
+        empty="No jobs yet. Start one: reinforge job create -f examples/arithmetic/job.yaml",
+        json=json,
+    )
+
+
+@app.command()
+def show(id: JobId, json: Json = False) -> None:
+    """One job: state, reason, progress, held-out reward, adapter."""
+    with connect() as client:
+        job = client.jobs.get(id)
+    if json:
+        output.print_json(job)
+    else:
+        report(job)
+
+
+@app.command()
+def watch(
+    id: JobId,
+    exit_status: Annotated[bool, typer.Option("--exit-status", help="Exit 1 unless it succeeds.")] = False,
+    timeout: Timeout = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Follow a job live. Ctrl-C detaches; the job goes on."""
+    with connect() as client:
+        _finish(client, id, json=json, quiet=quiet, timeout=timeout, exit_status=exit_status)
+
+
+@app.command()
+def cancel(id: JobId, json: Json = False) -> None:
+    """Stop a job. What it has stored so far stays."""
+    with connect() as client:
+        job = client.jobs.cancel(id)
+    output.result(job, f"{job.id} is {job.status}", json=json)
+
+
+@app.command()
+def delete(id: JobId) -> None:
+    """Delete a job that has ended, with its checkpoints, adapter and completions. This cannot be undone."""
+    with connect() as client:
+        client.jobs.delete(id)
+    err.print(f"{id} is deleted")
+
+
+@app.command()
+def resume(
+    id: JobId,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
+    ] = False,
+    timeout: Timeout = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Let a paused job go on from where it paused."""
+    _check_timeout(timeout, wait)
+    with connect() as client:
+        job = client.jobs.resume(id)
+        if not quiet:
+            err.print(f"{job.id} is {job.status}: {client.base_url}/jobs/{job.id}")
+        if wait:
+            _finish(client, id, json=json, quiet=quiet, timeout=timeout)
+        elif json:
+            output.print_json(job)
+
+
+@app.command()
+def completions(
+    id: JobId,
+    step: Annotated[int | None, typer.Option(help="Step; default the newest.")] = None,
+    worst: Annotated[int | None, typer.Option(help="Only the K lowest rewards.")] = None,
+    best: Annotated[int | None, typer.Option(help="Only the K highest rewards.")] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(help='Those of all steps with these words: carry "ten ones" -wrong, or <think>.'),
+    ] = None,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Those of evaluations.")] = False,
+    limit: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 32,
+    json: Json = False,
+) -> None:
+    """Completions of one step with reward and advantage; with --search those of all steps that match."""
+    sort = "reward" if worst else "-reward" if best else None
+    split, many = "held_out" if held_out else None, worst or best or limit
+    page: CompletionPage | CompletionHits
+    with connect() as client:
+        if search is None:
+            page = client.jobs.completions(id, step=step, split=split or "train", sort=sort, limit=many)
+            where = f"step {page.step}"
+        else:
+            query = {"step_from": step, "step_to": step, "split": split, "sort": sort, "limit": many}
+            page = client.jobs.search_completions(id, search, **query)
+            where = "all steps" if step is None else f"step {step}"
+    if json:
+        output.print_json(page)
+        return
+    at_least = "at least " if isinstance(page, CompletionHits) and page.total == page.counted_to else ""
+    err.print(f"{where}: {len(page.data)} of {at_least}{page.total} completions")
+    output.print_table(
+        ["step", "prompt", "sample", "reward", "advantage", "tokens", "end", "completion"],
+        (
+            [
+                str(row.step),
+                str(row.prompt_no),
+                str(row.sample_no),
+                number(row.reward) if row.error is None else row.error,
+                number(row.advantage),
+                str(row.length),
+                row.finish_reason,
+                row.text.replace("\n", "⏎")[:120],
+            ]
+            for row in page.data
+        ),
+        empty="No completions yet: the first step is under way." if search is None else "Nothing matches.",
+    )
+
+
+def _state(job: Job) -> str:
+    """`succeeded · no change`: a job that learned nothing is not a plain success."""
+    note = job.verdict_detail.note if job.verdict_detail else None
+    return f"{job.status} · {note}" if note else str(job.status)
+
+
+def report(job: JobDetail) -> None:
+    out.print(f"[bold]{job.name}[/bold]  {job.id}")
+    out.print(f"  state      {_state(job)}" + (f", {job.reason}" if job.reason else ""), markup=False)
+    if job.queue:
+        why = job.queue.reason.replace("_", " ")
+        out.print(f"  queue      number {job.queue.position} of {job.queue.of}, {why}")
+        if job.queue.notice:
+            out.print(f"  notice     {job.queue.notice}", markup=False)
+    out.print(f"  step       {job.progress.step} of {job.progress.steps}, attempt {job.attempt}")
+    out.print(
+        f"  held-out   {number(job.held_out_reward_before)} → {number(job.held_out_reward)}{_shaping(job)}"
+    )
+    if job.verdict_detail:
+        out.print(f"  verdict    {job.verdict_detail.message}", markup=False, soft_wrap=True)
+    out.print(f"  model      {job.model}")
+    if rate := learning_rate(job):
+        out.print(f"  rate       {rate}")
+    if job.adapter:
+        best = "" if job.best_step is None else f", best checkpoint: step {job.best_step}"
+        out.print(f"  adapter    {job.adapter}{best}  (reinforge adapter download {job.id})", soft_wrap=True)
+    if job.error:
+        out.print(f"  error      {job.error.code}: {job.error.message}", markup=False)
+        if job.error.hint:
+            out.print(f"  hint       {job.error.hint}", markup=False)
+        if job.error.traceback:
+            out.print(job.error.traceback, markup=False)
+    if job.status == JobStatus.PAUSED:
+        out.print(f"  go on with  reinforge job resume {job.id}", markup=False)
+
+
+def learning_rate(job: JobDetail) -> str:
+    """The number that the job was created with, where it begins, and whether it comes from `auto`."""
+    optimizer = (job.resolved_spec or {}).get("optimizer", {})
+    value, initial = optimizer.get("learning_rate"), optimizer.get("initial_learning_rate")
+    if not isinstance(value, float):
+        return ""
+    begins = f", the first steps from {initial:g} down" if initial and initial != value else ""
+    requested = job.spec.get("optimizer", {}).get("learning_rate", AUTO)
+    return f"{value:g}{' (auto)' if requested == AUTO else ''}{begins}"
+
+
+def _shaping(job: JobDetail) -> str:
+    return "  (includes the preset's shaping: job made before 0.2)" if job.held_out_includes_shaping else ""
+
+
+def _check_timeout(timeout: float | None, wait: bool) -> None:
+    if timeout is not None and not wait:
+        raise InvalidInput("--timeout needs --wait.", code="usage")
+
+
+def _finish(
+    client: Reinforge, id: str, *, json: bool, quiet: bool, timeout: float | None, exit_status: bool = True
+) -> None:
+    again = f"{id} goes on. Attach again: reinforge job watch {id}"
+    try:
+        job = follow(client, id, quiet=quiet or json, timeout=timeout)
+    except KeyboardInterrupt:
+        err.print(f"\nDetached; {again}")
+        raise typer.Exit(Exit.INTERRUPTED) from None
+    except TimeoutError:
+        err.print(f"Not at its end after {timeout:g} s; {again}")
+        raise typer.Exit(Exit.TIMEOUT) from None
+    if json:
+        output.print_json(job)
+    elif not quiet:
+        report(job)
+    if exit_status and job.status != JobStatus.SUCCEEDED:
+        raise typer.Exit(Exit.USAGE if job.status == JobStatus.CANCELLED else Exit.FAILED)

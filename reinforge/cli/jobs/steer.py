@@ -1,0 +1,180 @@
+"""`reinforge job pause|change|change-reward|checkpoint|fork`: what can be asked of a job while it runs."""
+
+from typing import Annotated, Any
+
+import typer
+
+from reinforge.cli import output
+from reinforge.cli.connection import connect
+from reinforge.cli.output import Json, err, number, out
+from reinforge.errors import InvalidInput
+from reinforge.offline.jobfile import validate, value_of
+from reinforge.schemas.job_changes import JobSetting
+from reinforge.schemas.jobs import JobStart
+from reinforge.spec import JobSpec
+
+app = typer.Typer()
+JobId = Annotated[str, typer.Argument(help="Job id (ftjob-…).")]
+
+
+@app.command()
+def pause(id: JobId, json: Json = False) -> None:
+    """Stop a job after the step under way, with a checkpoint; `reinforge job resume` goes on from there."""
+    with connect() as client:
+        job = client.jobs.pause(id)
+    output.result(job, f"{job.id} is {job.status}", json=json)
+
+
+@app.command("change-reward")
+def change_reward(
+    id: JobId,
+    reward: Annotated[str | None, typer.Option(help="Name in the job, when it has several.")] = None,
+    stored: Annotated[str | None, typer.Option(help="Another stored reward (rew_…).")] = None,
+    revision: Annotated[int | None, typer.Option(help="Default: the newest.", min=1)] = None,
+    json: Json = False,
+) -> None:
+    """Score with another stored revision from the next step on; its golden cases have to pass."""
+    with connect() as client:
+        change = client.jobs.change_reward(id, reward=reward, stored=stored, revision=revision)
+    output.result(change, f"{change.reward} is {change.revision} from the next step on.", json=json)
+
+
+@app.command()
+def change(
+    id: JobId,
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SETTING=VALUE]...", help="Such as learning_rate=5e-6; without any they are listed."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Train with other numbers from the next step on: learning rate, temperature, KL β, clip range."""
+    with connect() as client:
+        known = client.jobs.settings(id)
+        if not settings:
+            _list(known, json=json)
+            return
+        asked = [_parsed(each, known) for each in settings]  # all of them before the first is changed
+        made = [client.jobs.change_setting(id, setting, value) for setting, value in asked]
+    lines = [f"{one.setting} is {one.value:g} from the next step on, before {one.before:g}." for one in made]
+    output.result(made, *lines, json=json)
+
+
+def _list(known: list[JobSetting], *, json: bool) -> None:
+    output.listing(
+        known,
+        ["setting", "", "now", "created with"],
+        lambda each: [each.setting, each.title, f"{each.value:g}", f"{each.created_with:g}"],
+        empty="Nothing of this job can be changed.",
+        json=json,
+    )
+
+
+def _parsed(text: str, known: list[JobSetting]) -> tuple[str, float]:
+    """`learning_rate=5e-6`: the last parts of a path will do where they name one setting."""
+    name, _, value = text.partition("=")
+    found = [each.setting for each in known if f".{each.setting}".endswith(f".{name.strip()}")]
+    if len(found) != 1:
+        raise InvalidInput(
+            f"{name!r} names {'several settings' if found else 'no setting of this job'}.",
+            code="unknown_setting",
+            hint=f"It has: {', '.join(found or [each.setting for each in known])}.",
+        )
+    try:
+        return found[0], float(value)
+    except ValueError:
+        raise InvalidInput(
+            f"{text!r} gives no number.", code="no_number", hint=f"Write {name}=0.5."
+        ) from None
+
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Such as optimizer.learning_rate=1e-5 or algorithm.preset=dr_grpo. Repeat for more.",
+    ),
+]
+
+
+@app.command()
+def fork(
+    id: JobId,
+    step: Annotated[
+        int | None, typer.Option(help="Go on from this step; default the newest that is kept.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the new job.")] = None,
+    set: Settings = None,
+    starts: Annotated[bool, typer.Option("--starts", help="Only list the steps to go on from.")] = False,
+    json: Json = False,
+) -> None:
+    """Start a new job that goes on from a step of another: with its weights, and all else that still fits."""
+    with connect() as client:
+        if starts:
+            _list_starts(client.jobs.starts(id), json=json)
+            return
+        job = client.jobs.fork(id, step=step, name=name, set=dict(map(place, set or [])))
+    if json:
+        output.print_json(job)
+        return
+    assert job.forked_from is not None
+    err.print(
+        f"{job.id} goes on from step {job.forked_from.step} with its {', '.join(job.forked_from.carried)}."
+    )
+    out.print(job.id)
+
+
+def _list_starts(found: list[JobStart], *, json: bool) -> None:
+    output.listing(
+        found,
+        ["step", "held-out", "kept"],
+        lambda each: [
+            str(each.step), number(each.held_out_reward), "weights and optimizer" if each.whole else "weights",
+        ],
+        empty="Nothing is kept yet: reinforge job checkpoint.",
+        json=json,
+    )  # fmt: skip
+
+
+def _number(text: str) -> int | float:
+    """YAML takes 1e-5 for a text. Raises ValueError."""
+    return int(text) if text.strip().lstrip("-").isdigit() else float(text)
+
+
+def place(text: str) -> tuple[str, Any]:
+    """`limits.steps=200`; the value as it would stand in a job file."""
+    path, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"{text!r} gives no value.", code="no_value", hint=f"Write --set {path}=…")
+    try:
+        return path.strip(), _number(value)
+    except ValueError:
+        return path.strip(), value_of(value)
+
+
+def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
+    """The specification with some of its fields replaced, each as `PATH=VALUE`. Raises InvalidInput."""
+    raw = spec.model_dump(mode="json", exclude_unset=True)
+    for path, value in map(place, settings or []):
+        *parents, last = path.split(".")
+        target = raw
+        for part in parents:
+            inner = target.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise InvalidInput(
+                    f"{path}: {part} has no fields by name.", code="usage", hint="Change it in the job file."
+                )
+            target = inner
+        target[last] = value
+    return validate(raw) if settings else spec
+
+
+@app.command()
+def checkpoint(id: JobId, json: Json = False) -> None:
+    """Make a checkpoint after the step under way."""
+    with connect() as client:
+        asked = client.jobs.checkpoint(id)
+    output.result(asked, "A checkpoint is made after the step under way.", json=json)

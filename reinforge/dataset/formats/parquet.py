@@ -1,0 +1,146 @@
+"""Parquet, read in small batches. Times and decimals become strings; bytes, maps and unions are refused.
+
+A row has no line, so errors carry the row number as `line` and no column; the message names the column.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from reinforge.dataset.errors import DatasetError
+from reinforge.dataset.errors import Path as ValuePath
+from reinforge.dataset.formats.strict_json import INT64
+from reinforge.dataset.limits import Limits, too_many_columns
+from reinforge.dataset.rows import SourceRow
+
+BATCH_ROWS = 64
+"""Small, because dictionary encoding can make a row far larger in memory than in the file."""
+
+
+def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
+    """Rows in order. Raises DatasetError at the first fault, with the row number."""
+    # Here and not at the top: most commands of the CLI never meet Parquet, and pyarrow takes long to load.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        with pq.ParquetFile(path, buffer_size=1024 * 1024, pre_buffer=False) as file:
+            target = _checked_schema(file.schema_arrow, limits)
+            for batch in file.iter_batches(batch_size=BATCH_ROWS):
+                for value in pa.Table.from_batches([batch]).cast(target).to_pylist():
+                    number += 1
+                    _check(value, (), number)
+                    yield SourceRow(number, value, None)
+    except UnicodeDecodeError as error:
+        message = f"A text after row {number} is not valid UTF-8 ({error.reason})."
+        raise DatasetError(
+            message, code="wrong_encoding", line=number + 1, hint="Write UTF-8 strings."
+        ) from None
+    except MemoryError:
+        raise  # Arrow's own is an ArrowException too, and says nothing about the file
+    except (pa.ArrowException, OSError) as error:
+        raise _corrupt(number, str(error)) from None
+
+
+def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
+    """(row number, no column)."""
+    return row.line, None
+
+
+def _corrupt(rows_read: int, reason: str) -> DatasetError:
+    where = f"after row {rows_read}" if rows_read else "at all"
+    return DatasetError(
+        f"The Parquet file cannot be read {where}: {reason.strip().splitlines()[0][:200]}",
+        code="corrupt_parquet",
+        line=rows_read + 1 if rows_read else None,
+        hint="It is damaged or incomplete. Write or upload it again.",
+    )
+
+
+def _checked_schema(schema: Any, limits: Limits) -> Any:
+    """The schema to cast to before rows become Python values."""
+    import pyarrow as pa
+
+    if len(schema) > limits.max_columns:
+        raise too_many_columns(len(schema), limits)
+    fields = []
+    for index, field in enumerate(schema):
+        if field.name in schema.names[:index]:
+            message = f'The column "{field.name}" appears twice.'
+            raise DatasetError(message, code="duplicate_column", hint="Rename or remove one of them.")
+        if _is_deeper(field.type, limits.max_depth - 1):
+            message = f'The column "{field.name}" is nested more than {limits.max_depth} levels deep.'
+            raise DatasetError(message, code="nesting_too_deep", hint="Flatten it or store it as JSON text.")
+        kind = field.type
+        is_time = pa.types.is_temporal(kind) and not pa.types.is_duration(kind)
+        if is_time or pa.types.is_decimal(kind):
+            kind = pa.string()
+        elif pa.types.is_float16(kind):
+            kind = pa.float32()
+        elif (refused := _unsupported(kind)) is not None:
+            message = f'The column "{field.name}" holds {refused}, which rewards and prompts cannot read.'
+            hint = "Cast it to text, numbers, booleans, lists or structs of these, or drop the column."
+            raise DatasetError(message, code="unsupported_type", hint=hint)
+        fields.append(field.with_type(kind))
+    return pa.schema(fields)
+
+
+def _children(kind: Any) -> list[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return [kind.value_type]
+    return [kind.field(index).type for index in range(kind.num_fields)]
+
+
+def _is_deeper(kind: Any, levels: int) -> bool:
+    children = _children(kind)
+    return bool(children) and (levels == 0 or any(_is_deeper(child, levels - 1) for child in children))
+
+
+def _unsupported(kind: Any) -> str | None:
+    """The first type inside `kind` that has no JSON twin."""
+    import pyarrow as pa
+
+    types = pa.types
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if is_list or types.is_struct(kind) or types.is_dictionary(kind):
+        return next((found for child in _children(kind) if (found := _unsupported(child))), None)
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    is_number = types.is_integer(kind) or types.is_float32(kind) or types.is_float64(kind)
+    if is_text or is_number or types.is_boolean(kind) or types.is_null(kind):
+        return None
+    return str(kind)
+
+
+def _check(value: Any, path: ValuePath, row: int) -> None:
+    """Refuse what JSON could not carry unchanged, as the JSONL reader does."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _check(inner, (*path, key), row)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            _check(inner, (*path, index), row)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise _refused(path, row, "not_finite", value, f"holds {value}", "Write null instead.")
+    elif isinstance(value, str) and "\0" in value:
+        raise _refused(
+            path,
+            row,
+            "nul_byte",
+            value,
+            "has a NUL character",
+            "Remove it; databases cannot store it in text.",
+        )
+    elif isinstance(value, int) and value not in INT64:
+        hint = "Cast the column to text."
+        what = "holds an integer beyond 64 bits (signed)"
+        raise _refused(path, row, "integer_too_large", value, what, hint)
+
+
+def _refused(path: ValuePath, row: int, code: str, value: Any, what: str, hint: str) -> DatasetError:
+    message, text = f'The column "{path[0]}" {what}.', json.dumps({str(path[0]): value}, ensure_ascii=False)
+    return DatasetError(message, code=code, line=row, hint=hint, text=text, path=path)

@@ -1,0 +1,1 @@
+"""Conclusions from a job's stored series."""

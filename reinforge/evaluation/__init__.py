@@ -1,0 +1,1 @@
+"""Evaluation results: summaries with intervals, golden cases, replays, calibration."""

@@ -1,0 +1,60 @@
+"""Whether a completion's final answer is the reference answer of its row.
+
+A witness beside the reward, not a reward: it compares numbers and short texts, and nothing else.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from reinforge.parsing.delimited import passages
+
+LONGEST = 64
+"""Characters of a reference that is compared as text; a longer one is a solution, not an answer."""
+_NUMBER = re.compile(r"[-+−]?\$?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[-+−]?\.\d+")
+_MARKS: tuple[Callable[[str], list[str]], ...] = (
+    lambda text: [passage.inner for passage in passages(text, "<answer>", "</answer>")],
+    re.compile(r"\\boxed\{([^{}]*)\}").findall,
+    re.compile(r"####([^\n]*)").findall,
+    # pattern: linear: its end takes everything, so it never goes back
+    re.compile(r"(?i)\banswer(?: is|:)\s*([^\n]*)").findall,
+)
+"""Ways to mark the final answer; the first that occurs counts, of several places the last."""
+_EDGES = " \t\r\n.,;:!?\"'`*$()[]"
+
+Reference = float | str
+
+
+def reference(value: Any) -> Reference | None:
+    """A row's reference answer as a number or a short text; None where it cannot be compared.
+
+    Of a worked solution that ends in `#### 42` it is the 42.
+    """
+    if value is None or isinstance(value, bool | list | dict):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    text = str(value).rpartition("####")[2].strip()
+    found = _NUMBER.fullmatch(text)
+    if found:
+        return _number(found.group())
+    return _plain(text) if 0 < len(text) <= LONGEST and "\n" not in text and _plain(text) else None
+
+
+def is_right(completion: str, expected: Reference) -> bool:
+    """Compares the marked answer, or the last number or line of a completion that marks none."""
+    visible = completion.rpartition("</think>")[2]
+    marked = next((found[-1] for mark in _MARKS if (found := mark(visible))), None)
+    if isinstance(expected, str):
+        lines = (marked if marked is not None else visible).strip().splitlines()
+        return bool(lines) and _plain(lines[-1]) == expected
+    numbers = _NUMBER.findall(visible if marked is None else marked)
+    return bool(numbers) and abs(_number(numbers[-1]) - expected) <= 1e-6 * max(1.0, abs(expected))
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "").replace("$", "").replace("−", "-"))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.strip(_EDGES).casefold().split())

@@ -1,0 +1,1 @@
+"""Network rules and helpers: permitted addresses, webhook signatures, the broker's state."""

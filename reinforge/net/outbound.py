@@ -1,0 +1,173 @@
+"""Which hosts may be called at a user's wish (judges, graders' endpoints, webhooks): nothing inside the machine's own
+network, unless its administrator says so.
+
+A name is resolved once, every address it has is checked, and the request goes to the address that was checked:
+a second answer of the name server changes nothing. Redirects are not followed.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from reinforge.errors import InvalidInput
+from reinforge.net.own_networks import connected
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Host and port → addresses."""
+
+ALLOW_VARIABLE = "REINFORGE_ALLOW_HOSTS"
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# By the registries of special addresses (IANA, RFC 6890), whatever the interpreter's release knows of them.
+_INTERNET = ipaddress.ip_network("2000::/3")
+_NOT_INTERNET = [
+    ipaddress.ip_network(text)
+    for text in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/3", "2001::/23", "2001:db8::/32", "3fff::/20",
+    )
+]  # fmt: skip
+
+
+class Refused(Exception):
+    """The address may not be called; the message says why and who can change it."""
+
+
+class Unresolved(Refused):
+    """The name has no address here and now; nothing is said against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes: addresses that were checked, and the name for the Host header and the certificate."""
+
+    urls: tuple[str, ...]
+    """In the order of the name server; a later one is for when nobody listens at those before."""
+    host_header: str
+    server_name: str
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """names: hosts that may be called wherever they are. networks: addresses that may."""
+
+    names: frozenset[str] = frozenset()
+    networks: tuple[Network, ...] = ()
+    resolve: Resolve | None = None
+
+    @classmethod
+    def allowing(cls, text: str) -> "Guard":
+        """From REINFORGE_ALLOW_HOSTS: names, addresses and networks, with commas. Raises InvalidInput."""
+        names, networks = set(), []
+        for each in (part.strip() for part in text.split(",") if part.strip()):
+            try:
+                networks.append(ipaddress.ip_network(each, strict=False))
+            except ValueError:
+                if "/" in each or ":" in each:
+                    raise InvalidInput(
+                        f"{ALLOW_VARIABLE} has {each!r}, which is neither a host name nor a network.",
+                        code="invalid_setting",
+                        hint="Write names, addresses or networks such as grader.internal,10.0.0.0/8.",
+                    ) from None
+                names.add(each.lower())
+        return cls(frozenset(names), tuple(networks))
+
+    async def target(self, url: str) -> Target:
+        """Raises Refused, Unresolved."""
+        parts, host, port = _parts(url)
+        try:
+            found = await (self.resolve or resolve)(host, port)
+        except OSError as error:
+            raise Unresolved(f"{host} cannot be resolved: {error}") from error
+        addresses = [ipaddress.ip_address(each.split("%")[0]) for each in found]
+        if not addresses:
+            raise Unresolved(f"{host} has no address")
+        if host.lower() not in self.names:
+            for address in addresses:
+                self._check(host, address)
+        shown = f"[{host}]" if ":" in host else host
+        authority = shown if parts.port is None else f"{shown}:{parts.port}"
+        path = parts.path or "/"
+        literals = (f"[{each}]" if each.version == 6 else str(each) for each in dict.fromkeys(addresses))
+        urls = (urlunsplit((parts.scheme, f"{each}:{port}", path, parts.query, "")) for each in literals)
+        return Target(tuple(urls), authority, host)
+
+    def check_for_proxy(self, url: str, proxy: str) -> None:
+        """For a request through a proxy, which looks names up itself: a name has to be allowed. Raises Refused."""
+        _, host, _ = _parts(url)
+        if host.lower() in self.names:
+            return
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            raise Refused(
+                f"{host} would be looked up by the proxy {_shown(proxy)}, so its addresses cannot be checked; whoever "
+                f"runs this machine can allow it by adding {host} to {ALLOW_VARIABLE}"
+            ) from None
+        self._check(host, address)
+
+    def _check(self, host: str, address: Address) -> None:
+        inner = _embedded(address)
+        if any(
+            each.version == net.version and each in net for each in (address, inner) for net in self.networks
+        ):
+            return
+        if not _is_internet(inner) or any(inner in network for network in connected()):
+            what = "" if host == str(address) else f" {address},"
+            raise Refused(
+                f"{host} is{what} an address inside a network; whoever runs this machine can allow it by adding "
+                f"{host} to {ALLOW_VARIABLE}"
+            )
+
+
+def _parts(url: str) -> tuple[SplitResult, str, int]:
+    """With host and port. Raises Refused."""
+    try:
+        parts = urlsplit(url)
+        host, given = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        parts, host, given = SplitResult("", "", "", "", ""), "", None
+    if parts.scheme not in ("http", "https") or not host:
+        raise Refused(f"{url[:100]} is no address that can be called")
+    return parts, host, given or (443 if parts.scheme == "https" else 80)
+
+
+def _shown(proxy: str) -> str:
+    """Without the password that it may have."""
+    return proxy.rpartition("@")[2].rpartition("//")[2].rstrip("/")
+
+
+def _is_internet(address: Address) -> bool:
+    if any(address in network for network in _NOT_INTERNET):
+        return False
+    return isinstance(address, ipaddress.IPv4Address) or address in _INTERNET
+
+
+def _embedded(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address carries, for those that lead there; else the address itself."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else address
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """By the system's resolver. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except ValueError as error:  # a label of more than 63 characters
+        raise OSError("it is no host name") from error
+    return [str(each[4][0]) for each in found]

@@ -1,0 +1,187 @@
+"""The demo: one GRPO job on the starter model, from prompts and a reward to an adapter, on a platform of its own.
+
+It is the main job as anyone would do it through the SDK; nothing here is known to the rest of the product.
+"""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput, JobFailure, StateConflict, Unavailable
+from reinforge.offline.train import model_folder
+from reinforge.reward_spec import PythonReward
+from reinforge.schemas.checkpoints import Checkpoint
+from reinforge.schemas.jobs import CompletionRow, JobDetail, Metrics
+from reinforge.spec import JobSpec
+from reinforge.states import FINAL, JobStatus
+
+_HERE = Path(__file__).resolve().parents[1]
+NAME = "Show your work on additions"
+SUMMARY_KEYS = (
+    "job_id", "status", "reward_before", "reward_after", "length_before", "length_after",
+    "steps", "seconds", "base_path", "adapter_path", "adapter_step", "url",
+)  # fmt: skip
+
+
+def job_file() -> Path:
+    """The demo's job file, with its data and reward beside it. Raises Unavailable `demo_files_missing`."""
+    for folder in (_HERE / "examples", _HERE.parent / "examples"):  # an installed wheel, a checkout
+        path = folder / "arithmetic" / "job.yaml"
+        if path.is_file():
+            return path
+    raise Unavailable(
+        "The demo's files did not come with this installation.",
+        code="demo_files_missing",
+        hint="Install the wheel, or run from a checkout.",
+    )
+
+
+def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
+    """The same job sampled by another engine; None leaves it. Raises InvalidInput `unknown_engine`."""
+    if engine is None:
+        return spec
+    raw = spec.model_dump(exclude_unset=True)
+    try:
+        return JobSpec.model_validate(raw | {"rollout": raw.get("rollout", {}) | {"engine": engine}})
+    except ValidationError as error:
+        raise InvalidInput(
+            f"The demo cannot be sampled with {engine!r}: {error.errors()[0]['msg']}",
+            code="unknown_engine",
+            param="engine",
+        ) from error
+
+
+def demo_key(home: Path) -> str:
+    """The demo's own API key, made once and readable by its owner alone; `REINFORGE_BOOTSTRAP_API_KEY` wins."""
+    given = os.environ.get("REINFORGE_BOOTSTRAP_API_KEY")
+    if given:
+        return given
+    path = home / "demo-key"
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        key = f"rf-{secrets.token_urlsafe(32)}"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(key)
+        return key
+
+
+def spec_hash(spec: JobSpec) -> str:
+    """Names what the demo would train, contents of its files included, so that a finished one can be shown again."""
+    digest = hashlib.sha256()
+    paths = [
+        spec.data.dataset,
+        spec.data.held_out,
+        *(reward.path for reward in spec.rewards if isinstance(reward, PythonReward)),
+    ]
+    for path in paths:
+        digest.update(Path(path).read_bytes() if path else b"-")
+    raw = spec.model_dump(mode="json")
+    raw["data"].update(dataset=None, held_out=None)
+    raw["rewards"] = [{**reward, "path": None} for reward in raw["rewards"]]
+    digest.update(json.dumps(raw, sort_keys=True).encode())
+    return digest.hexdigest()[:16]
+
+
+def find_or_start(
+    client: Reinforge, spec: JobSpec, push: Callable[[Reinforge, JobSpec], JobSpec], *, again: bool
+) -> tuple[JobDetail, bool]:
+    """The demo job and whether it was there already: a finished or unfinished one of the same specification.
+
+    A paused one goes on: what paused it, a sandbox that was away for one, may be mended by now.
+    """
+    mark = spec_hash(spec)
+    if not again:
+        for job in client.jobs.list():
+            if job.name != NAME or job.status in FINAL - {JobStatus.SUCCEEDED}:
+                continue
+            detail = client.jobs.get(job.id)
+            if detail.spec.get("metadata", {}).get("demo") == mark:
+                paused = detail.status == JobStatus.PAUSED
+                return (client.jobs.resume(job.id) if paused else detail), True
+    pushed = push(client, spec).model_copy(update={"name": NAME, "metadata": {"demo": mark}})
+    return client.jobs.create(pushed), False
+
+
+def held_out(metrics: Metrics, key: str) -> tuple[float | None, float | None]:
+    """First and last value of a held-out series."""
+    for series in metrics.series:
+        if series.key == key and series.kind == "held_out":
+            values = [value for value in series.values if value is not None]
+            return (values[0], values[-1]) if values else (None, None)
+    return None, None
+
+
+def examples(
+    client: Reinforge, job: JobDetail, count: int = 2
+) -> list[tuple[str, CompletionRow, CompletionRow]]:
+    """`(prompt, before, after)` of held-out rows, wrong before and right after where there are such."""
+    steps = client.jobs.completions(job.id, split="held_out", limit=1).steps
+    if len(steps) < 2:
+        return []
+    first, last = (
+        {(row.prompt_no, row.sample_no): row for row in page.data}
+        for page in (
+            client.jobs.completions(job.id, split="held_out", step=step, limit=1000)
+            for step in (min(steps), max(steps))
+        )
+    )
+    pairs = [(first[key], last[key]) for key in sorted(first.keys() & last.keys())]
+    gained = [pair for pair in pairs if (pair[0].reward or 0) < (pair[1].reward or 0)] or pairs
+    one_per_prompt = {before.prompt_no: (before, after) for before, after in reversed(gained)}
+    chosen = sorted(one_per_prompt.items())[:count]
+    return [(question(client, job, before), before, after) for _, (before, after) in chosen]
+
+
+def question(client: Reinforge, job: JobDetail, row: CompletionRow) -> str:
+    """What the user asked in the row's prompt, without the chat template around it."""
+    one = client.jobs.completion(job.id, row.split, row.step, row.prompt_no, row.sample_no)
+    content = one.prompt_messages[-1].get("content") if one.prompt_messages else None
+    return content if isinstance(content, str) else one.prompt
+
+
+def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
+    """The best checkpoint, as downloads have it; the final one where none is better than the base."""
+    try:
+        return client.jobs.pick_checkpoint(job.id)
+    except StateConflict as error:
+        if error.code != "no_better_checkpoint":
+            raise
+        return client.jobs.pick_checkpoint(job.id, "final")
+
+
+def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
+    """What `demo-summary.json` holds; the adapter's best checkpoint is unpacked below `home`.
+
+    Raises `JobFailure` without success.
+    """
+    if job.status != JobStatus.SUCCEEDED:
+        state = f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
+        message = job.error.message if job.error else state
+        raise JobFailure(f"The demo job did not succeed: {message}", code=job.reason or str(job.status))
+    if job.adapter is None:
+        raise Unavailable(f"{job.id} succeeded without an adapter.", code="no_adapter")
+    metrics = client.jobs.metrics(job.id)
+    before, after = held_out(metrics, "held_out/reward_mean")
+    length_before, length_after = held_out(metrics, "held_out/length_mean")
+    checkpoint = chosen_checkpoint(client, job)
+    path = home / "adapters" / f"{job.id}-step-{checkpoint.step}"
+    if not (path / "adapter_config.json").exists():
+        path = client.jobs.extract_checkpoint(job.id, checkpoint.step, path)
+    seconds = (
+        (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None
+    )
+    values = (
+        job.id, str(job.status), before, after, length_before, length_after, job.progress.step,
+        seconds, str(model_folder(job.model)), str(path.resolve()), checkpoint.step,
+        f"{client.base_url}/jobs/{job.id}",
+    )  # fmt: skip
+    return dict(zip(SUMMARY_KEYS, values, strict=True))

@@ -1,0 +1,167 @@
+"""Job files: a `JobSpec` in YAML or JSON, with paths relative to the file.
+
+model: starter-arith
+data: {dataset: additions.jsonl, held_out: heldout.jsonl}
+rewards: [{type: python, name: correct, path: reward.py}]
+limits: {steps: 60}
+"""
+
+import copy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from reinforge.errors import InvalidInput
+from reinforge.parsing.suggestions import nearest
+from reinforge.parsing.validation import problems
+from reinforge.reward_library.jobs import expanded
+from reinforge.spec import JobSpec
+
+_DATA_FILES = (".jsonl", ".json", ".ndjson", ".csv", ".parquet", ".txt")
+_CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
+
+
+def load(path: str | Path) -> JobSpec:
+    """The validated specification; dataset, held-out and reward paths that exist beside the file become absolute."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {path}.", code="file_not_found") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}.", code="file_unreadable") from error
+    try:
+        raw = yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise InvalidInput(f"{path.name} is nested too deeply.", code="invalid_yaml") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error)
+        raise InvalidInput(
+            f"{path.name} is not valid YAML{place}: {problem}.", code="invalid_yaml"
+        ) from error
+    if not isinstance(raw, dict):
+        raise InvalidInput(f"{path.name} must be a mapping such as `model: …`.", code="invalid_job_file")
+    return validate(_absolute(raw, path.resolve().parent, path.name))
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a job file, for editors: `JobSpec`, and ready rewards beside the others."""
+    found = copy.deepcopy(spec_schema())
+    rewards = found["properties"]["rewards"]
+    rewards["items"] = {"anyOf": [*rewards["items"]["oneOf"], {"$ref": "#/$defs/ReadyReward"}]}
+    found["$defs"]["ReadyReward"] = {
+        "title": "ReadyReward",
+        "description": "A reward of the library (`reinforge reward library list`); what is given beside it stays.",
+        "type": "object",
+        "required": ["ready"],
+        "properties": {
+            "ready": {"type": "string", "description": "Its name in the library."},
+            "parameters": {"type": "object", "description": "Values in place of the library's."},
+        },
+    }
+    return (
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found | {"title": "Reinforge job file"}
+    )
+
+
+@cache
+def spec_schema() -> dict[str, Any]:
+    """JSON Schema of `JobSpec`."""
+    return JobSpec.model_json_schema()
+
+
+def value_of(text: str) -> Any:
+    """One value as a job file has it. Raises InvalidInput."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InvalidInput(f"{text!r} is not valid YAML: {error}.", code="invalid_yaml") from error
+
+
+def validate(raw: dict[str, Any]) -> JobSpec:
+    """A `JobSpec`, or one `InvalidInput` whose `errors` name every field at fault."""
+    try:
+        return JobSpec.model_validate(raw)
+    except ValidationError as error:
+        errors = problems(error.errors(), raw, spec_schema)
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise InvalidInput(
+            f"{first['param'] or 'job'}: {first['message']}{more}",
+            code="invalid_spec",
+            param=first["param"] or None,
+            errors=errors,
+            hint=first["hint"] or "`docs/job-file.md` lists every field.",
+        ) from None
+
+
+def _absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
+    """Raises InvalidInput for a file that is not there."""
+    raw = dict(raw)
+    data = raw.get("data")
+    if isinstance(data, dict):
+        raw["data"] = {
+            k: _dataset(v, folder, name, f"data.{k}") if k in ("dataset", "held_out") else v
+            for k, v in data.items()
+        }
+    rewards = raw.get("rewards")
+    if isinstance(rewards, list):
+        raw["rewards"] = [_absolute_reward(r, folder) if isinstance(r, dict) else r for r in rewards]
+        for number, reward in enumerate(raw["rewards"]):
+            path = reward.get("path") if isinstance(reward, dict) else None
+            if isinstance(path, str) and not Path(path).is_file():
+                raise _no_file(Path(path), folder, name, f"rewards[{number}].path")
+    return raw
+
+
+def _dataset(value: Any, folder: Path, name: str, param: str) -> Any:
+    """A file beside the job file in full; an id as it is."""
+    if not isinstance(value, str):
+        return value
+    path = folder / value
+    if path.exists():
+        return str(path)
+    if path.suffix.lower() in _DATA_FILES or "/" in value:
+        raise _no_file(path, folder, name, param)
+    return value
+
+
+def _no_file(path: Path, folder: Path, name: str, param: str) -> InvalidInput:
+    shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+    where = f" beside {name}" if not Path(shown).is_absolute() else ""
+    there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = nearest(path.name, there)
+    hint = f"Did you mean {near}?" if near else f"Paths in a job file are relative to it: {folder}."
+    return InvalidInput(f"There is no file {shown}{where}.", code="file_not_found", param=param, hint=hint)
+
+
+def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Code and grader files always, checkpoints where there is such a folder; a ready reward in full."""
+    found = expanded(reward) if "ready" in reward else dict(reward)
+    if isinstance(found.get("path"), str):
+        found["path"] = str(folder / found["path"])
+    if found.get("type") in _CHECKPOINTS and isinstance(found.get("model"), str) and found["model"]:
+        place = folder / found["model"]
+        found["model"] = str(place) if place.is_dir() else found["model"]
+    return found
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is given twice, where YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str):
+                if key in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark
+                    )
+                seen.add(key)
+        return super().construct_mapping(node, deep)

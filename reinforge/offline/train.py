@@ -1,0 +1,174 @@
+"""`reinforge train`: the same loop as on the platform, with no server.
+
+A private sandbox daemon and one trainer process are started; everything lands in one folder: `records.jsonl`,
+`metrics.jsonl`, completions as Parquet blobs, and `adapter/`.
+"""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reinforge.base_models.config import read_hidden_size
+from reinforge.base_models.learning_rate import AUTO, unknown_hidden_size
+from reinforge.errors import InvalidInput
+from reinforge.offline.rewards import checkpoints, secret_variables, write_rewards
+from reinforge.platform.keeper import die_with
+from reinforge.platform.supervisor import Service
+from reinforge.platform.up import accepts
+from reinforge.records import RunManifest
+from reinforge.spec import JobSpec
+
+
+def train(spec: JobSpec, out: Path) -> dict[str, Any]:
+    """Run `spec` to its end in the new folder `out`; the last record (`ended`) as a dict.
+
+    Raises `InvalidInput` for paths that do not exist and `Unavailable` when the sandbox does not come up.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise InvalidInput(
+            f"{out} is not empty.", code="out_exists", hint="Choose another folder with --out."
+        )
+    with tempfile.TemporaryDirectory(prefix="rf-") as short:
+        socket_path = Path(short) / "sandbox.sock"
+        prepare(spec, out, socket_path)
+        with sandbox(socket_path, out, without=secret_variables(spec)):
+            command = [sys.executable, "-m", "worker.trainer.main", "--run", str(out), "--offline"]
+            status = _run(command)
+    ended = last_record(out / "records.jsonl")
+    if ended is None or ended.get("kind") != "ended":
+        return {"kind": "ended", "outcome": "failed", "reason": "trainer_crashed", "step": 0,
+                "message": f"The trainer stopped with status {status} and no word; see its output above."}  # fmt: skip
+    return ended
+
+
+def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
+    """Write the run folder: `run.json` and the rewards' code."""
+    model = model_folder(spec.model)
+    dataset = _file(spec.data.dataset, "data.dataset")
+    held_out = _file(spec.data.held_out, "data.held_out") if spec.data.held_out else None
+    resolved = _resolved(spec, model)
+    rewards = out / "rewards"
+    rewards.mkdir(parents=True)
+    code = write_rewards(spec, rewards)
+    manifest = RunManifest(
+        job=f"offline-{out.name}",
+        attempt=1,
+        spec=resolved.model_dump(mode="json"),
+        model_path=str(model),
+        dataset_path=str(dataset),
+        held_out_path=str(held_out) if held_out else None,
+        rewards=code,
+        sandbox_socket=os.environ.get("SANDBOX_URL") or str(socket_path),
+        judges=spec.judges,
+        judge_cache=str((out / "judges.sqlite").resolve()) if spec.judges else None,
+        checkpoints=checkpoints(code, model),
+    )
+    (out / "run.json").write_text(manifest.model_dump_json(indent=2), encoding="utf-8")
+    return manifest
+
+
+def _resolved(spec: JobSpec, model: Path) -> JobSpec:
+    """Raises InvalidInput `hidden_size_unknown`. A folder without a configuration is left to the trainer to refuse."""
+    engine = auto_engine() if spec.rollout.engine == "auto" else spec.rollout.engine
+    resolved = spec.resolved(engine=engine, hidden_size=read_hidden_size(model))
+    if resolved.optimizer.learning_rate == AUTO and (model / "config.json").is_file():
+        raise unknown_hidden_size(str(model))
+    return resolved
+
+
+def auto_engine() -> str:
+    """What `rollout.engine: auto` becomes on this machine, as the worker installed here says."""
+    program = "from worker.serving_client.engine_choice import job_engines; print(job_engines()[0])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "transformers"
+
+
+def model_folder(model: str) -> Path:
+    """A folder given as such, or the built-in model of that name."""
+    folder = Path(model)
+    if folder.is_dir():
+        return folder.resolve()
+    worker = importlib.util.find_spec("worker")
+    for place in (worker.submodule_search_locations or []) if worker else []:
+        builtin = Path(place) / "starter" / model
+        if builtin.is_dir():
+            return builtin
+    raise InvalidInput(
+        f"There is no model {model!r}: neither a folder nor built in.",
+        code="unknown_model",
+        param="model",
+        hint="Give a folder with config.json and .safetensors files, or starter-arith.",
+    )
+
+
+@contextmanager
+def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset()) -> Iterator[None]:
+    """A sandbox daemon on `socket_path` for as long as the block runs, and no longer than this process lives.
+
+    without: environment variables that it does not get. The log is `out/logs/sandbox.log`. Raises Unavailable when it
+    does not come up.
+    """
+    if os.environ.get("SANDBOX_URL"):  # one on another machine
+        yield
+        return
+    command = [sys.executable, "-P", "-m", "worker.sandbox", "--socket", str(socket_path)]
+    environment = {name: value for name, value in os.environ.items() if name not in without}
+    service = Service("sandbox", command, out, environment, ready=lambda: accepts(socket_path))
+    service.start()
+    try:
+        yield
+    finally:
+        service.ask_stop()
+        service.stop()
+
+
+def _run(command: list[str]) -> int:
+    """Run the trainer on this terminal; a signal to us is passed on and waited for, our death is its death."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_us())
+    previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.wait(30)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _die_with_us() -> Callable[[], None] | None:
+    """For `preexec_fn`. A trainer left alone would wait for the sandbox, which has ended with us; None off Linux."""
+    us = os.getpid()
+    return partial(die_with, us, signal.SIGKILL) if sys.platform == "linux" else None
+
+
+def _file(path: str, param: str) -> Path:
+    if not Path(path).is_file():
+        raise InvalidInput(f"There is no file {path}.", code="file_not_found", param=param)
+    return Path(path).resolve()
+
+
+def last_record(path: Path) -> dict[str, Any] | None:
+    """The last whole line of a records file."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return None
+    for line in reversed(lines):
+        try:
+            record = json.loads(line)
+        except ValueError:  # cut off by a kill
+            continue
+        return dict(record)
+    return None

@@ -1,0 +1,1 @@
+"""Linear-time parsing helpers and readable validation errors."""

@@ -1,0 +1,57 @@
+"""Pydantic's complaints as people read them: the field, what is wrong with it, and what to do."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from reinforge.parsing.locations import dotted
+from reinforge.parsing.suggestions import did_you_mean, fields_at
+
+Problem = dict[str, Any]
+"""`{param, message, code, hint}`."""
+
+_HINTS = {
+    "extra_forbidden": "Unknown keys are errors: check the spelling, or remove it.",
+    "json_invalid": "The body must be one JSON document in UTF-8.",
+}
+
+
+MOST_PROBLEMS = 50
+"""A value may have a fault in every place; nobody reads that many, and each costs time."""
+
+
+def problems(
+    errors: Sequence[Mapping[str, Any]], value: Any, schema: Callable[[], Mapping[str, Any]] | None = None
+) -> list[Problem]:
+    """The first ones. value: what was validated. schema: its JSON Schema, asked only to suggest names, and once."""
+    once = None if schema is None else cache(schema)
+    return [_problem(each, value, once) for each in errors[:MOST_PROBLEMS]]
+
+
+def _problem(error: Mapping[str, Any], value: Any, schema: Callable[[], Mapping[str, Any]] | None) -> Problem:
+    location, kind = tuple(error["loc"]), str(error["type"])
+    named = error.get("ctx", {}).get("param")
+    message, hint = str(error["msg"]).removeprefix("Value error, "), _HINTS.get(kind)
+    if kind == "extra_forbidden":
+        known = fields_at(schema(), location[:-1]) if schema is not None else []
+        message, hint = "No such field.", did_you_mean(str(location[-1]), known) or hint
+    elif kind == "union_tag_not_found":
+        message = f"`{_discriminator(error)}` is missing: it says what this is."
+    elif kind == "union_tag_invalid":
+        tags = re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected_tags", "")))
+        tag = str(error.get("ctx", {}).get("tag", ""))
+        message, hint = f"There is no {_discriminator(error)} {tag!r}.", did_you_mean(tag, tags) or hint
+    if hint and hint.startswith(("Did you mean", "Known: ")):  # who reads the message alone has to see it
+        message, hint = f"{message} {hint}", _HINTS.get(kind)
+    return {
+        "param": named or dotted(location, value, missing=kind == "missing") or None,
+        "message": message,
+        "code": kind,
+        "hint": hint,
+    }
+
+
+def _discriminator(error: Mapping[str, Any]) -> str:
+    name = str(error.get("ctx", {}).get("discriminator", "'type'")).strip("'")
+    return name if name.isidentifier() else "type"

@@ -1,0 +1,1 @@
+"""Operating-system helpers: signals, priority, archives."""

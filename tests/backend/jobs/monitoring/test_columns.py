@@ -1,0 +1,127 @@
+"""Metrics of many steps told as columns leave what the same steps told one by one would have left."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reinforge.records import StepMetrics
+from tests.backend.server import Backend, Trainer
+from worker.backend_api.metric_columns import packed
+
+pytestmark = pytest.mark.usefixtures("open_lane")
+
+STEPS: list[dict[str, float | None]] = [
+    {"reward/mean": 0.1, "time/step": 2.0, "tokens/trained": 10.0},
+    {"reward/mean": None, "time/step": 3.0, "tokens/trained": None},
+    {"reward/mean": 1e-9, "time/step": None, "tokens/trained": 40.0},
+    {"reward/mean": 0.5, "loss": -1e300},
+    {"reward/mean": 0.75, "loss": 0.0},
+    {"reward/mean": 0.5, "time/step": 1.0, "tokens/trained": 41.5},
+]
+
+
+@pytest.fixture
+def trainer(backend: Backend) -> Trainer:
+    made = backend.claim(backend.create_job())
+    made.start()
+    return made
+
+
+def numbered(
+    trainer: Trainer, metrics: Sequence[dict[str, float | None]], first: int = 1
+) -> list[StepMetrics]:
+    told = [{"kind": "step_metrics", "step": first + n, "values": values} for n, values in enumerate(metrics)]
+    return [StepMetrics.model_validate(record) for record in trainer.number(*told)]
+
+
+def as_columns(records: Sequence[StepMetrics]) -> list[dict[str, Any]]:
+    return [each.model_dump() for each in packed(records)]
+
+
+def left(backend: Backend, trainer: Trainer) -> dict[str, Any]:
+    """All that can be seen of what the trainer told, but for the job's name and the times of the database."""
+    job = trainer.claimed["job"]
+    events = backend.api.get(f"/jobs/{job}/events", params={"limit": 1000}).json()["data"]
+    series = backend.api.get(f"/jobs/{job}/metrics").json()["series"]
+    used = "SELECT kind, sum(amount) FROM usage WHERE source = %s AND kind <> 'device_seconds' GROUP BY kind"
+    return {
+        "events": [(each["seq"], each["data"]) for each in events if each["type"] == "metrics"],
+        "series": sorted(series, key=lambda each: str(each["key"])),
+        "used": dict(backend.sql(used, job)),  # type: ignore[arg-type]
+        "step_seconds": backend.sql("SELECT recent_step_seconds FROM job WHERE id = %s", job)[0][0],
+        "step": backend.job(job)["progress"]["step"],
+    }
+
+
+def test_they_leave_what_single_records_would(backend: Backend, trainer: Trainer) -> None:
+    single = backend.claim(backend.create_job())
+    single.start()
+    for record in numbered(single, STEPS):
+        assert single.post([record.model_dump()]).status_code == 200
+    columns = as_columns(numbered(trainer, STEPS))
+    assert [each["kind"] for each in columns] == ["metric_columns", "metric_columns", "step_metrics"]
+    reply = trainer.post(columns)
+    assert (reply.status_code, reply.json()) == (200, {"acknowledged": trainer.sequence})
+    assert left(backend, trainer) == left(backend, single)
+    assert left(backend, trainer)["used"] == {"trained_tokens": 41.5}
+
+
+@pytest.mark.parametrize("known", [1, 3, 4])
+def test_of_columns_that_are_stored_in_part_the_rest_is_applied(
+    backend: Backend, trainer: Trainer, known: int
+) -> None:
+    steps: list[dict[str, float | None]] = [
+        {"reward/mean": n / 8, "tokens/trained": 2.0 * n} for n in range(1, 5)
+    ]
+    records = numbered(trainer, steps)
+    assert trainer.post([each.model_dump() for each in records[:known]]).status_code == 200
+    assert trainer.post(as_columns(records)).json() == {"acknowledged": trainer.sequence}
+    found = left(backend, trainer)
+    assert [data["step"] for _, data in found["events"]] == [1, 2, 3, 4]
+    assert found["used"] == {"trained_tokens": 8.0}
+    assert trainer.post(as_columns(records)).json() == {"acknowledged": trainer.sequence}, "told again"
+    assert left(backend, trainer) == found
+
+
+def test_columns_share_a_row_of_events_with_their_neighbours(backend: Backend, trainer: Trainer) -> None:
+    values: list[dict[str, float | None]] = [{"a": float(n)} for n in range(1200)]
+    records = numbered(trainer, values)
+    told = [*as_columns(records[:600]), *as_columns(records[600:601]), *as_columns(records[601:])]
+    assert trainer.post(told).status_code == 200
+    query = "SELECT count FROM event WHERE job_id = %s AND type = 'metrics' ORDER BY seq"
+    assert [row[0] for row in backend.sql(query, trainer.claimed["job"])] == [601, 599]
+    assert left(backend, trainer)["series"][0]["values"] == [float(n) for n in range(1200)]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"ts": [1.0]},
+        {"values": {"a": [1.0, 2.0], "b": [1.0]}},
+        {"step": [2, 2]},
+        {"step": [2, 1]},
+        {"step": [], "ts": [], "values": {}},
+        {"values": {"a": [1.0, "much"]}},
+    ],
+)
+def test_columns_that_are_no_table_are_refused(
+    backend: Backend, trainer: Trainer, fault: dict[str, Any]
+) -> None:
+    before = left(backend, trainer)
+    whole = {"kind": "metric_columns", "sequence": 2, "step": [1, 2], "ts": [1.0, 2.0]}
+    refused = trainer.post([whole | {"values": {"a": [1.0, 2.0]}} | fault])
+    assert refused.status_code == 422, refused.text
+    assert refused.json()["error"]["param"].startswith("records[0]")
+    assert left(backend, trainer) == before
+
+
+def test_a_gap_before_or_behind_columns_stores_nothing(backend: Backend, trainer: Trainer) -> None:
+    before = left(backend, trainer)
+    records = numbered(trainer, [{"a": 1.0}] * 5)
+    early, late = as_columns(records[1:]), [*as_columns(records[:2]), *as_columns(records[3:])]
+    for gap, expected in ((early, 2), (late, 4)):
+        refused = trainer.post(gap)
+        assert refused.json()["error"]["code"] == "sequence_gap"
+        assert f"where {expected} was expected" in refused.json()["error"]["message"]
+    assert left(backend, trainer) == before

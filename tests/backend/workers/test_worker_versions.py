@@ -1,0 +1,47 @@
+"""Backend and workers of different releases: refused at the door, with what to do."""
+
+import httpx
+import pytest
+
+from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER, Register
+from tests.backend.server import WORKER_TOKEN, Backend
+from worker.backend_api.client import Door, DoorRefused
+
+ME = {"id": "wrk_other", "kind": "trainer", "hostname": "host", "version": "0"}
+
+
+@pytest.mark.parametrize(
+    ("spoken", "update"),
+    [(None, "worker"), (PROTOCOL - 1, "worker"), (PROTOCOL + 1, "backend"), ("x", "worker")],
+)
+def test_another_release_is_told_what_to_update(backend: Backend, spoken: object, update: str) -> None:
+    headers = {"authorization": f"Bearer {WORKER_TOKEN}"}
+    if spoken is not None:
+        headers[PROTOCOL_HEADER] = str(spoken)
+    with httpx.Client(base_url=f"{backend.url}/worker/v1", headers=headers) as door:
+        asked = {
+            "/workers": ME,
+            "/jobs/claim": {"worker": ME["id"]},
+            "/calls/next": {"worker": ME["id"], "kinds": []},
+        }
+        for path, body in asked.items():
+            answer = door.post(path, json=body)
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"]) == (409, "worker_version"), path
+            assert f"Update the {update}" in error["hint"]
+
+
+def test_a_worker_of_this_release_is_let_in_and_says_its_version(backend: Backend) -> None:
+    door = Door(backend.url, WORKER_TOKEN)
+    door.register(Register.model_validate(ME))
+    assert ME["id"] in [each["id"] for each in backend.api.get("/workers").json()["data"]]
+    door.close()
+
+
+def test_the_worker_hears_why(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("worker.backend_api.client.PROTOCOL", PROTOCOL + 1)
+    door = Door(backend.url, WORKER_TOKEN)
+    with pytest.raises(DoorRefused, match="version") as refused:
+        door.register(Register.model_validate(ME))
+    assert "backend" in (refused.value.hint or "")
+    door.close()

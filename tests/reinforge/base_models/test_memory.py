@@ -1,0 +1,32 @@
+"""Estimates of memory, by hand for a model whose numbers are known (Qwen3-0.6B) and where little is."""
+
+from reinforge.base_models.memory import ModelShape, estimate
+
+QWEN3_0_6B = ModelShape(
+    layers=28, hidden=1024, intermediate=3072, kv_heads=8, head_dim=128, vocabulary=151_936,
+    lora_per_rank=28 * ((1024 + 2048) + 2 * (1024 + 1024) + (2048 + 1024) + 3 * (1024 + 3072)),
+)  # fmt: skip
+
+
+def test_by_hand() -> None:
+    found = estimate(596_049_920, QWEN3_0_6B, 40_960)
+    assert found.weights == 1_192_099_840
+    assert found.kv_per_token == 114_688  # 112 KiB, as published for this model
+    assert found.serve == 1_192_099_840 + 114_688 * 32 * 1024
+    assert found.adapter == 16 * 16 * 28 * 22_528
+    inside = 2 * (8 * 1024 + 3 * 3072)
+    assert found.activations == 4096 * (28 * 1024 * 2 + inside + 8 * 151_936)
+    assert found.train == found.weights + found.adapter + found.activations
+    assert 6e9 < found.train < 8e9
+
+
+def test_what_is_not_known_is_not_guessed() -> None:
+    found = estimate(1000, ModelShape(layers=2))
+    assert found.weights == 2000
+    assert (found.adapter, found.activations, found.kv_per_token, found.serve, found.train) == (None,) * 5
+
+
+def test_a_short_context_needs_a_small_cache() -> None:
+    shape = ModelShape(layers=1, hidden=4, kv_heads=1, head_dim=2, vocabulary=9, lora_per_rank=6)
+    found = estimate(8, shape, 64)
+    assert found.serve == 16 + 8 * 32 * 64

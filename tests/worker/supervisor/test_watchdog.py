@@ -1,0 +1,118 @@
+"""When a silent trainer counts as stalled, and what is said of it."""
+
+from typing import Any, get_args
+
+import pytest
+
+from reinforge.errors import InvalidInput
+from reinforge.records import RECORD, Phase
+from worker.supervisor.watchdog import SECONDS, PreparationWatch, StallBounds, StallWatch
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def watched() -> tuple[StallWatch, Clock]:
+    clock = Clock()
+    return StallWatch(StallBounds.parse("60"), clock), clock
+
+
+def record(**fields: Any) -> Any:
+    return RECORD.validate_python({"sequence": 1, "ts": 0.0, **fields})
+
+
+def said(watch: StallWatch) -> str:
+    failure = watch.overdue()
+    assert failure is not None and failure.code == "stalled"
+    return failure.message
+
+
+def test_every_record_is_a_sign_of_life() -> None:
+    watch, clock = watched()
+    clock.now += 59
+    assert watch.overdue() is None
+    watch.heard(record(kind="log", level="info", message="still here"))
+    clock.now += 59
+    assert watch.overdue() is None
+    clock.now += 1
+    assert said(watch) == "The trainer has said nothing for 60 s. It was starting."
+
+
+def test_phase_and_prompts_are_named() -> None:
+    watch, clock = watched()
+    watch.heard(record(kind="phase", phase="generating", step=7, done=10, total=16, rows=[41, 52]))
+    clock.now += 61
+    assert said(watch).endswith(
+        "It was generating at step 7; 10 of 16 prompts were done; it waited for rows 41, 52 of the dataset."
+    )
+    watch.heard(record(kind="phase", phase="updating", step=7))
+    clock.now += 61
+    assert said(watch).endswith("It was updating at step 7.")
+
+
+def test_after_a_whole_step_it_is_between_steps() -> None:
+    watch, clock = watched()
+    watch.heard(record(kind="phase", phase="updating", step=7))
+    watch.heard(record(kind="step_metrics", step=7, values={}))
+    clock.now += 61
+    assert said(watch).endswith("It was between steps, behind step 7.")
+
+
+def test_parts_of_the_engine_are_not_prompts() -> None:
+    watch, clock = watched()
+    watch.heard(record(kind="phase", phase="starting_engine", step=0, done=2, total=5))
+    clock.now += 61
+    assert said(watch).endswith("It was starting engine at step 0; 2 of 5 parts were done.")
+
+
+def test_a_preparation_that_gets_nothing_is_overdue() -> None:
+    clock = Clock()
+    watch = PreparationWatch(StallBounds.parse("preparing=7"), clock)
+    clock.now += 6
+    watch.heard()
+    clock.now += 6
+    assert watch.overdue() is None
+    clock.now += 1
+    failure = watch.overdue()
+    assert failure is not None and failure.code == "stalled"
+    assert failure.message == "The worker has got nothing for 7 s of what the trainer needs."
+    assert failure.hint is not None and "REINFORGE_STALL_SECONDS=preparing=" in failure.hint
+
+
+PHASES = get_args(Phase.model_fields["phase"].annotation)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_each_phase_has_a_bound_of_its_own(phase: str) -> None:
+    clock = Clock()
+    watch = StallWatch(StallBounds.parse(f"{phase}=7"), clock)
+    others = [each for each in PHASES if each != phase]
+    for each in others:
+        watch.heard(record(kind="phase", phase=each, step=1))
+        clock.now += SECONDS[each] - 1
+        assert watch.overdue() is None, each
+    watch.heard(record(kind="phase", phase=phase, step=1))
+    clock.now += 6
+    assert watch.overdue() is None
+    clock.now += 1
+    failure = watch.overdue()
+    assert failure is not None and phase.replace("_", " ") in failure.message
+    assert failure.hint is not None and f"REINFORGE_STALL_SECONDS={phase}=" in failure.hint
+
+
+def test_the_setting_replaces_all_bounds_or_some() -> None:
+    assert StallBounds.parse("").seconds == SECONDS
+    assert set(StallBounds.parse("600").seconds.values()) == {600.0}
+    both = StallBounds.parse(" 600 , loading = 3600,saving=5").seconds
+    assert both == dict.fromkeys(SECONDS, 600.0) | {"loading": 3600.0, "saving": 5.0}
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "lunch=5", "saving=", "saving=a"])
+def test_a_setting_that_cannot_be_read_is_refused_with_the_phases(text: str) -> None:
+    with pytest.raises(InvalidInput, match="REINFORGE_STALL_SECONDS") as refused:
+        StallBounds.parse(text)
+    assert refused.value.hint is not None and "generating" in refused.value.hint

@@ -1,0 +1,132 @@
+"""Which engine samples for a job."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from reinforge.errors import JobFailure
+from tests.support.small_jobs import small_spec
+from tests.worker.rollout.asking import Setup, generate
+from worker.rollout.cpu.parallel_engines import SideBySide
+from worker.rollout.transformers_engine import TransformersEngine
+from worker.rollout.vllm.model_shape import model_shape
+from worker.rollout.vllm.options import DEVICES, GPU_MEMORY, SLEEP, Options
+from worker.trainer.engines import _on_gpu, describe, own_engine
+from worker.training.prompts.lengths import continuation_room
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "prompts", "completions", "threads"),
+    [(1, 16, 8, 1), (2, 2, 8, 1), (2, 1, 128, 1), (2, 16, 8, 2)],
+    ids=["one core", "few rows", "one prompt", "wide"],
+)
+def test_one_process_samples_where_another_has_nothing_to_do(
+    tmp_path: Path, lanes: int, prompts: int, completions: int, threads: int
+) -> None:
+    setup = Setup(tmp_path, "qwen3", lanes)
+    torch.set_num_threads(threads)
+    engine = own_engine(prompts, completions, setup.base, setup.host, setup.policy, print)
+    assert isinstance(engine, TransformersEngine)
+
+
+def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> None:
+    setup = Setup(tmp_path, "qwen3", lanes=2)
+    engine = own_engine(16, 8, setup.base, setup.host, setup.policy, print)
+    assert isinstance(engine, SideBySide)
+    try:
+        asyncio.run(engine.publish("policy", 0))
+        requests = setup.ask([f"prompt {number}" for number in range(16)], n=8)
+        found, expected = generate(engine, requests), generate(setup.engine, requests)
+    finally:
+        asyncio.run(engine.close())
+    tokens = [[[sample.token_ids for sample in a.samples] for a in answers] for answers in (found, expected)]
+    assert tokens[0] == tokens[1] and len(tokens[0]) == 16
+
+
+def test_a_machine_that_lets_nothing_be_forked_is_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> int:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    setup, said = Setup(tmp_path, "qwen3", lanes=2), list[str]()
+    monkeypatch.setattr("worker.rollout.cpu.forked_engine.os.fork", refused)
+    engine = own_engine(16, 8, setup.base, setup.host, setup.policy, said.append)
+    asyncio.run(engine.publish("policy", 0))
+    assert len(generate(engine, setup.ask(["a", "b"], n=40))) == 2
+    assert said == ["Sampling with 1 processes instead of 2: [Errno 11] Resource temporarily unavailable"]
+
+
+def on_a_gpu(setup: Setup, monkeypatch: pytest.MonkeyPatch, *, free: int, longest: int = 48) -> Options:
+    """As a job's server gets it on a card of 24 GiB of which `free` bytes are free."""
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 24 << 30))
+    plain = Options(Path("model"), "bfloat16", "cuda", max_model_len=longest, rank=4)
+    return _on_gpu(plain, setup.base, rows=32)
+
+
+def test_a_server_beside_the_trainer_gets_what_the_job_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (DEVICES, GPU_MEMORY, SLEEP):
+        monkeypatch.delenv(name, raising=False)
+    setup = Setup(tmp_path, "qwen3")
+    found = on_a_gpu(setup, monkeypatch, free=20 << 30)
+    token = model_shape(setup.base.model.config).kv_token()
+    assert found.cache_bytes == (32 * 48 + 32) * token
+    assert (found.max_model_len, found.sequences, found.sleeps) == (48, 32, "no")
+    assert 0 < found.share < 0.3 and not found.fused_experts and found.tensor_parallel == 1
+    assert describe(found).endswith(
+        "up to 32 completions at once, prompt and completion of up to 48 tokens; it keeps all of it during updates"
+    )
+    with pytest.raises(JobFailure) as caught:
+        on_a_gpu(setup, monkeypatch, free=1 << 30)
+    assert caught.value.code == "gpu_memory_short"
+
+
+def test_the_workers_owner_may_give_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(GPU_MEMORY, "0.5")
+    monkeypatch.delenv(DEVICES, raising=False)
+    found = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=1 << 30)
+    assert found.cache_bytes is None and found.sleeps == "weights"
+    assert describe(found).startswith("vLLM gets 50% of the GPU's memory: up to 32")
+
+
+def test_gpus_of_its_own_are_asked_for_their_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(GPU_MEMORY, raising=False)
+    monkeypatch.setenv(DEVICES, "2,3")
+    asked = list[list[str]]()
+
+    def memory(devices: list[str]) -> tuple[int, int]:
+        asked.append(devices)
+        return 23 << 30, 24 << 30
+
+    monkeypatch.setattr("worker.trainer.engines.memory_of", memory)
+    found = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0)
+    assert asked == [["2", "3"]]
+    assert (found.tensor_parallel, found.sleeps) == (2, "no") and found.cache_bytes
+    monkeypatch.setattr("worker.trainer.engines.memory_of", lambda devices: (0, 0))  # no nvidia-smi
+    found = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0)
+    assert (found.cache_bytes, found.share, found.sleeps) == (None, 0.9, "no")
+
+
+def test_a_server_is_started_for_what_the_job_can_ask_for() -> None:
+    """Not for all of the model's context."""
+    plain = small_spec(rollout__max_completion_tokens=100)
+    assert continuation_room(plain) == 0
+    repaired = small_spec(
+        rollout__max_completion_tokens=100,
+        algorithm__selection={"type": "guided_correction", "max_tokens": 30},
+    )
+    assert continuation_room(repaired) == 130

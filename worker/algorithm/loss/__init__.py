@@ -1,0 +1,1 @@
+"""The policy loss and what it is made of: ratios, surrogates, KL, entropy, aggregation."""

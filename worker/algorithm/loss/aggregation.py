@@ -1,0 +1,129 @@
+"""From per-token losses to one number: token weights and counts whose sums can be taken in any order.
+
+A loss is Σ weight·x / Σ count. Both sums run over the whole optimizer batch, so micro-batches and ranks only add
+up parts; a row without valid tokens contributes to neither. Weights that depend on other rows (`lambda`) are
+computed here, before the batch is cut.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.loss.length_preference import length_factors
+from worker.algorithm.plugin_functions import check_finite, check_shape, check_type
+from worker.algorithm.rows import Slot, lookup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTokens:
+    """The tokens of one optimizer batch."""
+
+    mask: Tensor
+    """(N, T) bool: trained on."""
+    sampled: Tensor | None = None
+    """(N, T) bool: written by the policy, those of rows that the selection left out included."""
+    group: Tensor | None = None
+    """(N,) int64: which prompt."""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """The loss's own trained parameters, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenWeights:
+    weights: Tensor
+    """(N, T) float32, 0 outside the mask."""
+    counts: Tensor
+    """(N,) float32: what each row adds to the denominator."""
+    slopes: Mapping[str, Tensor] = field(default_factory=dict)
+    """By parameter of the loss: ∂ weights / ∂ parameter, (N, T) float32."""
+
+
+def seq_mean(tokens: BatchTokens) -> TokenWeights:
+    """Mean over the tokens of a completion, then over completions (GRPO)."""
+    lengths = tokens.mask.sum(1, dtype=torch.float32)
+    return TokenWeights(tokens.mask / lengths.clamp(min=1)[:, None], (lengths > 0).float())
+
+
+def token_mean(tokens: BatchTokens, *, denominator: str = "kept") -> TokenWeights:
+    """Mean over all tokens of the optimizer batch (DAPO eq. 8).
+
+    `denominator`: `kept` counts the tokens trained on; `all` counts those of rows that the selection left out as
+    well (GFPO as printed, arXiv 2508.09726). Raises ValueError for `all` without `sampled`.
+    """
+    counted = tokens.mask if denominator == "kept" else tokens.sampled
+    if counted is None:
+        raise ValueError("token_mean over all sampled tokens needs to know them")
+    return TokenWeights(tokens.mask.float(), counted.sum(1, dtype=torch.float32))
+
+
+def constant(tokens: BatchTokens, *, length: int) -> TokenWeights:
+    """Sum over tokens ÷ (completions × a constant length) (Dr. GRPO)."""
+    return TokenWeights(tokens.mask.float(), tokens.mask.any(1).float() * length)
+
+
+def seq_sum_mean(tokens: BatchTokens) -> TokenWeights:
+    """Sum over the tokens of a completion, then mean over completions (verl `seq-mean-token-sum`; LUSPO)."""
+    return TokenWeights(tokens.mask.float(), tokens.mask.any(1).float())
+
+
+def learnable_lambda(tokens: BatchTokens, *, r: float = 1 / 9) -> TokenWeights:
+    """Token mean with each row's tokens times f_i = G·softmax_i(h_i^λ) (λ-GRPO; `length_preference`).
+
+    Raises ValueError without groups or without the parameter `lambda`.
+    """
+    if tokens.group is None or "lambda" not in tokens.parameters:
+        raise ValueError("aggregation 'lambda' needs the group of every row and the parameter lambda")
+    lengths = tokens.mask.sum(1)
+    factors, slopes = length_factors(lengths, tokens.group, tokens.parameters["lambda"], r)
+    return TokenWeights(
+        tokens.mask * factors.float()[:, None],
+        lengths.float(),
+        {"lambda": tokens.mask * slopes.float()[:, None]},
+    )
+
+
+AGGREGATIONS: dict[str, Callable[..., TokenWeights]] = {
+    "seq_mean": seq_mean,
+    "token_mean": token_mean,
+    "constant": constant,
+    "seq_sum_mean": seq_sum_mean,
+    "lambda": learnable_lambda,
+}
+
+NOT_OF_THE_WEIGHTS: Mapping[str, frozenset[str]] = {"lambda": frozenset({"initial", "learning_rate"})}
+"""Fields of a slot that say how its parameter is trained, by type (`loss_state`)."""
+
+
+def token_weights(
+    slot: Slot,
+    mask: Tensor,
+    *,
+    sampled: Tensor | None = None,
+    group: Tensor | None = None,
+    parameters: Mapping[str, float] | None = None,
+) -> TokenWeights:
+    """Weights for the rows of one optimizer batch; arguments as in `BatchTokens`."""
+    function, params = lookup(AGGREGATIONS, slot, "aggregation")
+    beside = NOT_OF_THE_WEIGHTS.get(slot["type"], frozenset())
+    params = {key: value for key, value in params.items() if key not in beside}
+    tokens = BatchTokens(mask=mask, sampled=sampled, group=group, parameters=parameters or {})
+    found = function(tokens, **params)
+    if (kind := slot["type"]) not in AGGREGATIONS:
+        check_type(found, TokenWeights, "aggregation", kind)
+        check_shape(found.weights, mask.shape, "weights", "aggregation", kind)
+        check_shape(found.counts, mask.shape[:1], "counts", "aggregation", kind)
+        check_finite(found.weights[mask], "weights", "aggregation", kind)
+        check_finite(found.counts, "counts", "aggregation", kind)
+    return found
+
+
+def mean_over(chosen: Tensor, counts: Tensor) -> Tensor:
+    """Weights (float32, the shape of `chosen`) with Σ weight·x / Σ counts = the mean of x where `chosen`.
+
+    For parts of the loss that are a mean of their own whatever the aggregation is. `chosen` is bool over the whole
+    optimizer batch, `counts` (N,).
+    """
+    share = counts.sum(dtype=torch.float64) / chosen.sum().clamp(min=1)
+    return chosen * share.float()

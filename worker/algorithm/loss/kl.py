@@ -1,0 +1,52 @@
+"""Estimators of KL(policy ‖ reference), with x = log policy - log reference.
+
+k1 is not offered in a loss: its expected gradient there is zero. k2 has the gradient of the reverse KL; k3 has an
+unbiased value but another gradient (Schulman 2020, Approximating KL divergence).
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from worker.algorithm.loss.ratios import MAX_LOG_RATIO, row_mean
+from worker.algorithm.rows import Slot
+
+
+def k1(x: Tensor) -> Tensor:
+    """x: for the reward, never for the loss."""
+    return x
+
+
+def k2(x: Tensor, ratio: Tensor) -> Tensor:
+    """x² / 2."""
+    return x**2 / 2
+
+
+def k3(x: Tensor, ratio: Tensor) -> Tensor:
+    """exp(-x) - 1 + x."""
+    x = x.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
+    return (-x).exp() - 1 + x
+
+
+def unbiased_k3(x: Tensor, ratio: Tensor) -> Tensor:
+    """w·k3: unbiased under the current policy in value and gradient (DeepSeek-V3.2; TRL `use_bias_correction_kl`)."""
+    return ratio * k3(x, ratio)
+
+
+KL_ESTIMATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "k2": k2,
+    "k3": k3,
+    "unbiased_k3": unbiased_k3,
+}
+"""By name: (x, w = policy / old policy with gradient) → an estimate for each element."""
+
+
+def kl_penalty(kl: Slot, logprobs: Tensor, reference: Tensor, mask: Tensor, ratio: Tensor) -> Tensor:
+    """(N, T) for level `token`; (N, 1) for level `sequence`: the estimate of each row's mean x.
+
+    Arguments are (N, T), log-probabilities 0 outside the mask; `ratio` is the token ratio with gradient.
+    """
+    x, estimator = logprobs - reference, KL_ESTIMATORS[kl["estimator"]]
+    if kl.get("level", "token") == "token":
+        return estimator(x, ratio)
+    return estimator(row_mean(x, mask), row_mean(ratio * mask, mask))

@@ -1,0 +1,40 @@
+"""Sampler and trainer disagree: weights that correct for it, and rows that went too far to be trusted.
+
+Both are constants of the loss and act on its policy term only, never on the KL penalty.
+"""
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.loss.ratios import bounded_exp
+from worker.algorithm.rows import Slot
+
+
+def mismatch_weights(slot: Slot, old: Tensor, sampler: Tensor, mask: Tensor) -> Tensor:
+    """u = exp(old - sampler) cut to what can be trusted; (N, T) per token or (N, 1) per row (TRL
+    `vllm_importance_sampling_mode`).
+
+    `truncate` modes bound u, `mask` modes set what is outside [ratio_min, ratio_max] to 0. `old` and `sampler` are
+    (N, T); a NaN of the sampler's counts as no difference.
+    """
+    level, _, beyond = slot["mode"].partition("_")
+    gap = torch.where(mask & ~sampler.isnan(), old.detach() - sampler, 0.0)
+    ratio = bounded_exp(gap.sum(1, keepdim=True) if level == "sequence" else gap)
+    low, high = slot.get("ratio_min"), slot["ratio_max"]
+    if beyond == "truncate":
+        return ratio.clamp(min=low, max=high)
+    outside = ratio > high if low is None else (ratio > high) | (ratio < low)
+    return ratio.masked_fill(outside, 0.0)
+
+
+def off_policy_keep(
+    delta: float, advantages: Tensor, logprobs: Tensor, sampler: Tensor, mask: Tensor
+) -> Tensor:
+    """Bool, the shape of `advantages` ((N, 1) or (N, T)): False where A < 0 and mean_t(sampler - logp) > delta
+    (DeepSeek-V3.2 eq. 9; TRL `get_off_policy_mask`).
+
+    `logprobs` and `sampler` are (N, T); a NaN of the sampler's is no evidence.
+    """
+    gap = torch.where(mask & ~sampler.isnan(), sampler - logprobs.detach(), 0.0)
+    mean = gap.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
+    return (advantages >= 0) | (mean <= delta)

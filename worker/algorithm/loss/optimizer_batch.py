@@ -1,0 +1,122 @@
+"""Constants of the loss that depend on the whole optimizer batch, computed once before it is cut into micro-batches.
+
+They travel as tensors with N rows under the names of `LossInputs`, so that a policy can cut them by rows; what is
+kept by parameter is named `slope.<parameter>`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.loss.aggregation import mean_over, token_weights
+from worker.algorithm.loss.entropy import coefficient, policy_tokens
+from worker.algorithm.loss.losses import NONE, LossInputs
+from worker.algorithm.loss.state import loss_parameters
+from worker.algorithm.loss.surrogates import READS_SAMPLER, SURROGATES
+from worker.algorithm.pairs import dpo_pairs
+from worker.algorithm.rows import State
+
+SLOPE = "slope."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerBatch:
+    """N rows of one update. No gradient. What `loss_reads` does not name may be left out."""
+
+    mask: Tensor
+    """(N, T) bool: trained on."""
+    sampled: Tensor | None = None
+    """(N, T) bool: written by the policy, rows left out by the selection included."""
+    group: Tensor | None = None
+    """(N,) int64."""
+    rewards: Tensor | None = None
+    """(N,), NaN for rows without one."""
+    entropies: Tensor | None = None
+    """(N, T) nats, under the weights that the update starts from."""
+    logprobs: Tensor | None = None
+    """(N, T), under the weights that the update starts from."""
+    reference_logprobs: Tensor | None = None
+    """(N, T)."""
+
+
+def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
+    """What the loss needs beside mask, advantages and log-probabilities with gradient.
+
+    `sampler_logprobs`, `reference_logprobs`, `actions`; `entropies` and `logprobs` of the optimizer batch before the
+    update; `entropy_gradient` (entropies that carry it), `execute_scores` (logit and log-probability of the execute
+    token), `group`, `rewards`, `sampled`.
+    """
+    aux, aggregation = loss.get("aux", NONE)["type"], loss["aggregation"]
+    asked = {
+        "sampler_logprobs": loss.get("mismatch", NONE)["type"] != "none"
+        or loss.get("off_policy_mask", NONE)["type"] != "none"
+        or loss["surrogate"]["type"] in READS_SAMPLER
+        or loss["surrogate"]["type"] not in SURROGATES,  # a package's may: they cost nothing
+        "reference_logprobs": loss["kl"]["beta"] > 0 or bool(loss["kl"].get("beta_by")) or aux == "dpo_pair",
+        "actions": loss["ratio_level"] == "action",
+        "entropies": loss.get("policy_tokens", {"type": "all"})["type"] == "top_entropy",
+        "logprobs": aux == "dpo_pair",
+        "entropy_gradient": loss.get("entropy", NONE)["type"] != "none",
+        "execute_scores": aux == "hierarchy",
+        "group": aux == "dpo_pair" or aggregation["type"] == "lambda",
+        "rewards": aux == "dpo_pair",
+        "sampled": aggregation.get("denominator") == "all",
+    }
+    return frozenset(name for name, is_asked in asked.items() if is_asked)
+
+
+def batch_constants(loss: Mapping[str, Any], batch: OptimizerBatch, state: State) -> dict[str, Tensor]:
+    """Weights, counts and whatever else the loss slot asks for; `state` as in `loss_state`.
+
+    The sum of `counts` is the denominator of the whole loss. Raises ValueError naming what `batch` lacks.
+    """
+    weights = token_weights(
+        loss["aggregation"],
+        batch.mask,
+        sampled=batch.sampled,
+        group=batch.group,
+        parameters=loss_parameters(loss, state),
+    )
+    out = {"token_weights": weights.weights, "counts": weights.counts}
+    out |= {SLOPE + name: slope for name, slope in weights.slopes.items()}
+    chosen = batch.mask
+    tokens = loss.get("policy_tokens", {"type": "all"})
+    if tokens["type"] != "all":
+        chosen = out["policy_tokens"] = policy_tokens(tokens, batch.mask, batch.entropies)
+    if loss["kl"].get("level", "token") == "sequence":
+        out["row_weights"] = mean_over(batch.mask.any(1), weights.counts)
+    entropy = loss.get("entropy", NONE)
+    if entropy["type"] != "none":
+        eta = coefficient(entropy, state.get("entropy", {}))
+        out["entropy_weights"] = eta * mean_over(chosen, weights.counts)
+    aux = loss.get("aux", NONE)
+    if aux["type"] == "hierarchy":
+        out["hierarchy_weights"] = aux["weight"] * mean_over(batch.mask, weights.counts)
+    if aux["type"] == "dpo_pair":
+        out |= _pairs(aux["weight"], aux["beta"], batch, weights.counts)
+    return out
+
+
+def _pairs(weight: float, beta: float, batch: OptimizerBatch, counts: Tensor) -> dict[str, Tensor]:
+    given = (batch.logprobs, batch.reference_logprobs, batch.rewards, batch.group)
+    logprobs, reference, rewards, group = given
+    if logprobs is None or reference is None or rewards is None or group is None:
+        raise ValueError("aux 'dpo_pair' needs logprobs, reference_logprobs, rewards and group")
+    gains = torch.where(batch.mask, logprobs - reference, 0.0).sum(1, dtype=torch.float64)
+    keep = batch.mask.any(1) & ~rewards.isnan()
+    term = dpo_pairs(gains, rewards, group, keep, beta)
+    share = weight * float(counts.sum(dtype=torch.float64)) / max(term.count, 1)
+    return {"pair_losses": (share * term.losses).float(), "pair_slopes": (share * term.slopes).float()}
+
+
+_FIELDS = frozenset(part.name for part in fields(LossInputs)) - {"weight_slopes"}
+
+
+def loss_inputs(tensors: Mapping[str, Tensor]) -> LossInputs:
+    """`LossInputs` from tensors by name; other names are left alone."""
+    known: dict[str, Any] = {name: value for name, value in tensors.items() if name in _FIELDS}
+    slopes = {name.removeprefix(SLOPE): value for name, value in tensors.items() if name.startswith(SLOPE)}
+    return LossInputs(**known, weight_slopes=slopes)

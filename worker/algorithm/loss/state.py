@@ -1,0 +1,48 @@
+"""What slot 4 remembers between updates: the loss's own trained parameters and the entropy controller.
+
+The state is JSON values and travels in the resume state: {"parameters": {name: value}, "entropy": {…}}.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from worker.algorithm.loss.entropy import controlled
+from worker.algorithm.rows import Slot, State
+
+LAMBDA_BOUND = 4.0
+"""λ of λ-GRPO stays within ± this: beyond, one row of a group takes nearly all the weight."""
+
+
+def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
+    """Values of the parameters that the loss trains itself, by name; empty for most losses."""
+    parameters: dict[str, float] = dict(state.get("parameters", {}))
+    for name, slot in _trained(loss).items():
+        parameters.setdefault(name, float(slot["initial"]))
+    return parameters
+
+
+def advance_loss(
+    loss: Mapping[str, Any], state: State, *, gradients: Mapping[str, float], entropy: float | None = None
+) -> State:
+    """The state after an optimizer update.
+
+    `gradients`: of the loss by its parameters, already divided by the batch's Σ count; plain gradient descent at the
+    slot's learning rate, kept within ± LAMBDA_BOUND. `entropy`: mean nats of the update's policy tokens.
+    """
+    after: State = {}
+    parameters = loss_parameters(loss, state)
+    for name, slot in _trained(loss).items():
+        value = parameters[name] - slot["learning_rate"] * gradients.get(name, 0.0)
+        parameters[name] = min(max(value, -LAMBDA_BOUND), LAMBDA_BOUND)
+    if parameters:
+        after["parameters"] = parameters
+    bonus = controlled(loss.get("entropy", {"type": "none"}), state.get("entropy", {}), entropy)
+    if bonus:
+        after["entropy"] = bonus
+    return after
+
+
+def _trained(loss: Mapping[str, Any]) -> dict[str, Slot]:
+    """By parameter: the slot that says where it starts and how fast it learns."""
+    aggregation = loss["aggregation"]
+    return {"lambda": aggregation} if aggregation["type"] == "lambda" else {}

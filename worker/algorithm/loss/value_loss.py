@@ -1,0 +1,55 @@
+"""The critic's loss, and how well it predicted. Beside the four slots: it trains what slot 3 reads, not the policy."""
+
+import torch
+from torch import Tensor
+
+from worker.algorithm.loss.losses import LossParts, SumCount
+
+
+def value_loss(
+    values: Tensor,
+    returns: Tensor,
+    old_values: Tensor,
+    mask: Tensor,
+    *,
+    clip_range: float | None = None,
+) -> LossParts:
+    """½·Σ max((V - R)², (V_clip - R)²), V_clip = V_old + clip(V - V_old, ± clip_range); without a range ½·Σ (V - R)².
+
+    `values` (N, T) with gradient; `returns`, `old_values` (N, T) constants, the latter under the weights that the
+    step began with; `mask` (N, T) bool. Schulman et al. 2017 (1707.06347) eq. 9 has the square, the clip is that of
+    their code (PPO2); TRL 0.x `PPOTrainer`, verl `compute_value_loss`. The sum is still to be divided by the number
+    of tokens in the optimizer batch. Padding gives neither value nor gradient.
+    """
+    values = torch.where(mask, values, 0.0)
+    returns = torch.where(mask, returns.detach().to(values.dtype), 0.0)
+    squares = (values - returns) ** 2
+    clipped = torch.zeros_like(mask)
+    if clip_range is not None:
+        old = torch.where(mask, old_values.detach().to(values.dtype), 0.0)
+        bounded = (old + (values - old).clamp(-clip_range, clip_range) - returns) ** 2
+        clipped = bounded > squares
+        squares = torch.max(squares, bounded)
+    total = 0.5 * squares.sum()
+    tokens = float(mask.sum())
+    told = {
+        "critic/loss": (float(total.detach()), tokens),
+        "critic/clip_share": (float(clipped.sum()), tokens),
+    }
+    return LossParts(total, told)
+
+
+def value_metrics(values: Tensor, returns: Tensor, mask: Tensor) -> dict[str, SumCount]:
+    """How well `values` (N, T) foresaw `returns` (N, T), over the tokens of `mask` (N, T) bool of a whole step.
+
+    Explained variance is 1 - var(R - V) / var(R): 1 for a critic that is right, 0 for one that says the same of every
+    state, below that for one that misleads. It has count 0 where all returns are the same.
+    """
+    foreseen, found = values[mask].double(), returns[mask].double()
+    tokens = float(len(found))
+    spread, left = (float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0 for x in (found, found - foreseen))
+    return {
+        "critic/explained_variance": (spread - left, spread) if spread > 1e-12 * tokens else (0.0, 0.0),
+        "critic/return_mean": (float(found.sum()), tokens),
+        "critic/value_mean": (float(foreseen.sum()), tokens),
+    }

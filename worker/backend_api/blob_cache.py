@@ -1,0 +1,114 @@
+"""Downloaded blobs by content hash, so that the jobs of one dataset fetch it once."""
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from worker.backend_api.client import BackendAway
+from worker.backend_api.heartbeat import Beat, unheard
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES = 10 << 30
+_ATTEMPTS = 8
+_PLACINGS = 3
+_LEFTOVER_SECONDS = 3600.0
+
+
+class BlobCache:
+    """A folder of files named by their SHA-256; the least recently used go when it grows over `max_bytes`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        fetch: Callable[[str, Path, str | None, Beat], None],
+        *,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._folder = folder
+        self._fetch = fetch
+        self._max_bytes = max_bytes
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def place(self, sha256: str, target: Path, token: str | None = None, beat: Beat = unheard) -> None:
+        """Put the blob at `target` (a hard link where the file system can). `token`: of the job that needs it.
+
+        Raises BackendAway when the backend stays away or what it sends stays damaged.
+        """
+        cached = self._folder / sha256
+        target.unlink(missing_ok=True)
+        for _ in range(_PLACINGS):
+            if not cached.exists():
+                self._download(sha256, cached, token, beat)
+                self._prune(keep=sha256)
+            try:
+                _link(cached, target)
+                return
+            except FileNotFoundError:  # another process has removed it meanwhile, or `target` cannot be
+                continue
+        _link(cached, target)
+
+    def names(self) -> list[str]:
+        """Hashes of the blobs that are there."""
+        return [entry.name for entry in os.scandir(self._folder) if not entry.name.startswith(".")]
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove blobs; what was placed stays where it is."""
+        for name in names:
+            (self._folder / name).unlink(missing_ok=True)
+
+    def forget_leftovers(self) -> None:
+        """Remove half-downloaded blobs of processes that were killed."""
+        for entry in os.scandir(self._folder):
+            with contextlib.suppress(FileNotFoundError):
+                old = entry.stat().st_mtime < time.time() - _LEFTOVER_SECONDS
+                if entry.name.startswith(".") and old:
+                    Path(entry.path).unlink()
+
+    def _download(self, sha256: str, cached: Path, token: str | None, beat: Beat) -> None:
+        # Two processes or threads may fetch the same blob; each writes its own file and the last rename wins.
+        fresh = cached.with_name(f".{sha256}.{os.getpid()}.{threading.get_ident()}")
+        pause = 0.2
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._fetch(sha256, fresh, token, beat)
+                fresh.replace(cached)
+                return
+            except BackendAway as error:
+                if attempt == _ATTEMPTS:
+                    raise
+                log.info("object %s has to wait: %s", sha256[:12], error.message)
+                time.sleep(pause)
+                pause = min(2 * pause, 5.0)
+                beat()
+            finally:
+                fresh.unlink(missing_ok=True)
+
+    def _prune(self, keep: str) -> None:
+        files = sorted(
+            (entry.stat().st_mtime, entry.stat().st_size, entry.path)
+            for entry in os.scandir(self._folder)
+            if entry.is_file() and not entry.name.startswith(".")
+        )
+        total = sum(size for _, size, _ in files)
+        for _, size, path in files:
+            if total <= self._max_bytes:
+                return
+            if Path(path).name != keep:
+                Path(path).unlink(missing_ok=True)
+                total -= size
+
+
+def _link(cached: Path, target: Path) -> None:
+    """Raises FileNotFoundError where either cannot be there."""
+    os.utime(cached)
+    try:
+        target.hardlink_to(cached)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        target.write_bytes(cached.read_bytes())

@@ -1,0 +1,71 @@
+"""Removes what is deleted from a worker's caches: it asks the backend what of them nothing needs any more."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reinforge.errors import ReinforgeError
+from reinforge.schemas.worker_door import CACHED_AT_ONCE, Cached
+from worker.backend_api.blob_cache import BlobCache
+from worker.backend_api.client import Door
+from worker.supervisor import run_folder
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Objects that a worker keeps copies of."""
+
+    names: Callable[[], Sequence[str]]
+    """Their hashes."""
+    forget: Callable[[Iterable[str]], None]
+
+
+class Tidying(threading.Thread):
+    """Tidies at once and then every `EVERY_SECONDS` until stopped, whether a job runs or not.
+
+    runs: where the folders of jobs are; None for a worker that has none.
+    """
+
+    def __init__(
+        self, door: Door, blobs: BlobCache, *, runs: Path | None = None, others: Sequence[Cache] = ()
+    ) -> None:
+        super().__init__(name="tidying", daemon=True)
+        self._door, self._blobs, self._runs = door, blobs, runs
+        self._caches = [Cache(blobs.names, blobs.forget), *others]
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.tidy()
+            except (ReinforgeError, OSError) as error:
+                log.info("caches are not tidied: %s", error)
+            self._stopping.wait(EVERY_SECONDS)
+
+    def tidy(self) -> None:
+        """Raises BackendAway, DoorRefused, OSError."""
+        self._blobs.forget_leftovers()
+        if self._runs is not None:
+            run_folder.forget_data(self._runs)
+            for part in _parts(run_folder.job_folders(self._runs)):
+                unused = set(part) & set(self._door.unused(Cached(jobs=part)).jobs)
+                run_folder.forget_jobs(self._runs, unused)
+        for cache in self._caches:
+            for part in _parts(cache.names()):
+                if unused := set(part) & set(self._door.unused(Cached(objects=part)).objects):
+                    log.info("removed %d cached objects that nothing needs", len(unused))
+                    cache.forget(unused)
+
+
+def _parts(names: Sequence[str]) -> Iterator[list[str]]:
+    for begin in range(0, len(names), CACHED_AT_ONCE):
+        yield list(names[begin : begin + CACHED_AT_ONCE])

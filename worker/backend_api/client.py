@@ -1,0 +1,205 @@
+"""The worker door from the worker's side: one method per request, failures in three kinds.
+
+BackendAway   the backend did not answer, or answered 5xx or 429: try again later, nothing is lost
+LeaseLost     another attempt owns the job (or may soon): stop at once
+DoorRefused   the backend understood and said no: repeating the same request is of no use
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from reinforge.errors import LeaseLost, ReinforgeError, Unavailable
+from reinforge.records import Record
+from reinforge.schemas.worker_door import (
+    PROTOCOL,
+    PROTOCOL_HEADER,
+    Cached,
+    CallAnswer,
+    CallChunk,
+    CallKind,
+    CallMessage,
+    Claim,
+    Claimed,
+    Heartbeat,
+    HeartbeatReply,
+    NextCall,
+    RecordBatch,
+    RecordReply,
+    Register,
+    Unused,
+)
+from worker.backend_api.heartbeat import Beat, unheard
+from worker.backend_api.metric_columns import packed
+
+Reply = TypeVar("Reply", bound=BaseModel)
+_CHUNK = 1 << 20
+_TIMEOUT = httpx.Timeout(10.0, read=30.0, write=60.0)
+_POLL_MARGIN_SECONDS = 15.0
+
+
+class BackendAway(Unavailable):
+    default_code = "backend_away"
+
+
+class DoorRefused(ReinforgeError):
+    """A 4xx answer other than a lost lease. `status` is the answer's."""
+
+    type, default_code = "refused_error", "refused"
+
+    def __init__(
+        self, message: str, *, status: int, code: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.status = status
+
+
+class Door:
+    """Client of `/worker/v1`. Thread-safe; close it when done."""
+
+    def __init__(self, url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        self._client = httpx.Client(
+            base_url=url.rstrip("/") + "/worker/v1", timeout=_TIMEOUT, transport=transport
+        )
+        self._token = token
+
+    def close(self) -> None:
+        self._client.close()
+
+    def register(self, body: Register) -> None:
+        """Tell the backend that this worker is there; repeated as its keep-alive."""
+        self._post("/workers", body)
+
+    def unused(self, cached: Cached) -> Unused:
+        """What of that nothing needs any more."""
+        return self._post_for(Unused, "/caches", cached) or Unused(objects=[], jobs=[])
+
+    def claim(self, worker: str, job: str | None) -> Claimed | None:
+        """The job, with its lease, or None when there is nothing to claim."""
+        return self._post_for(Claimed, "/jobs/claim", Claim(worker=worker, job=job))
+
+    def heartbeat(self, job: str, job_token: str, body: Heartbeat) -> HeartbeatReply:
+        reply = self._post_for(HeartbeatReply, f"/jobs/{job}/heartbeat", body, token=job_token)
+        return reply or HeartbeatReply()
+
+    def post_records(self, job: str, job_token: str, attempt: int, records: list[Record]) -> int:
+        """Store records; returns the highest sequence that the backend has."""
+        body = RecordBatch(attempt=attempt, records=packed(records))
+        reply = self._post_for(RecordReply, f"/jobs/{job}/records", body, token=job_token)
+        return reply.acknowledged if reply else 0
+
+    def next_call(self, worker: str, kinds: list[CallKind], wait_seconds: float) -> CallMessage | None:
+        """The next call, waiting up to `wait_seconds` for one."""
+        body = NextCall(worker=worker, kinds=kinds, wait_seconds=wait_seconds)
+        timeout = httpx.Timeout(10.0, read=wait_seconds + _POLL_MARGIN_SECONDS)
+        return self._post_for(CallMessage, "/calls/next", body, timeout=timeout)
+
+    def post_chunk(self, call: str, chunk: CallChunk) -> None:
+        """Events of a call under way. Raises DoorRefused once nobody waits for them."""
+        self._post(f"/calls/{call}/chunks", chunk)
+
+    def answer_call(self, call: str, answer: CallAnswer) -> None:
+        self._post(f"/calls/{call}/answer", answer)
+
+    def put_blob(self, path: Path, sha256: str, kind: str, token: str | None = None) -> None:
+        """Upload an immutable file by its content's hash; one that is already there is left alone.
+
+        token: of the job that it belongs to; without one the worker's own.
+        """
+        url: str = f"/blobs/{sha256}"
+        headers = self._headers(token) | {"content-length": str(path.stat().st_size)}
+        params: dict[str, str] | None = {"kind": kind}
+        for _ in range(3):
+            # Redirects by hand: the body has to be read again and the token stays here.
+            response = self._send("PUT", url, content=_chunks(path), headers=headers, params=params)
+            if response.status_code not in (307, 308):
+                return
+            url, params = response.headers["location"], None
+            headers = {"content-length": headers["content-length"]}
+        raise BackendAway("The object store redirects in circles.", code="redirect_loop")
+
+    def get_blob(self, sha256: str, path: Path, token: str | None = None, beat: Beat = unheard) -> None:
+        """Download a blob to `path`, all or nothing. Raises BackendAway when the content is not what its name says.
+
+        token: of the job that needs it; without one the worker's own.
+        """
+        part = path.with_name(f"{path.name}.part")
+        digest = hashlib.sha256()
+        try:
+            with (
+                self._client.stream(
+                    "GET", f"/blobs/{sha256}", headers=self._headers(token), follow_redirects=True
+                ) as response,
+                part.open("wb") as file,
+            ):
+                if response.status_code >= 400:
+                    response.read()
+                _raise_for(response)
+                for chunk in response.iter_bytes(_CHUNK):
+                    digest.update(chunk)
+                    file.write(chunk)
+                    beat()
+            if digest.hexdigest() != sha256:
+                message = f"The object {sha256[:12]}… arrived damaged."
+                raise BackendAway(message, code="blob_damaged")
+            part.replace(path)
+        except httpx.TransportError as error:
+            raise BackendAway(f"The backend cannot be reached: {error}") from error
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _headers(self, token: str | None = None) -> dict[str, str]:
+        return {"authorization": f"Bearer {token or self._token}", PROTOCOL_HEADER: str(PROTOCOL)}
+
+    def _post(
+        self, path: str, body: BaseModel, *, token: str | None = None, **options: Any
+    ) -> httpx.Response:
+        headers = self._headers(token) | {"content-type": "application/json"}
+        return self._send("POST", path, content=body.model_dump_json(), headers=headers, **options)
+
+    def _post_for(
+        self, shape: type[Reply], path: str, body: BaseModel, *, token: str | None = None, **options: Any
+    ) -> Reply | None:
+        response = self._post(path, body, token=token, **options)
+        if response.status_code == 204:
+            return None
+        try:
+            return shape.model_validate_json(response.content)
+        except ValidationError as error:
+            # A proxy's page or another version of the backend: waiting helps, ending the job does not.
+            raise BackendAway(f"{path} was answered with something else than {shape.__name__}.") from error
+
+    def _send(self, method: str, url: str, **options: Any) -> httpx.Response:
+        try:
+            response = self._client.request(method, url, **options)
+        except httpx.TransportError as error:
+            raise BackendAway(f"The backend cannot be reached: {type(error).__name__}: {error}") from error
+        _raise_for(response)
+        return response
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _raise_for(response: httpx.Response) -> None:
+    status = response.status_code
+    if status < 400:
+        return
+    code, message, hint = None, f"{response.request.url.path} was answered with {status}.", None
+    try:
+        inner = response.json()["error"]
+        code, message, hint = inner.get("code"), inner.get("message") or message, inner.get("hint")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass  # not our envelope: a proxy or an object store
+    if status == 409 and code == "lease_lost":
+        raise LeaseLost(message, hint=hint)
+    if status >= 500 or status in (408, 429):
+        raise BackendAway(message, code=code)
+    raise DoorRefused(message, status=status, code=code, hint=hint)

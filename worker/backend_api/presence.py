@@ -1,0 +1,90 @@
+"""Tells the backend every few seconds that this worker is there, and how its sandbox is."""
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable
+from typing import Literal
+
+from reinforge import __version__
+from reinforge.errors import ReinforgeError
+from reinforge.net.broker import BrokerState
+from reinforge.schemas.worker_door import CallKind, EngineName, Register
+from worker.backend_api.client import Door
+from worker.machine.gpus import list_gpus
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 10.0
+RETRY_SECONDS = 1.0
+
+
+class Presence(threading.Thread):
+    """Registers at once and then every `EVERY_SECONDS` until stopped; sooner again while the backend is away."""
+
+    def __init__(
+        self,
+        door: Door,
+        worker_id: str,
+        kind: Literal["trainer", "calls"],
+        hostname: str,
+        jail: Callable[[], tuple[str | None, list[str]]],
+        answers: list[CallKind] | None = None,
+        broker: Callable[[], BrokerState] | None = None,
+        device: str | None = None,
+        engines: list[EngineName] | None = None,
+        waits_for: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """device: what it computes on, in words; by default what it sees. engines, waits_for: as in `Register`."""
+        super().__init__(name="presence", daemon=True)
+        self._door, self._jail, self._answers, self._broker = door, jail, answers, broker
+        self._id, self._kind, self._hostname = worker_id, kind, hostname
+        self._device = device or visible_device()
+        self._engines, self._waits_for = engines, waits_for
+        self._process = secrets.token_hex(8)
+        self.registered = threading.Event()
+        """Set once the backend knows this process. Calls taken before would count as a former process's."""
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        complaint = None
+        while not self._stopping.is_set():
+            try:
+                self.announce()
+                self.registered.set()
+                if complaint is not None:
+                    log.info("registered with the backend again")
+                complaint = None
+            except ReinforgeError as error:
+                if error.message != complaint:  # once, not every second
+                    log.warning("not registered: %s", error.message)
+                complaint = error.message
+            self._stopping.wait(EVERY_SECONDS if complaint is None else RETRY_SECONDS)
+
+    def announce(self) -> None:
+        jail, reasons = self._jail()
+        self._door.register(
+            Register(
+                id=self._id,
+                kind=self._kind,
+                hostname=self._hostname,
+                version=__version__,
+                jail=jail,
+                jail_reasons=reasons,
+                device=self._device,
+                answers=self._answers,
+                broker=self._broker() if self._broker is not None else None,
+                process=self._process,
+                engines=self._engines,
+                waits_for=self._waits_for(),
+            )
+        )
+
+
+def visible_device() -> str:
+    """`cuda: <name>` when processes of this worker may use an NVIDIA device, else `cpu`; without loading torch."""
+    gpus = list_gpus()
+    return f"cuda: {gpus[0].name}" if gpus else "cpu"

@@ -1,0 +1,1 @@
+"""Work on untrusted files in child processes with limits: chat templates, tokenizers."""

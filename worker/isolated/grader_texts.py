@@ -1,0 +1,100 @@
+"""Texts of a grader's checkpoint as token ids; runs in a child process (`worker.isolated.process`).
+
+The tokenizer is transformers', as when it stood beside the weights, so that ids and scores are the same. torch is kept
+out: see `worker.isolated.job_texts`.
+"""
+
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from worker.isolated.process import Work, serve
+
+
+def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
+    """{pad_id, pad_type_id}: what fills rows up. Raises InvalidInput `reward_model_unusable`."""
+    tokenizer = _tokenizer(folder)
+    return {"pad_id": tokenizer.pad_token_id, "pad_type_id": tokenizer.pad_token_type_id}
+
+
+def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{conversations: [[messages, tools]], generation_prompt} → {texts}."""
+    tokenizer, prompt = _tokenizer(folder), payload["generation_prompt"]
+    texts = [_text(tokenizer, messages, tools, prompt) for messages, tools in payload["conversations"]]
+    return {"texts": texts}
+
+
+def encoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{texts, pairs, max_tokens} → {ids, types}, one list for each row; types where the model reads them."""
+    tokenizer = _tokenizer(folder)
+    texts = [text or tokenizer.eos_token or " " for text in payload["texts"]]  # a model cannot read nothing
+    # A chat template writes its own special tokens; adding others would double the first.
+    made = tokenizer(texts, payload["pairs"], truncation=True, max_length=payload["max_tokens"])
+    return {"ids": made["input_ids"], "types": made.get("token_type_ids")}
+
+
+def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{contexts, references, max_tokens} → {rows: [[ids, tokens of the reference]]}."""
+    rows = zip(payload["contexts"], payload["references"], strict=True)
+    return {"rows": [_joined(_tokenizer(folder), *row, payload["max_tokens"]) for row in rows]}
+
+
+def _text(
+    tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool
+) -> str:
+    """In the checkpoint's own chat template; plain text, joined by blank lines, when it has none.
+
+    Tools are shown where the template has a place for them.
+    """
+    if not tokenizer.chat_template:
+        return "\n\n".join(str(message.get("content", "")) for message in messages)
+    try:
+        text: str = tokenizer.apply_chat_template(
+            messages, tools=tools, tokenize=False, add_generation_prompt=prompt
+        )
+    except Exception as error:  # a template is a program of the model's author
+        raise _unusable(f"the checkpoint's chat template refuses the conversation: {error}") from error
+    return text
+
+
+def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tuple[list[int], int]:
+    """Token ids of both, the context's beginning cut off where they do not fit, and the reference's length."""
+    special = not tokenizer.chat_template
+    before = tokenizer(context, add_special_tokens=special)["input_ids"]
+    before = before or [tokenizer.eos_token_id or 0]
+    after = tokenizer(reference, add_special_tokens=False)["input_ids"]
+    room = max_tokens - len(after)
+    if not after or room < 1:
+        raise _unusable(f"a reference answer of {len(after)} tokens leaves no room for the prompt")
+    return [*before[-room:], *after], len(after)
+
+
+@lru_cache(maxsize=1)
+def _tokenizer(folder: Path) -> Any:
+    """Truncation takes the beginning of a text away."""
+    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # a stranger's files can fail anywhere in the library, in any way
+        lines = str(error).strip().splitlines()
+        raise _unusable(f"{folder} cannot be loaded: {lines[0][:500] if lines else repr(error)}") from error
+    tokenizer.truncation_side = "left"
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _unusable(message: str) -> InvalidInput:
+    return InvalidInput(message, code="reward_model_unusable", hint="Fix the checkpoint.")
+
+
+def _work() -> dict[str, Work]:
+    return {"describe": describe, "render": rendered, "encode": encoded, "join": joined}
+
+
+if __name__ == "__main__":
+    serve(_work)

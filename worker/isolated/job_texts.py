@@ -1,0 +1,65 @@
+"""Prompts and completions of a job, between text and token ids; runs in a child process (`worker.isolated.process`).
+
+The tokenizer is the one that training has always used, transformers', so that ids and texts are the same as in the
+trainer. torch is kept out: a tokenizer needs none, and a build for CUDA does not fit the child's address space.
+"""
+
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from worker.isolated.process import Work, serve
+from worker.models.rendering import ChatRenderer
+
+
+def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
+    """{takes_tools}. Raises InvalidInput `model_load_failed` for a tokenizer that transformers cannot read."""
+    return {"takes_tools": _renderer(folder).takes_tools}
+
+
+def prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{conversations: [[messages, tools]], max_tokens} → {prompts: [[text, ids, tokens, refusal]]}."""
+    made = _renderer(folder).render(payload["conversations"], payload["max_tokens"])
+    return {"prompts": [[each.text, each.token_ids, each.tokens, each.refusal] for each in made]}
+
+
+def plain_ids(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{text} → {ids}."""
+    return {"ids": _renderer(folder).plain_ids(payload["text"])}
+
+
+def decoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{ids: [ids of each text], skip_special_tokens} → {texts}."""
+    tokenizer, skip = _tokenizer(folder), payload["skip_special_tokens"]
+    return {"texts": [tokenizer.decode(ids, skip_special_tokens=skip) for ids in payload["ids"]]}
+
+
+@lru_cache(maxsize=1)
+def _renderer(folder: Path) -> ChatRenderer:
+    return ChatRenderer(_tokenizer(folder))
+
+
+@lru_cache(maxsize=1)
+def _tokenizer(folder: Path) -> Any:
+    sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # a stranger's files can fail anywhere in the library, in any way
+        lines = str(error).strip().splitlines()
+        raise InvalidInput(
+            f"The tokenizer in {folder.name} could not be loaded: {lines[0][:500] if lines else repr(error)}",
+            code="model_load_failed",
+            hint="The folder needs a tokenizer.json that this version of transformers reads.",
+        ) from error
+
+
+def _work() -> dict[str, Work]:
+    return {"describe": describe, "prompts": prompts, "plain_ids": plain_ids, "decode": decoded}
+
+
+if __name__ == "__main__":
+    serve(_work)

@@ -1,0 +1,262 @@
+"""Work on strangers' files in a process of its own: templates rendered, texts tokenized.
+
+A template can loop for ever or double a text until the memory is full, and a tokenizer's library can abort. So the
+calls worker and the trainer hand both to warm child processes with limits of memory, time, files and output, and none
+of their environment. A child that dies or takes too long costs its request and is replaced; it keeps read tokenizers.
+
+Requests and answers are JSON in frames of 4 bytes of length.
+"""
+
+import json
+import logging
+import os
+import resource
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from reinforge.errors import InvalidInput, ReinforgeError
+from reinforge.system.priority import give_way
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+SECONDS = 15.0
+"""One request: thousands of rows take a second, a large tokenizer is read in two."""
+MEMORY_BYTES = 2 << 30
+"""Address space. Nothing that needs CUDA is loaded here."""
+OUTPUT_BYTES = 64 << 20
+BATCH_ROWS = 256
+BATCH_CHARACTERS = 1 << 20
+"""Of the rows of one request, in JSON, where a job or a grader has many."""
+WARM = 4
+"""Children that wait for the next request, as many as a worker has threads that render."""
+
+_NICE = 10
+"""Of children that answer calls: strangers' files may take a processor, but not from the server and from jobs."""
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
+_LENGTH = struct.Struct("<I")
+
+
+class Child:
+    """One process; used by one thread at a time."""
+
+    def __init__(self, module: str, seconds: float, memory_bytes: int, *, own_session: bool) -> None:
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, str(int(seconds)), str(memory_bytes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment | {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
+            start_new_session=own_session,
+            bufsize=0,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Raises OSError when it dies or answers too much, TimeoutError when it takes too long; kill it then."""
+        end = time.monotonic() + seconds
+        _write(self._in, request)
+        (size,) = _LENGTH.unpack(self._read(_LENGTH.size, end))
+        if size > OUTPUT_BYTES:
+            raise OSError(f"it made more than {OUTPUT_BYTES >> 20} MiB of text")
+        answer: dict[str, Any] = json.loads(self._read(size, end))
+        return answer
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._in.close()
+        self._out.close()
+
+    def _read(self, size: int, end: float) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self._out], [], [], left)[0]:
+                raise TimeoutError("it took too long")
+            part = os.read(self._out.fileno(), min(size - len(data), 1 << 20))
+            if not part:
+                raise OSError("it used too much memory, or its library crashed")
+            data += part
+        return bytes(data)
+
+
+def batches(rows: Sequence[T]) -> Iterator[list[T]]:
+    """Rows that fit into one request each, at least one."""
+    batch: list[T] = []
+    size = 0
+    for row in rows:
+        characters = len(json.dumps(row))
+        if batch and (len(batch) == BATCH_ROWS or size + characters > BATCH_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += characters
+    if batch:
+        yield batch
+
+
+class Apart:
+    """Warm children for several threads."""
+
+    def __init__(
+        self,
+        seconds: float = SECONDS,
+        *,
+        module: str = "worker.isolated.process",
+        memory_bytes: int = MEMORY_BYTES,
+        own_session: bool = True,
+    ) -> None:
+        """module: its main program calls `serve`.
+
+        own_session: False where the process group of this process is killed as a whole, its children with it.
+        """
+        self._seconds, self._module = seconds, module
+        self._memory_bytes, self._own_session = memory_bytes, own_session
+        self._idle: list[Child] = []
+        self._lock = threading.Lock()
+
+    def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+        """`ask`, again where the child died: one that the kernel chose to end for want of memory did nothing wrong."""
+        try:
+            return self.ask(work, folder, payload)
+        except InvalidInput as error:
+            if error.code != "model_too_demanding" or isinstance(error.__cause__, TimeoutError):
+                raise
+        return self.ask(work, folder, payload)
+
+    def ask(
+        self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
+    ) -> dict[str, Any]:
+        """What `work` answers. Raises its InvalidInput, and InvalidInput `model_too_demanding` with this param."""
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        if child is None or not child.is_alive():
+            child = Child(self._module, self._seconds, self._memory_bytes, own_session=self._own_session)
+        try:
+            answer = child.ask(
+                {"work": work, "folder": str(folder), "param": param, "payload": payload}, self._seconds
+            )
+        except (OSError, ValueError) as error:
+            child.kill()
+            log.warning("the files in %s ended their process: %s", folder, error)
+            raise InvalidInput(
+                f"The model's files could not be used: {error}.",
+                code="model_too_demanding",
+                hint=f"At most {self._seconds:g} s and {self._memory_bytes >> 30} GiB for it. Check its files.",
+                param=param,
+            ) from error
+        except BaseException:
+            child.kill()
+            raise
+        with self._lock:
+            if len(self._idle) < WARM:
+                self._idle.append(child)
+                child = None
+        if child is not None:
+            child.kill()
+        if "error" in answer:
+            refusal = answer["error"]
+            raise InvalidInput(
+                refusal["message"],
+                code=refusal["code"],
+                hint=refusal["hint"],
+                param=refusal["param"],
+                errors=refusal["errors"],
+            )
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.kill()
+
+
+def _write(file: IO[bytes], value: dict[str, Any]) -> None:
+    data = memoryview(json.dumps(value).encode())
+    for part in (memoryview(_LENGTH.pack(len(data))), data):
+        while part:
+            part = part[file.write(part) :]
+
+
+# ── The child ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+Work = Callable[[Path, dict[str, Any]], dict[str, Any]]
+
+
+def serve(load: Callable[[], dict[str, Work]]) -> None:
+    """Answer requests until the input ends. load: the work by name, imported within the limits."""
+    seconds, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal: the trainer decides what it means
+    for name, value in (("AS", memory_bytes), ("CORE", 0), ("FSIZE", 0), ("NOFILE", 64)):
+        which = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(which)[1]
+        resource.setrlimit(
+            which, (value, value) if hard == resource.RLIM_INFINITY else (min(value, hard), hard)
+        )
+    Path("/proc/self/oom_score_adj").write_text("1000")
+    work = load()
+    while size := sys.stdin.buffer.read(_LENGTH.size):
+        request = json.loads(sys.stdin.buffer.read(_LENGTH.unpack(size)[0]))
+        signal.alarm(seconds + 5)  # where the worker that would kill us has died
+        _write(sys.stdout.buffer, _answer(work[request["work"]], request))
+        sys.stdout.buffer.flush()
+        signal.alarm(0)
+
+
+def _answer(work: Work, request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"result": work(Path(request["folder"]), request["payload"])}
+    except ReinforgeError as error:
+        refusal = error
+    except BaseException as error:  # noqa: BLE001 - a panic of a library is no Exception
+        # A text about a model that is only looked at may name files, or quote them.
+        text = f": {str(error)[:500]}" if request["param"] == "model" else "."
+        refusal = InvalidInput(
+            f"The model's files could not be used: {type(error).__name__}{text}",
+            code="prompt_not_renderable" if request["param"] == "model" else "damaged_model",
+            hint="Check the model's files.",
+            param=request["param"],
+        )
+    return {
+        "error": {
+            "message": refusal.message,
+            "code": refusal.code,
+            "hint": refusal.hint,
+            "param": refusal.param,
+            "errors": refusal.errors,
+        }
+    }
+
+
+def _work_of_calls() -> dict[str, Work]:
+    from worker.isolated.sample_prompts import sample_prompts
+    from worker.models.inspect import read_facts
+    from worker.rpc.render import rendered
+
+    return {"render": rendered, "sample": sample_prompts, "facts": read_facts}
+
+
+if __name__ == "__main__":
+    give_way(_NICE)
+    serve(_work_of_calls)

@@ -1,0 +1,1 @@
+"""What this machine has: GPUs and their assignment, memory, processor share, the vLLM environment."""

@@ -1,0 +1,312 @@
+"""Which GPUs a job gets, and the locks that keep jobs, deployments and reward models off each other's.
+
+A GPU is taken by a lock on `$REINFORGE_HOME/gpus/<uuid>`, as slots are. The lock ends with the last process that holds
+its descriptor: the worker and the trainer that it was passed to, however they end.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from worker.machine.gpus import ORDER, VISIBLE, Gpu, list_gpus
+from worker.settings import WorkerSettings
+
+SAMPLER_VARIABLE = "REINFORGE_VLLM_DEVICES"
+"""What the trainer's vLLM server gets as CUDA_VISIBLE_DEVICES (`worker.rollout.vllm.options`)."""
+TRAINERS, SAMPLERS, PER_JOB = (
+    "REINFORGE_TRAINER_DEVICES",
+    "REINFORGE_SAMPLER_DEVICES",
+    "REINFORGE_GPUS_PER_JOB",
+)
+_WANTED_SECONDS = 45.0
+"""A queued job's wake-up comes again within this time, and with it the wish for a GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """GPUs that trainers may take, and those for samplers of their own; none: samplers share the trainer's."""
+
+    trainers: tuple[Gpu, ...]
+    samplers: tuple[Gpu, ...] = ()
+    seats: int = 1
+    """Jobs that may share one GPU."""
+
+    @property
+    def jobs(self) -> int:
+        """Jobs that run side by side; 1 without GPUs."""
+        if not self.trainers:
+            return 1
+        if set(self.trainers) == set(self.samplers):  # each job takes two of the same
+            return max(1, len(self.trainers) * self.seats // 2)
+        sampled = len(self.samplers) if self.samplers else len(self.trainers)
+        return max(1, min(len(self.trainers), sampled) * self.seats)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """GPUs of one job: the trainer's, and one for each sampler that has its own."""
+
+    trainers: tuple[Gpu, ...] = ()
+    samplers: tuple[tuple[Gpu, ...], ...] = ()
+
+    @property
+    def shared(self) -> bool:
+        """Whether trainer and sampler are on the same GPU."""
+        return not self.samplers
+
+    def environment(self) -> dict[str, str]:
+        """Of the trainer: it sees its own GPUs alone, and its vLLM server the sampler's."""
+        if not self.trainers:
+            return {}
+        found = ORDER | {VISIBLE: ",".join(gpu.device for gpu in self.trainers)}
+        # Empty where they share one: a value from the worker's own environment would name GPUs nobody has taken.
+        return found | {SAMPLER_VARIABLE: ",".join(gpu.device for group in self.samplers for gpu in group)}
+
+
+def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
+    """What the settings make of the GPUs that the worker sees. Raises InvalidInput with the variable as `param`."""
+    trainers = _named(gpus, settings.trainer_devices, TRAINERS)
+    samplers = _named(gpus, settings.sampler_devices, SAMPLERS)
+    if both := [gpu.device for gpu in samplers if gpu in trainers]:
+        raise InvalidInput(
+            f"GPU {', '.join(both)} is named for trainers and for samplers.",
+            code="impossible_placement",
+            param=SAMPLERS,
+            hint=f"Leave {SAMPLERS} unset to have both on one GPU, or name different ones.",
+        )
+    free = [gpu for gpu in gpus if gpu not in trainers and gpu not in samplers]
+    if samplers and not trainers and not free:
+        raise InvalidInput(
+            f"{SAMPLERS} names every GPU, which leaves none for trainers.",
+            code="impossible_placement",
+            param=SAMPLERS,
+        )
+    if settings.gpus_per_job == 2 and not samplers:
+        samplers = (*free,) if trainers else tuple(gpus)
+    if settings.gpus_per_job == 2 and (not samplers or len({*(trainers or gpus), *samplers}) < 2):
+        raise InvalidInput(
+            f"Each job is to take 2 GPUs, and this worker sees {len(gpus)} with {len(free)} to spare.",
+            code="impossible_placement",
+            param=PER_JOB,
+            hint="Leave it unset: trainer and vLLM then share one GPU.",
+        )
+    if settings.gpus_per_job == 1 and samplers:
+        raise InvalidInput(
+            f"{SAMPLERS} gives samplers GPUs of their own, so each job takes 2.",
+            code="impossible_placement",
+            param=PER_JOB,
+            hint=f"Leave {PER_JOB} unset, or {SAMPLERS}.",
+        )
+    if not trainers:
+        trainers = tuple(gpus) if set(samplers) == set(gpus) else tuple(free)
+    return Pools(trainers, samplers, settings.jobs_per_gpu)
+
+
+def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
+    words = [word.strip() for word in value.split(",") if word.strip()]
+    named = []
+    for word in words:
+        match = [gpu for gpu in gpus if word in (gpu.device, gpu.uuid)]
+        if not match:
+            there = ", ".join(gpu.device for gpu in gpus) or "none"
+            raise InvalidInput(
+                f"{variable} names GPU {word}, which this worker does not see; it sees {there}.",
+                code="impossible_placement",
+                param=variable,
+                hint="Numbers are those of nvidia-smi. CUDA_VISIBLE_DEVICES and REINFORGE_DEVICE hide GPUs.",
+            )
+        named += match
+    return tuple(dict.fromkeys(named))
+
+
+def place(available: Pools, taken: Collection[str]) -> Placement | None:
+    """The next job's GPUs, the first that are free; None while too few are.
+
+    taken: uuids of GPUs without a free seat.
+    """
+    if not available.trainers:
+        return Placement()
+    trainer = next((gpu for gpu in available.trainers if gpu.uuid not in taken), None)
+    if trainer is None:
+        return None
+    if not available.samplers:
+        return Placement((trainer,))
+    sampler = next((gpu for gpu in available.samplers if gpu.uuid not in taken and gpu != trainer), None)
+    return None if sampler is None else Placement((trainer,), ((sampler,),))
+
+
+@dataclass(slots=True)
+class Hold:
+    """GPUs that are taken, until `release`. Without GPUs it holds nothing."""
+
+    placement: Placement = field(default_factory=Placement)
+    locks: dict[str, int] = field(default_factory=dict)
+    """uuid → descriptor with the lock."""
+    folder: Path | None = None
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return tuple(self.locks.values())
+
+    def drop_samplers(self) -> None:
+        """Give back what a job without a server has no use for."""
+        for gpu in (gpu for group in self.placement.samplers for gpu in group):
+            if (descriptor := self.locks.pop(gpu.uuid, None)) is not None:
+                os.close(descriptor)
+        self.placement = Placement(self.placement.trainers)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a job waits for one of them now."""
+        now = time.time()
+        for uuid in self.locks:
+            with contextlib.suppress(OSError):
+                if (
+                    self.folder is not None
+                    and now - _wanted(self.folder, uuid).stat().st_mtime < _WANTED_SECONDS
+                ):
+                    return True
+        return False
+
+    def release(self) -> None:
+        while self.locks:
+            os.close(self.locks.popitem()[1])
+
+
+class GpuLocks:
+    """The locks of one machine, in a folder that all of its workers share."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def take(self, available: Pools, holder: str, *, urgent: bool = False) -> Hold | None:
+        """GPUs for a job; None while too few are free.
+
+        holder: written into the lock, for people. urgent: a job is queued; whoever holds one for later use is asked.
+        """
+        if not available.trainers:
+            return Hold()
+        taken: set[str] = set()
+        while (placement := place(available, taken)) is not None:
+            wanted = [*placement.trainers, *(gpu for group in placement.samplers for gpu in group)]
+            locks: dict[str, int] = {}
+            for gpu in wanted:
+                descriptor = self.lock(gpu, available.seats, holder)
+                if descriptor is None:
+                    taken.add(gpu.uuid)
+                    break
+                locks[gpu.uuid] = descriptor
+            else:
+                for gpu in wanted:
+                    _wanted(self._folder, gpu.uuid).unlink(missing_ok=True)
+                return Hold(placement, locks, self._folder)
+            Hold(locks=locks).release()
+        for gpu in (*available.trainers, *available.samplers) if urgent else ():
+            _wanted(self._folder, gpu.uuid).touch()
+        return None
+
+    def lock(self, gpu: Gpu, seats: int, holder: str) -> int | None:
+        """A descriptor with the lock of a free seat; None where all are taken."""
+        locked = (self._lock(path, holder) for path in self._seats(gpu, seats))
+        return next((descriptor for descriptor in locked if descriptor is not None), None)
+
+    def take_whole(self, gpu: Gpu, seats: int, holder: str) -> Hold | None:
+        """All seats, for what no job is to share with; None while somebody has one."""
+        locks: dict[str, int] = {}
+        for path in self._seats(gpu, seats):
+            descriptor = self._lock(path, holder)
+            if descriptor is None:
+                Hold(locks=locks).release()
+                return None
+            locks[path.name] = descriptor
+        return Hold(Placement((gpu,)), locks, self._folder)
+
+    def _lock(self, path: Path, holder: str) -> int | None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, holder.encode())
+        return descriptor
+
+    def holders(self, available: Pools) -> str:
+        """Who has the GPUs, in words; the text is as old as its lock."""
+        told = []
+        for gpu in dict.fromkeys((*available.trainers, *available.samplers)):
+            texts = []
+            for path in self._seats(gpu, available.seats):
+                with contextlib.suppress(OSError):
+                    texts.append(path.read_text(errors="replace") or "nobody")
+            told.append(f"GPU {gpu.device}: {', '.join(texts)}")
+        return "; ".join(told)
+
+    def _seats(self, gpu: Gpu, seats: int) -> list[Path]:
+        return [self._folder / (gpu.uuid if seat == 0 else f"{gpu.uuid}.{seat}") for seat in range(seats)]
+
+
+def _wanted(folder: Path, uuid: str) -> Path:
+    return folder / f"{uuid}.wanted"
+
+
+def gpu_locks(settings: WorkerSettings) -> GpuLocks:
+    return GpuLocks(settings.gpu_locks or settings.home.resolve() / "gpus")
+
+
+class JobGpus:
+    """The GPUs of a worker that trains. It takes them before it asks for a job: one that waits is anybody's."""
+
+    def __init__(self, settings: WorkerSettings, list_: Callable[[], list[Gpu]] = list_gpus) -> None:
+        self._pools, self._locks = pools(list_(), settings), gpu_locks(settings)
+        self.waits_for: str | None = None
+        """Why this worker takes no job now; None where it does."""
+
+    @property
+    def device(self) -> str:
+        """What jobs compute on here, for people."""
+        names = list(dict.fromkeys(gpu.name for gpu in self._pools.trainers))
+        if not names:
+            return "cpu"
+        count = len(self._pools.trainers)
+        return f"cuda: {f'{count} × ' if count > 1 else ''}{', '.join(names)}"
+
+    @contextlib.contextmanager
+    def held(self, holder: str, *, urgent: bool = False) -> Iterator[Hold | None]:
+        """The next job's GPUs for as long as the block lasts; None while too few are free.
+
+        urgent: a job is known to be queued.
+        """
+        hold = self._locks.take(self._pools, holder, urgent=urgent)
+        if hold is None:
+            self.waits_for = f"every GPU is taken ({self._locks.holders(self._pools)})"
+            yield None
+            return
+        self.waits_for = None
+        try:
+            yield hold
+        finally:
+            hold.release()
+
+
+def placement_report() -> dict[str, Any]:
+    """How many jobs this machine's GPUs take side by side, as `jobs`; or the error why none can be placed."""
+    try:
+        return {"jobs": pools(list_gpus(), WorkerSettings()).jobs}
+    except InvalidInput as error:
+        refusal: dict[str, Any] = error.envelope()["error"]
+        return refusal
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(placement_report()))  # for `reinforge up`

@@ -1,0 +1,64 @@
+"""The device that this process computes on: the first GPU that it sees, else the CPU."""
+
+import os
+
+import torch
+
+from worker.machine.gpus import DEVICE, SHARE, cannot_open, driver_version, gpu_present
+
+
+class GpuUnavailable(Exception):
+    """There is a GPU that torch cannot open, or none where one was demanded."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+def compute_device() -> torch.device:
+    """As REINFORGE_DEVICE says. Never the CPU in place of a GPU that is there and does not work.
+
+    Raises GpuUnavailable.
+    """
+    demanded = os.environ.get(DEVICE) or "auto"
+    if demanded not in ("auto", "cpu", "cuda"):
+        raise GpuUnavailable(f"{DEVICE} is {demanded!r}.", "Set it to auto, cpu or cuda, or leave it unset.")
+    if demanded == "cpu":
+        return torch.device("cpu")
+    if torch.cuda.is_available():
+        if share := os.environ.get(SHARE):
+            torch.cuda.set_per_process_memory_fraction(float(share))
+        return torch.device("cuda")
+    if gpu_present():
+        raise GpuUnavailable(*cannot_open(torch.__version__, torch.version.cuda, driver_version(), _reason()))
+    if demanded == "cuda":
+        raise GpuUnavailable(
+            f"{DEVICE} is cuda, and no NVIDIA device is here.",
+            "Give this machine or container a GPU, or unset it.",
+        )
+    return torch.device("cpu")
+
+
+def _reason() -> str:
+    """Torch's own words on why it has no CUDA."""
+    try:
+        torch.empty(0, device="cuda")
+    except (RuntimeError, AssertionError) as error:
+        return str(error).strip().partition("\n")[0][:300]
+    return "torch finds no device."
+
+
+def report() -> dict[str, str | bool | None]:
+    """For `reinforge doctor`: torch's version, the GPU's name if one is used, else what is wrong and what to do."""
+    found: dict[str, str | bool | None] = {
+        "torch": torch.__version__,
+        "gpu": None,
+        "problem": None,
+        "remedy": None,
+    }
+    found["cpu_demanded"] = os.environ.get(DEVICE) == "cpu"
+    try:
+        device = compute_device()
+    except GpuUnavailable as error:
+        return found | {"problem": error.message, "remedy": error.hint}
+    return found | {"gpu": torch.cuda.get_device_name(device) if device.type == "cuda" else None}

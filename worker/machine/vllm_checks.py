@@ -1,0 +1,38 @@
+"""What is looked at before a vLLM server is wanted on a GPU: its build, its compiler, and how the model is divided."""
+
+from pathlib import Path
+
+from transformers import AutoConfig
+
+from reinforge.errors import JobFailure
+from worker.machine.vllm_compiler import HINT, missing_compiler
+from worker.machine.vllm_python import CPU_BUILD, vllm_build, vllm_python
+from worker.rollout.vllm.options import DEVICES, own_devices
+from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
+
+
+def check_gpu_build() -> None:
+    """Whether the vLLM here can start on a GPU. Raises JobFailure `engine_missing`, `vllm_needs_compiler`."""
+    python = vllm_python()
+    if python is None:
+        return
+    if vllm_build() == CPU_BUILD:
+        raise JobFailure(
+            f"The vLLM of this worker is {CPU_BUILD}, which knows no GPU.",
+            code="engine_missing",
+            hint="Remove its environment and run `make vllm` on the worker, or set REINFORGE_DEVICE=cpu; then resume.",
+            retryable=True,
+        )
+    if problem := missing_compiler(python):
+        raise JobFailure(problem, code="vllm_needs_compiler", hint=HINT, retryable=True)
+
+
+def check_devices(model: Path) -> None:
+    """Raises JobFailure `impossible_placement` where the model in a folder cannot be divided among vLLM's GPUs."""
+    if len(own_devices()) < 2:
+        return
+    try:
+        config = AutoConfig.from_pretrained(model, local_files_only=True, trust_remote_code=False)
+    except Exception:  # noqa: BLE001 - whoever loads the model says what is wrong with it
+        return
+    check_tensor_parallel(config, len(own_devices()), DEVICES)

@@ -1,0 +1,54 @@
+"""Whether vLLM can compile on this machine: Triton builds a small C extension when a server starts on a GPU.
+
+As `triton/runtime/build.py`: CC, else gcc, else clang, and the interpreter's Python.h. Standard library only;
+`python -m worker.machine.vllm_compiler PYTHON` says what is missing and ends with 1.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+_ASK = "import sysconfig; print(sysconfig.get_paths()['include'])"
+
+
+def missing_compiler(python: Path, environment: Mapping[str, str] = os.environ) -> str | None:
+    """A sentence about what is missing; None where all is there."""
+    missing = []
+    path = environment.get("PATH")
+    given = environment.get("CC")
+    if given and shutil.which(given.split()[0], path=path) is None:
+        missing.append(f"the C compiler {given} that CC names")
+    elif not given and not (shutil.which("gcc", path=path) or shutil.which("clang", path=path)):
+        missing.append("a C compiler (gcc or clang)")
+    headers = _headers(python)
+    if headers is not None and not (headers / "Python.h").is_file():
+        missing.append(f"Python's header files ({headers / 'Python.h'})")
+    if not missing:
+        return None
+    return f"vLLM compiles its kernels when it starts on a GPU and needs {' and '.join(missing)} for that."
+
+
+HINT = "Install them on the worker, on Debian and Ubuntu with `apt-get install gcc python3-dev`."
+
+
+def _headers(python: Path) -> Path | None:
+    """The folder that Python.h has to be in; None where the interpreter does not say."""
+    try:
+        done = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return Path(done.stdout.strip()) if done.returncode == 0 and done.stdout.strip() else None
+
+
+def main() -> int:
+    problem = missing_compiler(Path(sys.argv[1]))
+    if problem is not None:
+        sys.stderr.write(f"{problem} {HINT}\n")
+    return int(problem is not None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

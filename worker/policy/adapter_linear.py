@@ -1,0 +1,94 @@
+"""An adapter beside a linear layer of low precision: two narrow products in the layer's own precision, added into its
+output; float32 masters and gradients; nothing to keep for the backward pass but the layer's input."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from peft.tuners.lora import Linear as LoraLinear
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from worker.policy.forward.precision import float32_product
+
+
+class BesideLinear(torch.nn.Module):
+    """A linear layer (I → O) in bfloat16 or float16 with an adapter of rank R; it has no parameters of its own.
+
+    The adapter's factors are copied in the layer's precision when the module is made; gradients reach the float32
+    masters. The layer's output is rounded, and the sum with the adapter's again, as in PEFT's own layer.
+    """
+
+    def __init__(self, layer: LoraLinear, policy: str) -> None:
+        super().__init__()
+        base = layer.base_layer
+        self.in_features, self.out_features = base.in_features, base.out_features
+        self._scale = float(layer.scaling[policy])
+        # In tuples they are no parameters of this module.
+        self._base: tuple[Tensor, Tensor | None] = (base.weight, base.bias)
+        self._masters: tuple[Tensor, Tensor] = (layer.lora_A[policy].weight, layer.lora_B[policy].weight)
+        with torch.no_grad():
+            down, up = self._masters
+            self._copies = (down.to(base.weight.dtype), (up * self._scale).to(base.weight.dtype))
+
+    @property
+    def weight(self) -> Tensor:
+        """(O, I), without the adapter."""
+        return self._base[0]
+
+    @property
+    def bias(self) -> Tensor | None:
+        """(O,)."""
+        return self._base[1]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, I) → (…, O)."""
+        if not torch.is_grad_enabled():
+            return _product(x, *self._base, *self._copies)
+        output: Tensor = _BesideLinear.apply(x, *self._base, *self._copies, *self._masters, self._scale)  # type: ignore[no-untyped-call]
+        return output
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor) -> Tensor:
+    output = F.linear(x, weight, bias)
+    narrow = x.reshape(-1, x.shape[-1]) @ down.T
+    output.view(-1, output.shape[-1]).addmm_(narrow, up.T)
+    return output
+
+
+class _BesideLinear(torch.autograd.Function):
+    """W x + b + up (down x), `up` scaled; gradients of x and of the masters (Hu et al. 2021, equation 3)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        down: Tensor,
+        up: Tensor,
+        down_master: Tensor,
+        up_master: Tensor,
+        scale: float,
+    ) -> Tensor:
+        ctx.save_for_backward(x)
+        # Held for longer than any pass, so not among what a pass keeps.
+        ctx.weight, ctx.down, ctx.up, ctx.scale = weight, down, up, scale
+        ctx.precision = (down_master.dtype, up_master.dtype)
+        return _product(x, weight, bias, down, up)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        (x,) = ctx.saved_tensors
+        rows, inputs = gradient.reshape(-1, gradient.shape[-1]), x.reshape(-1, x.shape[-1])
+        narrow = rows @ ctx.up
+        into_x = None
+        if ctx.needs_input_grad[0]:
+            into_x = (rows @ ctx.weight).addmm_(narrow, ctx.down).view(x.shape)
+        into_down = float32_product(narrow.T, inputs)
+        into_up = float32_product(rows.T, inputs @ ctx.down.T)
+        if ctx.scale != 1.0:
+            into_up.mul_(ctx.scale)
+        down_dtype, up_dtype = ctx.precision
+        return into_x, None, None, None, None, into_down.to(down_dtype), into_up.to(up_dtype), None

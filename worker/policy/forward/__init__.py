@@ -1,0 +1,1 @@
+"""Forward and backward passes: micro-batches, attention, log-probabilities, memory."""

@@ -1,0 +1,146 @@
+"""Log-probabilities and entropies of sampled tokens, from hidden states, a slice of tokens at a time.
+
+Logits are the largest tensor of a step (tokens × vocabulary, in float32); slicing bounds it. Of a frozen linear head
+the gradient of a token's score is its own factor times a vector that does not depend on what comes behind it, so that
+vector, no larger than the hidden state, is computed beside the score: each logit is computed once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
+
+from worker.policy.forward.fused_logprobs import fused_slice
+from worker.policy.forward.precision import float32_product, has_float32_output
+
+SLICE_BYTES = {"cpu": 2**27, "cuda": 2**30}
+"""Of a slice's float32 logits; at times there are two and a half times as much."""
+FROZEN_HEADS = True
+"""False: no score's gradient is computed beside it; slices are computed again in the backward pass."""
+
+
+def token_scores(
+    hidden: Tensor,
+    targets: Tensor,
+    head: Callable[[Tensor], Tensor],
+    *,
+    vocabulary: int,
+    temperature: float,
+    entropy_gradient: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities (M,) with gradient and entropies (M,), with it where asked for, of hidden (M, H) and targets
+    (M,) int64; at least float32."""
+    size = max(1, SLICE_BYTES[hidden.device.type] // (4 * vocabulary))
+    if FROZEN_HEADS and type(head) is torch.nn.Linear and not any(p.requires_grad for p in head.parameters()):
+        differentiable = torch.is_grad_enabled() and hidden.requires_grad
+        wanted = (differentiable, differentiable and entropy_gradient)
+        scores: tuple[Tensor, Tensor] = _FrozenHead.apply(  # type: ignore[no-untyped-call]
+            hidden, targets, head.weight, head.bias, temperature, size, wanted
+        )
+        return scores
+    if len(targets) <= size:
+        return _score(hidden, targets, head, temperature, entropy_gradient)
+    logprobs, entropies = [], []
+    for start in range(0, len(targets), size):
+        part = slice(start, start + size)
+        arguments = (hidden[part], targets[part], head, temperature, entropy_gradient)
+        grad = torch.is_grad_enabled()
+        said = checkpoint(_score, *arguments, use_reentrant=False) if grad else _score(*arguments)
+        logprobs.append(said[0])
+        entropies.append(said[1])
+    return torch.cat(logprobs), torch.cat(entropies)
+
+
+class _FrozenHead(torch.autograd.Function):
+    """With p the distribution over the vocabulary, z the logits before the temperature τ and W the head's weight:
+    ∂ log p_t / ∂ hidden = (W_t − Σ p W) / τ and ∂ entropy / ∂ hidden = −Σ p (log p + entropy) W / τ."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        targets: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        temperature: float,
+        size: int,
+        wanted: tuple[bool, bool],
+    ) -> tuple[Tensor, Tensor]:
+        precision = torch.promote_types(hidden.dtype, torch.float32)
+        logprobs, entropies = hidden.new_empty((2, len(targets)), dtype=precision)
+        descents = [hidden.new_empty(hidden.shape) if want else None for want in wanted]
+        for start in range(0, len(targets), size):
+            part = slice(start, start + size)
+            logits = _logits(hidden[part], weight, bias)
+            if temperature != 1.0:
+                logits.div_(temperature)
+            fused = None if wanted[1] else fused_slice(logits, targets[part], hidden.dtype, wanted[0])
+            logprobs[part], entropies[part], slopes = fused or _slice(logits, targets[part], wanted)
+            for descent, slope in zip(descents, slopes, strict=True):
+                if descent is not None and slope is not None:
+                    torch.mm(slope.to(weight.dtype), weight, out=descent[part])
+        ctx.save_for_backward(*descents)
+        ctx.temperature = temperature
+        ctx.set_materialize_grads(False)
+        if not wanted[1]:
+            ctx.mark_non_differentiable(entropies)
+        return logprobs, entropies
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        into_hidden = None
+        for gradient, descent in zip(gradients, ctx.saved_tensors, strict=True):
+            if gradient is not None and descent is not None:
+                part = (gradient / -ctx.temperature)[:, None] * descent
+                into_hidden = part if into_hidden is None else into_hidden + part
+                into_hidden = into_hidden.to(descent.dtype)
+        return into_hidden, None, None, None, None, None, None
+
+
+def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """(m, V) in at least float32, not rounded on the way where that can be helped."""
+    if not has_float32_output(hidden.device, hidden.dtype):
+        plain = F.linear(hidden, weight, bias)
+        return plain.to(torch.promote_types(plain.dtype, torch.float32))
+    logits = float32_product(hidden, weight.T)
+    return logits if bias is None else logits.add_(bias)
+
+
+def _slice(
+    logits: Tensor, targets: Tensor, wanted: tuple[bool, bool]
+) -> tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]:
+    """Log-probabilities (m,), entropies (m,) and, where wanted, minus the slopes of both by the logits (m, V)."""
+    distribution = torch.log_softmax(logits, dim=-1)
+    del logits
+    logprobs = distribution.gather(-1, targets[:, None])[:, 0]
+    probabilities = distribution.exp()
+    # A token of probability 0 adds 0, not 0 · -inf.
+    information = distribution.clamp_(min=torch.finfo(distribution.dtype).min).mul_(probabilities)
+    entropies = -information.sum(-1)
+    of_entropy = information.addcmul_(probabilities, entropies[:, None]) if wanted[1] else None
+    if not wanted[0]:
+        return logprobs, entropies, (None, of_entropy)
+    one = torch.ones((), dtype=probabilities.dtype, device=probabilities.device)
+    of_logprob = probabilities.scatter_add_(-1, targets[:, None], -one.expand(len(targets), 1))
+    return logprobs, entropies, (of_logprob, of_entropy)
+
+
+def _score(
+    hidden: Tensor,
+    targets: Tensor,
+    head: Callable[[Tensor], Tensor],
+    temperature: float,
+    entropy_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    logits = head(hidden)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature
+    distribution = torch.log_softmax(logits, dim=-1)
+    with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
+        # A token of probability 0 adds 0, not 0 · -inf.
+        entropies = -(distribution.exp() * distribution.clamp(min=torch.finfo(torch.float32).min)).sum(-1)
+    return distribution.gather(-1, targets[:, None])[:, 0], entropies

@@ -1,0 +1,102 @@
+"""What follows when a pass runs out of memory: smaller micro-batches, then gradient checkpointing, then a pause."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from reinforge.errors import JobFailure
+from worker.machine.memory import memory_in_words, out_of_memory, total_memory, with_amount
+from worker.policy.base import Sequences
+from worker.policy.forward.micro_batches import MicroBatch, tokens_of
+
+FACT = "memory"
+"""Key in a resume state's facts."""
+_LIKE = 1.05
+"""A device with more than so many times the memory begins again with usual sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Tokens, padding included, of what one run is made of."""
+
+    largest: int = 0
+    """Of its largest micro-batch."""
+    longest: int = 0
+    """Of its longest row, the smallest micro-batch."""
+
+    def also(self, sequences: Sequences, parts: Iterable[MicroBatch]) -> "Planned":
+        largest, longest = self.largest, self.longest
+        for part in parts:
+            row = max(len(sequences.prompts[row]) + len(sequences.completions[row]) for row in part.rows)
+            largest, longest = max(largest, tokens_of(sequences, part)), max(longest, row)
+        return Planned(largest, longest)
+
+
+def halved(tokens: int, planned: Planned) -> int | None:
+    """Tokens of micro-batches half as large as those that were too large; None where each is a row by itself.
+
+    A budget that no micro-batch came near is not halved from its own size: that would change nothing.
+    """
+    if planned.largest <= planned.longest or tokens <= planned.longest:
+        return None
+    return max(planned.longest, min(tokens, planned.largest) // 2)
+
+
+def retold(
+    device: torch.device, planned: Planned, tokens: int, *, asked: str | None, checkpointing: bool
+) -> str:
+    """What was changed, in one sentence. checkpointing: it was turned on."""
+    at_hand = memory_in_words(device)
+    return (
+        f"Out of memory in micro-batches of up to {max(planned.largest, planned.longest):,} tokens"
+        f"{with_amount(asked)}{f'; {at_hand} without them' if at_hand else ''}. The same rows run again in "
+        f"micro-batches of at most {tokens:,} tokens"
+        + (" with gradient checkpointing" if checkpointing else "")
+    )
+
+
+def too_long(
+    device: torch.device, planned: Planned, *, asked: str | None, computed_twice: bool | None
+) -> JobFailure:
+    """The row by itself does not fit. computed_twice: with gradient checkpointing; None without gradient."""
+    how = {
+        True: ", even with gradient checkpointing",
+        False: ", and gradient checkpointing is off for this worker or model",
+        None: "",
+    }[computed_twice]
+    at_hand = memory_in_words(device)
+    return out_of_memory(
+        device,
+        f"a row of {planned.longest:,} tokens does not fit by itself{how}{with_amount(asked)}"
+        + (f"; {at_hand}" if at_hand else ""),
+    )
+
+
+def kept_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> dict[str, Any]:
+    """For the next attempt, so that it runs the same micro-batches and not out of memory once more."""
+    return {
+        FACT: {
+            "device": device.type,
+            "total": total_memory(device),
+            "micro_batch_tokens": tokens,
+            "gradient_checkpointing": checkpointing,
+        }
+    }
+
+
+def read_facts(device: torch.device, facts: Mapping[str, Any]) -> tuple[int, bool] | None:
+    """Tokens and gradient checkpointing that an earlier attempt learned; None where there is nothing, or where this
+    device has more memory than that one."""
+    match facts.get(FACT):
+        case {
+            "device": device.type,
+            "total": int(before),
+            "micro_batch_tokens": int(tokens),
+            "gradient_checkpointing": bool(checkpointing),
+        }:
+            total = total_memory(device)
+            if total is not None and total <= _LIKE * before and tokens >= 1:
+                return tokens, checkpointing
+    return None

@@ -1,0 +1,16 @@
+"""Which jail the sandbox has proved, as workers report it."""
+
+from reinforge.errors import InvalidInput
+from worker.rewards.sandbox_access import sandbox_client
+
+
+def jail_status(address: str | None) -> tuple[str | None, list[str]]:
+    """(name of the jail, []) or (None, reasons why code rewards cannot run here)."""
+    if address is None:
+        return None, ["Neither SANDBOX_SOCKET nor SANDBOX_URL is set: this worker has no sandbox."]
+    try:
+        with sandbox_client(address) as client:
+            status = client.status()
+    except InvalidInput as error:
+        return None, [error.message]
+    return (status.jail, []) if status.available else (None, status.reasons)

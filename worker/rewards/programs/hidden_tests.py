@@ -1,0 +1,293 @@
+"""Hidden tests of a row, read from its column, in a form whose expectations can stay outside of the sandbox.
+
+Accepted: a list of test sources (MBPP's `test_list`), one source with asserts or a `check(candidate)` (HumanEval's
+`test`), a list of `{input, output}`, `{call, expected}` or `{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or any
+of them as JSON text.
+
+An assert is taken apart only where it says `call == literal`: the call goes in, the literal stays. Every other test
+runs beside the program, which can fool it, and is marked `in_process`. Test sources are parsed here, never compiled or
+run; what cannot be parsed within narrow bounds is an `in_process` test too.
+"""
+
+import ast
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reinforge.parsing.python_source import parse
+from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
+
+MAX_TESTS = 512
+MAX_PARSED = 64 << 10
+"""Characters of a test source that is taken apart."""
+MAX_STATEMENTS = 2 * MAX_TESTS
+"""Each test is compared with every statement before it."""
+_SETUP = (
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign
+)  # fmt: skip
+_UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
+
+
+class UnreadableTests(Exception):
+    """The row's tests have none of the accepted forms: the dataset's fault; says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenTest:
+    """One test. Exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of `call`, any
+    of which is right) and `in_process` (source that judges by itself) is not None.
+
+    setup: source that runs between program and call or test. loose: `expected` came as JSON, which has no tuples.
+    """
+
+    stdin: str = ""
+    output: str | None = None
+    call: str | None = None
+    expected: tuple[str, ...] | None = None
+    loose: bool = False
+    in_process: str | None = None
+    setup: str = ""
+
+
+def read_tests(value: object, entry: str | None = None) -> list[HiddenTest]:
+    """The tests in a row's column. entry: the function under test, where tests call it `candidate`.
+
+    Raises `UnreadableTests`.
+    """
+    tests = list(_read(value, entry))
+    if not 0 < len(tests) <= MAX_TESTS:
+        raise UnreadableTests(f"a row has 1 to {MAX_TESTS} tests, not {len(tests)}")
+    return tests
+
+
+def _read(value: object, entry: str | None) -> Iterator[HiddenTest]:
+    if isinstance(value, str):
+        decoded = _json(value)
+        yield from split(value, entry) if decoded is None else _read(decoded, entry)
+    elif isinstance(value, Mapping) and "inputs" in value and "outputs" in value:
+        yield from _pairs(value)
+    elif isinstance(value, Mapping):
+        yield _one(value, entry)
+    elif isinstance(value, Sequence):
+        for each in value:
+            if isinstance(each, str):
+                yield from split(each, entry)
+            elif isinstance(each, Mapping):
+                yield _one(each, entry)
+            else:
+                raise UnreadableTests(f"a test is text or an object, not {type(each).__name__}")
+    else:
+        raise UnreadableTests(f"tests are text, a list or an object, not {type(value).__name__}")
+
+
+def _json(text: str) -> object | None:
+    """What a text holds that is a JSON list or object; None: it is source code."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        decoded: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return decoded
+
+
+def _one(test: Mapping[str, Any], entry: str | None) -> HiddenTest:
+    known = {key: test[key] for key in test if test[key] is not None}
+    if "call" in known and "expected" in test:  # null is a value that a call may have
+        return HiddenTest(call=str(known["call"]), expected=(_loose(test["expected"]),), loose=True)
+    for given, wanted in (("input", "output"), ("stdin", "stdout"), ("input", "expected_output")):
+        if wanted in known:
+            return HiddenTest(stdin=_lines(known.get(given, "")), output=_lines(known[wanted]))
+    if "test" in known:
+        whole = list(split(str(known["test"]), entry))
+        return whole[0] if len(whole) == 1 else HiddenTest(in_process=str(known["test"]))
+    raise UnreadableTests(
+        f"a test is {{input, output}}, {{call, expected}} or {{test}}, not {{{', '.join(map(str, test))}}}"[
+            :300
+        ]
+    )
+
+
+def _pairs(tests: Mapping[str, Any]) -> Iterator[HiddenTest]:
+    inputs, outputs, name = tests["inputs"], tests["outputs"], tests.get("fn_name")
+    if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
+        raise UnreadableTests("inputs and outputs are lists of one length")
+    for given, wanted in zip(inputs, outputs, strict=True):
+        if name is None:
+            yield HiddenTest(stdin=_lines(given), output=_lines(wanted))
+            continue
+        if not str(name).isidentifier() or not isinstance(given, list):
+            raise UnreadableTests("with fn_name each input is the list of the function's arguments")
+        # such collections wrap some results into a list of one
+        inner = wanted[0] if isinstance(wanted, list) and len(wanted) == 1 else wanted
+        expected = dict.fromkeys((_loose(wanted), _loose(inner)))
+        call = f"{name}({', '.join(map(repr, given))})"
+        yield HiddenTest(call=call, expected=tuple(expected), loose=True)
+
+
+def _lines(value: object) -> str:
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
+    return value if isinstance(value, str) else str(value)
+
+
+def _loose(value: object) -> str:
+    try:
+        return canonical(value, loose=True)
+    except NoCanonicalForm as error:
+        raise UnreadableTests(f"an expected value cannot be compared: {error}") from error
+
+
+def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
+    """The asserts of a test source, one test each; raises `UnreadableTests` where `candidate` has no name."""
+    tree = _parse(source)
+    if tree is None:
+        yield HiddenTest(in_process=source)
+        return
+    try:
+        statements = _statements(tree, entry)
+        if len(statements) > MAX_STATEMENTS:
+            yield HiddenTest(in_process=source)
+            return
+        tests = list(_asserts(statements))
+    except RecursionError:  # `ast` parses deeper expressions than it writes
+        tests = [HiddenTest(in_process=source)]
+    yield from tests
+
+
+def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
+    """With those of `check(candidate)` in its place, about the function that is tested."""
+    statements = [node for node in tree.body if not _calls_check(node)]
+    check = next(
+        (node for node in statements if isinstance(node, ast.FunctionDef) and node.name == "check"), None
+    )
+    if check is not None and check.args.args:
+        entry = entry or _named_in_call(tree)
+        if entry is None or not entry.isidentifier():
+            raise UnreadableTests("check(candidate) needs to know the function it tests: name its column")
+        rename = _Rename(check.args.args[0].arg, entry)
+        at = statements.index(check)
+        statements[at : at + 1] = [rename.visit(node) for node in check.body]
+    return statements
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """names: all that it mentions. bound: those that it gives a value."""
+
+    node: ast.stmt
+    names: set[str]
+    bound: set[str]
+
+
+def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
+    """One test for each assert that comes apart, one in the process for all the rest.
+
+    An assert stays with the rest when its call uses what another statement uses too and could have changed.
+    """
+    setup: list[_Statement] = []
+    kept: list[ast.stmt] = []
+    judges = False
+    parts = [_Statement(node, _names(node), _bound(node)) for node in statements]
+    for part in parts:
+        node = part.node
+        if isinstance(node, _SETUP):
+            setup.append(part)
+            kept.append(node)
+            continue
+        taken = _taken_apart(node)
+        needed = _needed(setup, taken[1]) if taken is not None else []
+        state = {name for each in needed if _may_change(each.node) for name in each.bound}
+        own = {id(part), *map(id, needed)}
+        shared = state and any(state & other.names for other in parts if id(other) not in own)
+        if taken is None or shared:
+            kept.append(node)
+            judges = judges or any(isinstance(x, ast.Assert | ast.Call | ast.Raise) for x in ast.walk(node))
+        else:
+            source = _source([each.node for each in needed])
+            yield HiddenTest(call=taken[0], expected=(taken[2],), setup=source)
+    if judges:
+        yield HiddenTest(in_process=_source(kept))
+
+
+def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
+    """(call, names it uses, canonical literal) of `assert call == literal`."""
+    if not isinstance(node, ast.Assert) or not isinstance(node.test, ast.Compare):
+        return None
+    left, operators, right = node.test.left, node.test.ops, node.test.comparators
+    if not isinstance(left, ast.Call) or len(operators) != 1 or not isinstance(operators[0], ast.Eq):
+        return None
+    try:
+        expected = canonical(ast.literal_eval(right[0]))
+    except (*_UNPARSABLE, TypeError, NoCanonicalForm):
+        return None
+    return ast.unparse(left), _names(left), expected
+
+
+def _needed(setup: Sequence["_Statement"], names: set[str]) -> list["_Statement"]:
+    """The statements of a setup that a call depends on, and all imports: no other constant goes into the jail."""
+    chosen: set[int] = set()
+    wanted = set(names)
+    for index in reversed(range(len(setup))):
+        part = setup[index]
+        if isinstance(part.node, ast.Import | ast.ImportFrom):
+            chosen.add(index)
+        elif wanted.intersection(part.bound):
+            chosen.add(index)
+            wanted |= part.names
+    return [setup[index] for index in sorted(chosen)]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _may_change(node: ast.stmt) -> bool:
+    """Whether a setup's statement makes something that a call could change."""
+    return isinstance(node, ast.Assign | ast.AnnAssign) and not isinstance(node.value, ast.Constant)
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """Names that a statement gives a value."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _calls_check(node: ast.stmt) -> bool:
+    """`check(function)`, which some collections put behind the tests."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check"
+
+
+def _named_in_call(tree: ast.Module) -> str | None:
+    for node in filter(_calls_check, tree.body):
+        arguments: Iterable[ast.expr] = node.value.args  # type: ignore[attr-defined]
+        for argument in arguments:
+            if isinstance(argument, ast.Name):
+                return argument.id
+    return None
+
+
+class _Rename(ast.NodeTransformer):
+    def __init__(self, before: str, after: str) -> None:
+        self._before, self._after = before, after
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        if node.id == self._before:
+            return ast.copy_location(ast.Name(self._after, node.ctx), node)
+        return node
+
+
+def _source(nodes: Sequence[ast.stmt]) -> str:
+    return "\n".join(map(ast.unparse, nodes))
+
+
+def _parse(source: str) -> ast.Module | None:
+    if len(source) > MAX_PARSED:
+        return None
+    try:
+        return parse(source)
+    except _UNPARSABLE:
+        return None

@@ -1,0 +1,218 @@
+"""Code by hidden tests: the share of a row's tests that the program in a completion passes.
+
+The program runs in the sandbox, once per test and each time in a process of its own; what a test expects is compared
+here, so a program cannot read it, overload its `==` or leave early with success.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from worker.rewards.programs.hidden_tests import HiddenTest, UnreadableTests, read_tests
+from worker.sandbox.limits import ProgramLimits
+from worker.sandbox.outcome import ProgramResult, ProgramRun, ProgramsOutcome
+
+RunPrograms = Callable[[str, Sequence[ProgramRun], ProgramLimits], ProgramsOutcome]
+"""`SandboxClient.run_programs`: source, runs, limits → one result per run."""
+
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.?)*"?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|.', re.DOTALL)
+"""Of canonical values: texts, numbers, all else by character. A text that does not end takes the rest: no text makes
+the pattern start over."""
+_SHOWN = 3
+"""Failed tests that the reason tells of."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTests:
+    """How completions are tested.
+
+    tests: column of the row with its tests (see `hidden_tests`). entry: column, or the name itself, of the function
+    that HumanEval's tests call `candidate`. code: the last fenced block of the completion, or its whole text.
+    prefix: column with source that comes before the completion's (HumanEval's prompt). all_or_nothing: 1 when every
+    test passes, else 0. output: how a script's output is compared: line by line without trailing blanks, word by word,
+    or to the last byte. tolerance: absolute and relative, of numbers in outputs (`words`) and values. in_process: tests
+    that judge from within the program's own process, which it can fool, are left out or count.
+    """
+
+    tests: str = "tests"
+    entry: str | None = None
+    code: Literal["block", "text"] = "block"
+    prefix: str | None = None
+    all_or_nothing: bool = False
+    output: Literal["lines", "words", "exact"] = "lines"
+    tolerance: float = 0.0
+    in_process: Literal["leave_out", "count"] = "leave_out"
+    limits: ProgramLimits = field(default_factory=ProgramLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeScore:
+    """What the tests say of one completion. `status` is of the rewards' closed list; `value` a number if it is `ok`.
+
+    parts: `passed`, `tests`, `in_process` (left out or counted). criteria: the first 64 tests by number, 0 or 1.
+    prints: what the first failing run wrote to standard error.
+    """
+
+    status: str
+    value: float | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+    criteria: Mapping[str, float] = field(default_factory=dict)
+    reason: str | None = None
+    message: str | None = None
+    prints: str = ""
+    wall_ms: float = 0.0
+    cpu_ms: float = 0.0
+
+
+def score_code(
+    completion: str, item: Mapping[str, Any], settings: CodeTests, run_programs: RunPrograms
+) -> CodeScore:
+    """Test the program in one completion. Blocks; a completion without a program scores 0."""
+    if settings.tests not in item:
+        return CodeScore("bad_value", message=f"the row has no column {settings.tests!r} with tests")
+    try:
+        tests = read_tests(item[settings.tests], _entry(item, settings))
+    except UnreadableTests as error:
+        return CodeScore("bad_value", message=f"the row's tests cannot be used: {error}")
+    inside = sum(test.in_process is not None for test in tests)
+    if settings.in_process == "leave_out":
+        tests = [test for test in tests if test.in_process is None]
+    if not tests:
+        return CodeScore(
+            "bad_value",
+            message=f"none of the row's {inside} tests can be compared outside of the program's own process; "
+            "set in_process: count to believe them all the same",
+        )
+    program = extract_code(completion, settings.code)
+    if program is None:
+        parts = {"passed": 0.0, "tests": float(len(tests)), "in_process": float(inside)}
+        return CodeScore("ok", 0.0, parts=parts, reason="the completion has no closed block of code")
+    prefix = str(item.get(settings.prefix) or "") + "\n" if settings.prefix else ""
+    results = _run(prefix + program, tests, settings.limits, run_programs)
+    if isinstance(results, ProgramsOutcome):
+        return CodeScore("sandbox_error", message=results.message or results.status)
+    return _judge(tests, results, inside, settings)
+
+
+def extract_code(completion: str, how: Literal["block", "text"] = "block") -> str | None:
+    """The program in a completion: its last closed fenced block that says Python or nothing, or its whole text."""
+    if how == "text":
+        return completion if completion.strip() else None
+    found: str | None = None
+    block: list[str] | None = None
+    kind = ""
+    for line in completion.splitlines():
+        mark = line.strip()
+        if not mark.startswith("```"):
+            if block is not None:
+                block.append(line)
+        elif block is None:
+            block = []
+            kind = mark.strip("`").strip().lower()
+        else:
+            if kind in ("", "python", "python3", "py"):
+                found = "\n".join(block)
+            block = None
+    return found if found is not None and found.strip() else None
+
+
+def passed(test: HiddenTest, result: ProgramResult, settings: CodeTests) -> bool:
+    """Whether a run gave what its test expects."""
+    if result.status != "ok":
+        return False
+    if test.in_process is not None:
+        return True
+    if test.expected is not None:
+        return any(_same_value(result.output, each, settings.tolerance) for each in test.expected)
+    return _same_output(result.output, test.output or "", settings)
+
+
+def _entry(item: Mapping[str, Any], settings: CodeTests) -> str | None:
+    return str(item.get(settings.entry, settings.entry)) if settings.entry else None
+
+
+def _run(
+    program: str, tests: Sequence[HiddenTest], limits: ProgramLimits, run_programs: RunPrograms
+) -> list[ProgramResult] | ProgramsOutcome:
+    """One result per test, or the outcome that says why there is none."""
+    results: dict[int, ProgramResult] = {}
+    by_setup: dict[str, list[int]] = {}
+    for number, test in enumerate(tests):
+        by_setup.setdefault(test.setup, []).append(number)
+    for setup, numbers in by_setup.items():
+        source = f"{program}\n{setup}" if setup else program
+        outcome = run_programs(source, [_as_run(tests[number]) for number in numbers], limits)
+        if outcome.status != "ok":
+            return outcome
+        results.update(zip(numbers, outcome.results, strict=True))
+    return [results[number] for number in range(len(tests))]
+
+
+def _as_run(test: HiddenTest) -> ProgramRun:
+    return ProgramRun(stdin=test.stdin, call=test.call, loose=test.loose, test=test.in_process)
+
+
+def _judge(
+    tests: Sequence[HiddenTest], results: Sequence[ProgramResult], inside: int, settings: CodeTests
+) -> CodeScore:
+    verdicts = [passed(test, result, settings) for test, result in zip(tests, results, strict=True)]
+    share = sum(verdicts) / len(verdicts)
+    failures = [i for i, fine in enumerate(verdicts) if not fine]
+    told = "; ".join(_failure(i, tests[i], results[i]) for i in failures[:_SHOWN])
+    return CodeScore(
+        status="ok",
+        value=float(share == 1.0) if settings.all_or_nothing else share,
+        parts={"passed": float(sum(verdicts)), "tests": float(len(tests)), "in_process": float(inside)},
+        criteria={f"test {i + 1}": float(fine) for i, fine in enumerate(verdicts[:64])},
+        reason=f"{sum(verdicts)} of {len(tests)} tests passed" + (f"; {told}" if told else ""),
+        prints=results[failures[0]].notes if failures else "",
+        wall_ms=sum(result.wall_ms for result in results),
+        cpu_ms=sum(result.cpu_ms for result in results),
+    )
+
+
+def _failure(number: int, test: HiddenTest, result: ProgramResult) -> str:
+    """Why a test failed, in one line. It is shown to people beside the completion; no model reads it."""
+    where = f"test {number + 1}" + (" (in-process)" if test.in_process is not None else "")
+    if result.status != "ok":
+        lines = (result.message or "").strip().splitlines()
+        return f"{where}: {result.status}" + (f", {lines[0][:120]}" if lines else "")
+    wanted = test.expected[0] if test.expected is not None else test.output or ""
+    return f"{where}: expected {wanted.strip()[:80]!r}, got {result.output.strip()[:80]!r}"
+
+
+def _same_output(got: str, wanted: str, settings: CodeTests) -> bool:
+    if settings.output == "exact":
+        return got == wanted
+    if settings.output == "words":
+        return _same_tokens(got.split(), wanted.split(), settings.tolerance)
+    return list(_lines(got)) == list(_lines(wanted))
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line.rstrip() for line in text.rstrip().splitlines())
+
+
+def _same_value(got: str, wanted: str, tolerance: float) -> bool:
+    return got == wanted or (
+        tolerance > 0 and _same_tokens(_TOKENS.findall(got), _TOKENS.findall(wanted), tolerance)
+    )
+
+
+def _same_tokens(got: Sequence[str], wanted: Sequence[str], tolerance: float) -> bool:
+    return len(got) == len(wanted) and all(
+        one == other or _near(one, other, tolerance) for one, other in zip(got, wanted, strict=True)
+    )
+
+
+def _near(one: str, other: str, tolerance: float) -> bool:
+    if tolerance <= 0:
+        return False
+    try:
+        a, b = float(one), float(other)
+    except ValueError:
+        return False
+    # Any number is as near to infinity as the tolerance allows; equal texts were compared before.
+    return math.isfinite(a) and math.isfinite(b) and abs(a - b) <= tolerance * max(1.0, abs(b))

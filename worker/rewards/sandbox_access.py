@@ -1,0 +1,65 @@
+"""The sandbox this process was told of: beside it on a Unix socket, or on another machine.
+
+    SANDBOX_URL         tcp://host:port or unix:///path; wins over SANDBOX_SOCKET
+    SANDBOX_TOKEN       what proves us to a sandbox on another machine, or
+    SANDBOX_TOKEN_FILE  the file that holds it
+
+`python -m worker.rewards.sandbox_access` asks it which jail it has and prints the answer as JSON, for the doctor.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from reinforge.errors import InvalidInput
+from worker.sandbox.client import SandboxClient
+from worker.sandbox.transport.remote import Address, checked_token
+
+
+def sandbox_client(address: str | os.PathLike[str], *, patience: float = 0.0) -> SandboxClient:
+    """A client of the sandbox at `address`, with this process's token where that is another machine.
+
+    patience: see SandboxClient.
+
+    Raises InvalidInput `sandbox_misconfigured` for an address or a token that cannot be one.
+    """
+    try:
+        remote = Address.parse(os.fspath(address)).path is None
+        return SandboxClient(address, checked_token(_token()) if remote else None, patience=patience)
+    except (ValueError, OSError) as error:
+        raise InvalidInput(
+            f"The sandbox {os.fspath(address)} cannot be used: {error}",
+            code="sandbox_misconfigured",
+            hint="SANDBOX_URL names it; SANDBOX_TOKEN or SANDBOX_TOKEN_FILE holds the token it was started with.",
+        ) from error
+
+
+def _token() -> str:
+    file = os.environ.get("SANDBOX_TOKEN_FILE")
+    return Path(file).read_text() if file else os.environ.get("SANDBOX_TOKEN", "")
+
+
+def main() -> int:
+    """Print `{"address", "available", "jail", "reasons", "refused"}` of the sandbox in the environment."""
+    address = os.environ.get("SANDBOX_URL") or os.environ.get("SANDBOX_SOCKET") or ""
+    try:
+        with sandbox_client(address) as client:
+            status = client.status()
+    except InvalidInput as error:
+        answer = {
+            "address": address,
+            "available": False,
+            "jail": None,
+            "reasons": [error.message],
+            "refused": {},
+        }
+    else:
+        answer = {"address": address, "available": status.available, "jail": status.jail}
+        answer |= {"reasons": status.reasons, "refused": status.probe.get("refused", {})}
+    sys.stdout.write(json.dumps(answer) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Serves synchronous requests from the backend: validate, score, render, inspect, sample."""

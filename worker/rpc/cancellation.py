@@ -1,0 +1,71 @@
+"""Cancels calls whose callers have hung up: asks the backend about those that take longer than a moment."""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from reinforge.schemas.worker_door import CallChunk
+from worker.backend_api.client import BackendAway, Door, DoorRefused
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+"""Calls that have run for so long are asked about, and then every so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    began: float
+    cancel: Callable[[], None]
+
+
+class CallWatch:
+    """Calls under way and how to cancel each; thread-safe. Its thread starts with the first call."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._running: dict[str, _Running] = {}
+        self._changed = threading.Condition()
+        self._started = False
+
+    @contextlib.contextmanager
+    def watching(self, call_id: str, cancel: Callable[[], None]) -> Iterator[None]:
+        """While a call runs. `cancel` is called once, from another thread, when its caller has hung up."""
+        with self._changed:
+            self._running[call_id] = _Running(time.monotonic(), cancel)
+            if not self._started:
+                threading.Thread(target=self._watch, name="call-watch", daemon=True).start()
+                self._started = True
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running.pop(call_id, None)
+
+    def _watch(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._running)
+            time.sleep(LOOK_SECONDS)
+            late = time.monotonic() - LOOK_SECONDS
+            for call_id, running in list(self._running.items()):
+                if running.began <= late and not self._is_waited_for(call_id):
+                    log.info("the caller of %s has hung up: it is cancelled", call_id)
+                    with self._changed:
+                        self._running.pop(call_id, None)
+                    running.cancel()
+
+    def _is_waited_for(self, call_id: str) -> bool:
+        try:
+            self._door.post_chunk(call_id, CallChunk(seq=1, events=[]))
+        except DoorRefused as error:
+            return error.code != "call_not_found"
+        except BackendAway:
+            return True
+        except Exception:  # this thread must go on
+            log.exception("could not ask about %s", call_id)
+        return True

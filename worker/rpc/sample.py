@@ -1,0 +1,254 @@
+"""The call `sample`: completions of a base model or a checkpoint, sent on while they are made.
+
+Prompts are rendered here, so that what is wrong with them is told before any model is loaded; the sampling itself
+happens in a process of its own (`worker.serving_client.process`).
+"""
+
+import logging
+import queue
+import shutil
+import tarfile
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
+from reinforge.schemas.worker_door import CallChunk, CallMessage
+from reinforge.system.archives import unpack
+from worker.backend_api.blob_cache import BlobCache
+from worker.backend_api.client import BackendAway, Door
+from worker.isolated.process import Apart
+from worker.isolated.sample_prompts import question
+from worker.models.sources import ModelStore
+from worker.rpc.progress import Looking, Telling
+from worker.serving_client.process import Replies, ServingProcess
+from worker.serving_client.protocol import Order, Reply, SamplePrompt
+
+log = logging.getLogger(__name__)
+
+ASK_SECONDS = 0.5
+"""While nothing comes, the backend is asked so often whether somebody still waits."""
+AWAY_SECONDS = 15.0
+"""How long a backend that does not answer is tried again, before the sampling is given up."""
+TELL_SECONDS = 2.0
+"""While the model's files are fetched and read, whoever waits is told so often how far that is."""
+QUIET_SECONDS = 300.0
+"""An adapter that was asked for so lately is not removed: the process that samples may still have to read it."""
+KEPT_ADAPTERS = 16
+"""Unpacked archives; more than orders that can be under way."""
+_POST_EVERY_SECONDS = 0.05
+_PAUSE_SECONDS = 0.2
+
+Event = dict[str, Any]
+
+
+class Sampler:
+    """Answers `sample` calls of one worker process; thread-safe. `folder` is its own and emptied at the start."""
+
+    def __init__(
+        self, door: Door, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
+    ) -> None:
+        self._door, self._models, self._blobs, self._serving = door, models, blobs, serving
+        self._apart = Apart()
+        self._adapters = folder / "adapters"
+        self._unpacking = threading.Lock()
+        shutil.rmtree(self._adapters, ignore_errors=True)
+
+    def close(self) -> None:
+        self._serving.close()
+        self._apart.close()
+
+    def sample(self, call: CallMessage) -> dict[str, Any]:
+        """Carry a call out; {} once all its events are with the backend.
+
+        Raises InvalidInput, Unavailable, DoorRefused (nobody waits any more), BackendAway.
+        """
+        chunks = _Chunks(self._door, call.id)
+        order = self._prepare(call, chunks)
+        with self._serving.order(order, lambda: chunks.status("Starting the sampler")) as replies:
+            _forward(replies, chunks)
+        return {}
+
+    def _prepare(self, call: CallMessage, chunks: "_Chunks") -> Order:
+        payload = call.payload
+        pinned = payload.get("model_sha256")
+        folder = self._files(call, chunks)
+        answer = self._apart.ask("sample", folder, question(payload))
+        prompts = [SamplePrompt.model_validate(each) for each in answer["prompts"]]
+        adapter = payload.get("adapter")
+        return Order(
+            id=call.id,
+            model=str(payload["model"]),
+            folder=str(folder),
+            model_sha256=pinned,
+            adapter=None if adapter is None else f"adapter-{adapter['sha256'][:32]}",
+            adapter_folder=None if adapter is None else str(self._adapter(adapter["sha256"], chunks)),
+            prompts=prompts,
+            samples_per_prompt=int(payload.get("samples_per_prompt", 1)),
+            temperature=float(payload.get("temperature", 1.0)),
+            top_p=float(payload.get("top_p", 1.0)),
+            seed=int(payload.get("seed", 0)),
+            stop=list(payload.get("stop", [])),
+            top_logprobs=payload.get("top_logprobs"),
+            json_schema=payload.get("json_schema"),
+        )
+
+    def _files(self, call: CallMessage, chunks: "_Chunks") -> Path:
+        """The model's folder; says how far it is where that takes a while: a first request may download it."""
+        payload, looking = call.payload, Looking()
+        pinned = payload.get("model_sha256")
+        with Telling(
+            lambda: chunks.status(_so_far(looking)), first=TELL_SECONDS, every=TELL_SECONDS, name=call.id
+        ) as telling:
+            source, token = str(payload["model_source"]), payload.get("hub_token")
+            found = self._models.find(source, token=token, added=True, begun=looking.downloading)
+            folder = found.folder
+            looking.hashing()
+            changed = pinned is not None and self._models.content_hash(folder) != pinned
+        if telling.refused is not None:
+            raise telling.refused
+        if changed:
+            raise InvalidInput(
+                f"The files of {payload['model']} on this worker are not those that were added.",
+                code="model_changed",
+                hint="Put the old files back, or add these as a model of their own.",
+                param="model",
+            )
+        return folder
+
+    def _adapter(self, sha256: str, chunks: "_Chunks") -> Path:
+        """The unpacked archive. Raises BackendAway, DoorRefused, Unavailable `adapter_damaged`."""
+        folder = self._adapters / sha256
+        with self._unpacking:
+            if not folder.is_dir():
+                chunks.status("Fetching the adapter")
+                self._adapters.mkdir(mode=0o700, parents=True, exist_ok=True)
+                fresh, archive = self._adapters / f".{sha256}", self._adapters / f".{sha256}.tar"
+                try:
+                    self._blobs.place(sha256, archive)
+                    with tarfile.open(archive, mode="r:") as tar:
+                        unpack(tar, fresh)
+                    fresh.rename(folder)
+                except tarfile.TarError as error:
+                    raise Unavailable(
+                        f"The checkpoint's archive cannot be read: {error}", code="adapter_damaged"
+                    ) from error
+                finally:
+                    archive.unlink(missing_ok=True)
+                    shutil.rmtree(fresh, ignore_errors=True)
+            folder.touch()
+            self._forget_old()
+        return folder
+
+    def cached(self) -> list[str]:
+        """Hashes of the archives that are unpacked, but for those that an order has just asked for."""
+        with self._unpacking:
+            if not self._adapters.is_dir():
+                return []
+            return [path.name for path in self._adapters.iterdir() if self._is_quiet(path)]
+
+    def forget(self, names: Iterable[str]) -> None:
+        with self._unpacking:
+            for path in (self._adapters / name for name in names):
+                if path.is_dir() and self._is_quiet(path):
+                    shutil.rmtree(path, ignore_errors=True)
+
+    def _is_quiet(self, path: Path) -> bool:
+        return not path.name.startswith(".") and path.stat().st_mtime < time.time() - QUIET_SECONDS
+
+    def _forget_old(self) -> None:
+        folders = sorted(self._adapters.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in folders[KEPT_ADAPTERS:]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+class _Chunks:
+    """Posts events of one call, each once and in order."""
+
+    def __init__(self, door: Door, call_id: str) -> None:
+        self._door, self._call = door, call_id
+        self._seq = 0
+        self._posted_at = 0.0
+
+    def status(self, message: str) -> None:
+        self.post([{"type": "status", "message": message}])
+
+    def post(self, events: list[Event]) -> None:
+        """Raises DoorRefused once nobody waits, BackendAway when the backend stays away."""
+        seq = self._seq + bool(events)
+        chunk = CallChunk(seq=max(1, seq), events=events)
+        give_up = time.monotonic() + AWAY_SECONDS
+        while True:
+            try:
+                self._door.post_chunk(self._call, chunk)
+                self._seq, self._posted_at = seq, time.monotonic()
+                return
+            except BackendAway:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
+
+    def pause(self) -> None:
+        """So that posts come at most every `_POST_EVERY_SECONDS`."""
+        time.sleep(max(0.0, self._posted_at + _POST_EVERY_SECONDS - time.monotonic()))
+
+
+def _so_far(looking: Looking) -> str:
+    if (so_far := looking.bytes()) is not None:
+        done, total = so_far
+        return f"Downloading the model: {done / 1e9:.1f} of {total / 1e9:.1f} GB"
+    return "Reading the model's files" if looking.phase == "hashing" else "Looking for the model's files"
+
+
+def _forward(replies: Replies, chunks: _Chunks) -> None:
+    """Hand replies on until the last. Raises the order's error, and what posting raises."""
+    while True:
+        batch = _next(replies)
+        last = batch[-1] if batch else Reply(id="")
+        events = merged([event for reply in batch for event in reply.events])
+        if events or not batch:
+            chunks.post(events)
+        if last.error is not None:
+            raise _as_error(last.error)
+        if last.ended:
+            return
+        chunks.pause()
+
+
+def _next(replies: Replies) -> list[Reply]:
+    """What has come, waiting a while for the first; [] when nothing comes."""
+    batch = []
+    try:
+        batch.append(replies.get(timeout=ASK_SECONDS))
+        while True:
+            batch.append(replies.get_nowait())
+    except queue.Empty:
+        return batch
+
+
+def merged(events: list[Event]) -> list[Event]:
+    """The same events with the pieces of each completion put together; counts are those of the last piece."""
+    out: list[Event] = []
+    deltas: dict[tuple[int, int], Event] = {}
+    for event in events:
+        key = (event.get("prompt", -1), event.get("sample", -1))
+        if event["type"] != "delta":
+            deltas.pop(key, None)
+            out.append(event)
+        elif key in deltas:
+            old = deltas[key]
+            grown: Event = {name: old[name] + event[name] for name in ("text", "logprobs") if name in old}
+            old |= event | grown
+        else:
+            deltas[key] = dict(event)
+            out.append(deltas[key])
+    return out
+
+
+def _as_error(error: dict[str, Any]) -> ReinforgeError:
+    kind = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
+    return kind(
+        str(error.get("message")), code=error.get("code"), hint=error.get("hint"), param=error.get("param")
+    )

@@ -1,0 +1,230 @@
+"""Answers the calls lane: what the backend needs from a worker now, while somebody waits for it.
+
+    validate        load reward sources in the sandbox and list their functions
+    score           score given completions in the sandbox
+    render          prompts through a model's chat template, and their lengths
+    inspect_model   what a base model is, from its files
+    sample          completions of a model, streamed while a process of their own makes them
+
+Several threads ask for calls at the same time, so that a long one (a download) does not hold up the others.
+Those that sample do nothing else. Nothing here loads torch.
+"""
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import ReinforgeError
+from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
+from reinforge.system.signals import Relay
+from worker.backend_api.blob_cache import BlobCache
+from worker.backend_api.cache_cleanup import Cache, Tidying
+from worker.backend_api.client import BackendAway, Door, DoorRefused
+from worker.backend_api.presence import Presence
+from worker.isolated.process import Apart
+from worker.machine.gpu_assignment import gpu_locks
+from worker.models.sources import ModelStore, model_store
+from worker.rewards.checkpoints import ModelProcess
+from worker.rewards.jail_status import jail_status
+from worker.rewards.sandbox_access import sandbox_client
+from worker.rpc.cancellation import CallWatch
+from worker.rpc.graders import grade
+from worker.rpc.inspect_model import inspect
+from worker.rpc.render import render
+from worker.rpc.rewards import score, validate
+from worker.rpc.sample import Sampler
+from worker.sandbox.client import SandboxClient
+from worker.serving_client.engine_choice import serving_engine
+from worker.serving_client.placement import Launch, Places
+from worker.serving_client.process import SERVING, ServingProcess
+from worker.settings import WorkerSettings
+from worker.supervisor.slots import take_slot
+
+log = logging.getLogger(__name__)
+
+QUICK: list[CallKind] = ["validate", "score", "render"]
+ALL: list[CallKind] = [*QUICK, "inspect_model"]
+SAMPLE: list[CallKind] = ["sample"]
+REWARD_MODEL_IDLE_SECONDS = 300.0
+"""A process with checkpoints of rewards ends after so long without a question."""
+REWARD_MODEL_ORDER_SECONDS = 600.0
+"""Loading a large checkpoint included."""
+_AWAY_SECONDS = 1.0
+_ANSWER_TRIES = 5
+
+Answer = Callable[[CallMessage], dict[str, Any]]
+
+
+class CallWorker:
+    """Takes calls one after another and answers them; every thread runs `loop`."""
+
+    def __init__(
+        self,
+        door: Door,
+        worker_id: str,
+        models: ModelStore,
+        sandbox: str | Path | None,
+        sampler: Sampler | None = None,
+        places: Callable[[str], Launch] = lambda _: Launch(),
+    ) -> None:
+        """places: where reward models are loaded."""
+        self._door, self._id, self._models = door, worker_id, models
+        self._sandbox = sandbox
+        if sandbox is not None:
+            sandbox_client(sandbox).close()  # what cannot be an address is said at the start
+        self._watch = CallWatch(door)
+        self._apart = Apart()
+        self._reward_models = ModelProcess(
+            idle_seconds=REWARD_MODEL_IDLE_SECONDS, order_seconds=REWARD_MODEL_ORDER_SECONDS, places=places
+        )
+        self.stop = threading.Event()
+        self._answers: dict[str, Answer] = {
+            "validate": lambda call: self._in_sandbox(call, validate),
+            "score": self._score,
+            "render": lambda call: render(self._apart, self._models, call.payload),
+            "inspect_model": lambda call: inspect(self._door, self._models, self._apart, call),
+        }
+        if sampler is not None:
+            self._answers["sample"] = sampler.sample
+
+    def _score(self, call: CallMessage) -> dict[str, Any]:
+        if "grader" not in call.payload:
+            return self._in_sandbox(call, score)
+        return self._in_sandbox(
+            call,
+            lambda sandbox, payload: grade(sandbox, self._models, self._reward_models, payload),
+        )
+
+    def _in_sandbox(
+        self, call: CallMessage, work: Callable[[SandboxClient | None, dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Work with a client of its own, whose jails end when nobody waits for the call any more."""
+        if self._sandbox is None:
+            return work(None, call.payload)
+        with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
+            return work(client, call.payload)
+
+    def loop(self, kinds: list[CallKind], wait_seconds: float = CALL_POLL_SECONDS) -> None:
+        while not self.stop.is_set():
+            try:
+                call = self._door.next_call(self._id, kinds, wait_seconds)
+                if call is not None:
+                    self._deliver(call, self.answer(call))
+            except (BackendAway, DoorRefused) as error:
+                log.info("no calls: %s", error.message)
+                self.stop.wait(_AWAY_SECONDS)
+            except BaseException:  # a library's panic is no Exception
+                # The process goes on saying that it is there, so its threads must be too.
+                log.exception("the calls lane stumbled")
+                self.stop.wait(_AWAY_SECONDS)
+
+    def yield_gpu(self) -> None:
+        """Have idle reward models make room for a queued job."""
+        self._reward_models.yield_gpu()
+
+    def start(self, number: int, kinds: list[CallKind]) -> threading.Thread:
+        thread = threading.Thread(target=self.loop, args=(kinds,), name=f"calls-{number}", daemon=True)
+        thread.start()
+        return thread
+
+    def replace_dead(self, threads: list[threading.Thread], kinds: list[list[CallKind]]) -> None:
+        """Start threads that have ended again."""
+        for number, thread in enumerate(threads):
+            if not thread.is_alive() and not self.stop.is_set():
+                log.error("%s has ended; it is started again", thread.name)
+                threads[number] = self.start(number, kinds[number])
+
+    def answer(self, call: CallMessage) -> CallAnswer:
+        """What the call comes to; every failure is an answer too."""
+        began = time.monotonic()
+        try:
+            answer = CallAnswer(result=self._answers[call.kind](call))
+            answer.model_dump_json()  # half a character in a stranger's file cannot be sent
+        except ReinforgeError as error:
+            answer = CallAnswer(error=error.envelope()["error"])
+        except BaseException as error:  # a library's panic is no Exception: it ends this call, not the thread
+            log.exception("call %s (%s) failed", call.id, call.kind)
+            # Its text may name files of this machine, or quote them.
+            message = f"The worker failed at {call.kind}: {type(error).__name__}."
+            hint = "The log of `python -m worker calls` has the details."
+            answer = CallAnswer(error=ReinforgeError(message, hint=hint).envelope()["error"])
+        log.info(
+            "%s in %.0f ms%s",
+            call.kind,
+            1000 * (time.monotonic() - began),
+            "" if answer.error is None else ", refused",
+        )
+        return answer
+
+    def _deliver(self, call: CallMessage, answer: CallAnswer) -> None:
+        for _ in range(_ANSWER_TRIES):
+            try:
+                self._door.answer_call(call.id, answer)
+                return
+            except DoorRefused as error:
+                log.info("nobody waits for %s any more: %s", call.id, error.message)
+                return
+            except BackendAway:
+                if self.stop.wait(_AWAY_SECONDS):
+                    return
+
+
+def serve(settings: WorkerSettings) -> None:
+    """Answer calls until SIGTERM or SIGINT."""
+    slot = take_slot(settings.folder("workers"), "calls", settings.hostname)
+    door = Door(settings.backend_url, settings.required_token())
+    models = model_store(settings)
+    locks, seats = gpu_locks(settings), settings.jobs_per_gpu
+    serving = ServingProcess(
+        idle_seconds=settings.serving_idle_seconds,
+        command=serving_command(settings, slot.folder / "vllm.log"),
+        places=Places(locks, seats, "deployments and the playground", settings.serving_engine).find,
+    )
+    blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
+    sampler = Sampler(door, models, blobs, slot.folder, serving)
+    reward_places = Places(locks, seats, "tests of reward models", "transformers").find
+    worker = CallWorker(door, slot.worker_id, models, settings.sandbox, sampler, reward_places)
+    leave = Relay(worker.stop.set).handle
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+    threads = _kinds(settings)
+    answers = sorted({kind for each in threads for kind in each})
+    presence = Presence(
+        door, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox), answers
+    )
+    presence.start()
+    while not worker.stop.is_set() and not presence.registered.wait(0.1):
+        pass
+    Tidying(door, blobs, others=[Cache(sampler.cached, sampler.forget)]).start()
+    running = [worker.start(number, kinds) for number, kinds in enumerate(threads)]
+    log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
+    while not worker.stop.wait(1.0):
+        worker.replace_dead(running, threads)
+        serving.yield_gpu()
+        worker.yield_gpu()
+    sampler.close()
+
+
+def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
+    """How the process that samples on demand is started; its place adds the engine, transformers beside a job."""
+    engine, why = serving_engine(settings.serving_engine)
+    log.info("sampling on demand by %s: %s", engine, why)
+    return (
+        *SERVING,
+        *("--threads", str(settings.serving_threads), "--adapters", str(settings.serving_adapters)),
+        *("--log", str(vllm_log)),
+    )
+
+
+def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
+    """What each thread answers. One never looks at models, so that downloads cannot fill the lane."""
+    samplers = settings.sample_threads
+    if samplers and find_spec("torch") is None:
+        log.info("torch is not installed here, so this worker does not sample")
+        samplers = 0
+    return [QUICK, *[ALL] * (settings.call_threads - 1), *[SAMPLE] * samplers]

@@ -1,0 +1,263 @@
+"""A call: rows in, results out, whatever the reward does to its process.
+
+A child that ends early costs the row at which it ended. If it had scored rows before, that row is first run again
+in a process of its own, for it may suffer from what its predecessors left; only then is it blamed. The call goes
+on behind it.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from worker.sandbox.daemon.parse import ProtocolError, Run, clean_text, end_of_child, parse_columns, parse_run
+from worker.sandbox.daemon.session import JailDied, Session
+from worker.sandbox.jailed import region
+from worker.sandbox.jailed.spellings import SPELLINGS
+from worker.sandbox.libraries import LOADABLE
+from worker.sandbox.limits import MAX_CASUALTIES, MAX_ROWS, MAX_SOURCE_BYTES, Timeouts
+from worker.sandbox.outcome import CallOutcome, CallStatus, EntryPoint, RowResult, RowStatus, Validation
+
+
+class BadRequest(Exception):
+    """A request that no version of the client sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A parsed request. ``units`` are lists of row numbers that one call of the function scores."""
+
+    operation: str
+    source: str
+    entry: str | None
+    rows: bytes
+    """As they came: :func:`worker.sandbox.transport.frames.pack_rows`, which only the jailed child reads."""
+    units: Sequence[Sequence[int]]
+    granularity: str
+    isolate: str
+    timeouts: Timeouts
+
+    @classmethod
+    def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "Call":
+        """Check a request of the socket's peer; raises :class:`BadRequest`.
+
+        ``body`` is the rows, ``count`` their number, ``units`` the rows of each group.
+        """
+        operation, count = request["op"], request.get("count")
+        granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
+        if operation == "validate":
+            count = 1
+        if not isinstance(request.get("source"), str) or not isinstance(count, int):
+            raise BadRequest("source must be text and count a number")
+        if granularity not in ("sample", "group", "batch") or isolate not in ("batch", "sample"):
+            raise BadRequest(f"unknown granularity {granularity!r} or isolation {isolate!r}")
+        if not 0 < count <= MAX_ROWS:
+            raise BadRequest(f"a call has 1 to {MAX_ROWS} rows, not {count}")
+        try:
+            timeouts = Timeouts(**request.get("timeouts", {}))
+        except (TypeError, ValueError) as error:
+            raise BadRequest(str(error)) from error
+        units = _units(count, granularity, request.get("units"))
+        entry = request.get("entry")
+        return cls(operation, request["source"], entry, body, units, granularity, isolate, timeouts)
+
+    @property
+    def count(self) -> int:
+        """Of rows."""
+        return sum(map(len, self.units))
+
+    def body(self, scan: bool) -> bytes:
+        """What the child reads. ``scan``: it reads the source's imports before it runs it."""
+        request = {
+            "op": self.operation, "source": self.source, "entry": self.entry, "units": self.units,
+            "granularity": self.granularity, "isolate": self.isolate, "scan": scan,
+        }  # fmt: skip
+        return region.pack_body(json.dumps(request).encode(), self.rows)
+
+    async def serve(self, session: Session, jail: str, scan: bool) -> CallOutcome | Validation:
+        """Raises :class:`JailDied`, and :class:`NeedsLibraries` where ``scan`` finds any."""
+        if self.operation == "validate":
+            return await validate(session, self, scan)
+        return await score(session, self, jail, scan)
+
+    def failed(self, status: CallStatus, message: str) -> CallOutcome | Validation:
+        """The answer to a call that no jail served."""
+        if self.operation == "validate":
+            return Validation(status, message=message)
+        return CallOutcome(status, message=message)
+
+    def budgets(self) -> list[float]:
+        return [min(self.timeouts.sample * len(unit), self.timeouts.call) for unit in self.units]
+
+
+class NeedsLibraries(Exception):
+    """The source is to be run in a jail that has loaded ``modules``."""
+
+    def __init__(self, modules: frozenset[str]) -> None:
+        super().__init__(", ".join(sorted(modules)))
+        self.modules = modules
+
+
+class LoadFailed(Exception):
+    """The module cannot be used: the reward's fault."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.line, self.column = line, column
+
+
+@dataclass(slots=True)
+class _Progress:
+    results: list[RowResult | None]
+    log: bytes = b""
+    casualties: int = 0
+    end: float = 0.0
+
+
+async def score(session: Session, call: Call, jail: str, scan: bool = True) -> CallOutcome:
+    """Score a call's rows in a session; raises :class:`JailDied`, after which the session is to be killed.
+
+    scan: the source's imports are read before it runs, and :class:`NeedsLibraries` is raised when it names any.
+    """
+    progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
+    too_large = source_too_large(call.source)
+    if too_large:
+        return CallOutcome("load_error", message=too_large, jail=jail)
+    try:
+        await _run_all(session, call, progress, scan)
+    except LoadFailed as error:
+        return CallOutcome(
+            "load_error", message=str(error), line=error.line, log=clean_text(progress.log), jail=jail
+        )
+    results = [r if r is not None else RowResult("skipped", message="not reached") for r in progress.results]
+    return CallOutcome("ok", rows=results, log=clean_text(progress.log), jail=jail)
+
+
+async def validate(session: Session, call: Call, scan: bool = True) -> Validation:
+    """Load a module and list its functions; raises as :func:`score` does."""
+    too_large = source_too_large(call.source)
+    if too_large:
+        return Validation("load_error", message=too_large)
+    log = ""
+    try:
+        run = await _begin(session, call, call.timeouts.call, scan)
+        session.forget()
+        log = clean_text(run.log)
+        row = run.rows[0]
+        _check_loaded(run, call)
+        if not run.clean or row is None or row.status != "ok":
+            raise LoadFailed(f"while it was imported: {end_of_child(run, 0, 0)[1]}")
+    except LoadFailed as error:
+        return Validation("load_error", message=str(error), line=error.line, column=error.column, log=log)
+    columns = parse_columns(row.message)
+    entries = [
+        EntryPoint(name, SPELLINGS[int(x)], int(row.criteria.get(name, 0)) or None, columns.get(name, []))
+        for name, x in row.parts.items()
+        if x in range(len(SPELLINGS))
+    ]
+    return Validation("ok", entries=entries, log=log)
+
+
+def source_too_large(source: str) -> str | None:
+    size = len(source.encode("utf-8", "replace"))
+    return f"the source has {size} bytes, more than {MAX_SOURCE_BYTES}" if size > MAX_SOURCE_BYTES else None
+
+
+def _units(count: int, granularity: str, given: object) -> list[list[int]]:
+    """What one call of the function scores; raises :class:`BadRequest` unless groups hold each row once."""
+    if granularity == "batch":
+        return [list(range(count))]
+    if granularity == "sample":
+        return [[i] for i in range(count)]
+    if not isinstance(given, list) or not all(isinstance(unit, list) and unit for unit in given):
+        raise BadRequest("units must be lists of row numbers")
+    numbers = [number for unit in given for number in unit]
+    if not all(type(number) is int for number in numbers) or sorted(numbers) != list(range(count)):
+        raise BadRequest("units must hold each row once")
+    return given
+
+
+async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool) -> None:
+    unit = 0
+    while unit < len(call.units):
+        left = progress.end - time.monotonic()
+        if left <= 0:
+            text = f"the reward call ran past its {call.timeouts.call:g} s"
+            _mark(call, progress, range(unit, len(call.units)), "deadline", text)
+            break
+        if unit == 0:
+            run = await _begin(session, call, left, scan)
+        else:
+            run = _parse(await session.resume(unit, call.count, left), unit, call.count)
+        progress.log = (progress.log + run.log)[: region.LOG_BYTES]
+        _check_loaded(run, call)
+        unit = _take(run, unit, call, progress)
+        if progress.casualties >= MAX_CASUALTIES:
+            _mark(call, progress, range(unit, len(call.units)), "skipped", "too many failures in this call")
+            break
+    session.forget()
+
+
+async def _begin(session: Session, call: Call, left: float, scan: bool) -> Run:
+    """Hand over the request and run its first child."""
+    rows = call.count
+    run = _parse(await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, left), 0, rows)
+    if scan and run.header.state == region.NEEDS and run.clean and run.progress == region.IMPORTING:
+        named = run.rows[0].criteria if run.rows[0] is not None else {}
+        raise NeedsLibraries(frozenset(named) & LOADABLE)
+    return run
+
+
+def _parse(payload: bytes, unit: int, rows: int) -> Run:
+    try:
+        return parse_run(payload, unit, rows)
+    except ProtocolError as error:
+        raise JailDied(str(error)) from error
+
+
+def _check_loaded(run: Run, call: Call) -> None:
+    """Raise unless the module was imported. How far a child came is the zygote's observation, no row's claim."""
+    if run.progress == region.NOT_STARTED:
+        said = clean_text(run.log).strip().splitlines()
+        raise JailDied("the jail could not prepare a process" + (f": {said[-1][:300]}" if said else ""))
+    if run.progress == region.RUNNING:
+        return
+    row = run.rows[0]
+    if run.header.state == region.LOAD_FAILED and run.clean and row is not None and row.message:
+        raise LoadFailed(row.message, run.header.line or None, run.header.column or None)
+    if run.cause == region.LOAD_TIMEOUT:
+        raise LoadFailed(f"importing the module took longer than {call.timeouts.load:g} s")
+    raise LoadFailed(f"while it was imported: {end_of_child(run, 0, call.timeouts.call)[1]}")
+
+
+def _take(run: Run, start: int, call: Call, progress: _Progress) -> int:
+    """Keep the finished units of a run; returns the unit to go on with."""
+    unit = start
+    last = start + 1 if call.isolate == "sample" else len(call.units)
+    while unit < last and all(run.rows[i] is not None for i in call.units[unit]):
+        for i in call.units[unit]:
+            progress.results[i] = run.rows[i]
+        unit += 1
+    if (run.clean and unit > start) or unit == len(call.units):
+        return unit
+    status, text = end_of_child(run, call.budgets()[min(unit, len(call.units) - 1)], call.timeouts.call)
+    if unit > start and (unit == last or status not in ("deadline", "output_flood")):
+        return unit
+    progress.casualties += 1
+    wall, cpu = 1000 * run.unit_wall, 1000 * max(run.cpu - _clamp(run.header.cpu_started, run.cpu), 0.0)
+    for i in call.units[unit]:
+        share = len(call.units[unit])
+        lost = RowResult(status, message=text, prints=run.prints[i], wall_ms=wall / share, cpu_ms=cpu / share)
+        progress.results[i] = lost
+    return unit + 1
+
+
+def _clamp(value: float, most: float) -> float:
+    return min(value, most) if value > 0 else 0.0
+
+
+def _mark(call: Call, progress: _Progress, units: range, status: RowStatus, text: str) -> None:
+    for unit in units:
+        for i in call.units[unit]:
+            progress.results[i] = RowResult(status, message=text)

@@ -1,0 +1,156 @@
+"""sandboxd: the daemon that answers ``score``, ``validate`` and ``status`` on a Unix socket or over TCP.
+
+It proves a jail before it answers anything, the strongest first, again every hour and after a jail failed. The jail
+in use stays as long as it holds: a run that began in one is never continued in another without being told. Without
+a proved jail every score is ``sandbox_unavailable`` with the reasons. There is no way to run a reward outside a
+jail: no option, no environment variable, no fallback.
+"""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+from worker.sandbox.daemon.calls import BadRequest, Call
+from worker.sandbox.daemon.peers import Listener
+from worker.sandbox.daemon.pool import Pool, Ticket
+from worker.sandbox.daemon.probe import Proof, choose
+from worker.sandbox.jails import JAILS, Jail
+from worker.sandbox.jails.prefix import PrefixError, ensure_prefix
+from worker.sandbox.outcome import SandboxStatus
+from worker.sandbox.programs import ProgramCall
+from worker.sandbox.transport import frames
+
+_PROVE_AGAIN_SECONDS = 3600.0
+_UNPROVED_RETRY_SECONDS = 60.0
+
+
+class Sandboxd:
+    """One daemon: ``serve`` until ``stop`` is called or SIGTERM or SIGINT arrives."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        size: int,
+        letters: Sequence[str] = tuple(JAILS),
+        make_jails: Callable[[Sequence[str]], list[Jail]] | None = None,
+        *,
+        tcp: tuple[str, int] | None = None,
+        token: str = "",
+    ) -> None:
+        self._path = path
+        self._tcp, self._token = tcp, token
+        self.port: int | None = None
+        """Of TCP, once it listens."""
+        self._size = size
+        self._letters = letters
+        self._make_jails = make_jails or _make_jails
+        self._jails: list[Jail] = []
+        self._proofs = [Proof("", "no jail was tried yet", {})]
+        self._proved = asyncio.Event()
+        self._again = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._pool: Pool | None = None
+
+    async def serve(self, ready: Callable[[SandboxStatus], None] = lambda _: None) -> None:
+        """Run the daemon in the main thread's event loop; ``ready`` is told the first proof's result."""
+        listener = Listener(self.answer, self._token)
+        if self._path is not None:
+            await listener.open_unix(self._path)
+        if self._tcp is not None:
+            self.port = await listener.open_tcp(*self._tcp)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        prover = asyncio.create_task(self._keep_proving())
+        try:
+            proved = asyncio.create_task(self._proved.wait())
+            stopping = asyncio.create_task(self._stopping.wait())
+            await asyncio.wait([proved, stopping, prover], return_when=asyncio.FIRST_COMPLETED)
+            if proved.done():
+                ready(self.status())
+            await asyncio.wait([stopping, prover], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            prover.cancel()
+            await asyncio.gather(prover, return_exceptions=True)
+            await listener.close()
+            if self._pool is not None:
+                await self._pool.close()
+            if self._path is not None:
+                self._path.unlink(missing_ok=True)
+        if not prover.cancelled() and (error := prover.exception()):
+            raise error
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def status(self) -> SandboxStatus:
+        """Which jail is proved, or why none is."""
+        refused = {proof.jail: proof.reason for proof in self._proofs if proof.reason is not None}
+        failures = self._pool.failures if self._pool else 0
+        facts = {**self._proofs[-1].facts, "pool": self._size, "failures": failures, "refused": refused}
+        if self._pool is None:
+            reasons = [f"jail {jail}: {reason}" if jail else reason for jail, reason in refused.items()]
+            return SandboxStatus(False, None, reasons, facts)
+        return SandboxStatus(True, self._pool.jail.name, [], {**facts, "jail_pids": self._pool.pids()})
+
+    async def _keep_proving(self) -> None:
+        while True:
+            await self._prove()
+            self._proved.set()
+            pause = _PROVE_AGAIN_SECONDS if self._pool is not None else _UNPROVED_RETRY_SECONDS
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._again.wait(), pause)
+            self._again.clear()
+
+    async def _prove(self) -> None:
+        used = self._pool.jail.name if self._pool is not None else None
+        chosen: Jail | None = None
+        try:
+            if not self._jails:  # once: a program that is replaced on disk belongs to the next daemon
+                self._jails = await asyncio.to_thread(self._make_jails, self._letters)
+        except PrefixError as error:
+            proofs = [Proof("", str(error), {})]
+        else:
+            chosen, proofs = await choose(sorted(self._jails, key=lambda jail: jail.name != used))
+        if chosen is not None and chosen.name == used:
+            kept = [proof for proof in self._proofs if not proof.held and proof.jail != used]
+            self._proofs = [*kept, *proofs]
+            return
+        pool, self._pool = self._pool, Pool(chosen, self._size) if chosen is not None else None
+        self._proofs = proofs
+        if pool is not None:
+            await pool.close()
+
+    async def answer(self, request: dict[str, Any], body: bytes, peer: Hashable) -> frames.Packed:
+        """Answer one request; raises :class:`BadRequest` for what no client sends."""
+        await self._proved.wait()
+        operation = request.get("op")
+        if operation == "status":
+            return frames.pack(self.status())
+        if operation not in ("score", "validate", "programs"):
+            raise BadRequest(f"unknown operation {operation!r}")
+        kind = ProgramCall if operation == "programs" else Call
+        call = kind.from_request(request, body)
+        if self._pool is None:
+            return frames.pack(call.failed("sandbox_unavailable", "; ".join(self.status().reasons)))
+        wanted = request.get("jail")
+        if wanted is not None and wanted != self._pool.jail.name:
+            text = f"the run began in jail {wanted}, which does not hold any more; jail {self._pool.jail.name} does"
+            return frames.pack(call.failed("sandbox_unavailable", text))
+        ticket = Ticket(call)
+        self._pool.submit(peer, ticket)
+        try:
+            answer = await ticket.answer
+        finally:
+            ticket.cancel()
+        if answer.status == "sandbox_error":
+            self._again.set()
+        return frames.pack(answer)
+
+
+def _make_jails(letters: Sequence[str]) -> list[Jail]:
+    prefix = ensure_prefix()
+    return [make(prefix) for letter, make in JAILS.items() if letter in letters]

@@ -1,0 +1,201 @@
+"""Reads what comes back from a jail. Nothing in it is trusted, nothing in it is interpreted.
+
+Whatever the bytes, the outcome is a status of the closed set or :class:`ProtocolError`; texts are decoded with
+replacement and stripped of control characters; numbers are finite and bounded.
+"""
+
+import functools
+import json
+import math
+import os
+import signal
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from worker.sandbox.jailed import region
+from worker.sandbox.outcome import RowResult, RowStatus
+
+_DAMAGED = RowResult("bad_value", message="the row's reply was damaged by the reward")
+_MAX_SECONDS = 1e6
+
+
+class ProtocolError(Exception):
+    """The reply does not have the shape the trusted zygote gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One child's life: how it ended, how far it came, and what it left per row (None: nothing valid yet)."""
+
+    status: int
+    cause: int
+    progress: int
+    header: region.Header
+    rows: list[RowResult | None]
+    prints: list[str]
+    cpu: float
+    unit_wall: float
+    log: bytes
+
+    @property
+    def clean(self) -> bool:
+        """The child said it was done and ended with code 0: ``os._exit(0)`` in a reward is not clean."""
+        ended = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == 0
+        return ended and self.cause == region.ENDED_ITSELF and self.header.finished == 1
+
+
+def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> Run:
+    """Read the reply to a run that began at unit ``start`` of a call of ``rows`` rows.
+
+    output: bytes of raw output it may hold.
+    """
+    space_at = region.DONE.size + region.space_offset(rows)
+    if not space_at <= len(payload) <= region.reply_cap(rows, output):
+        raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
+    done = region.DONE.unpack_from(payload)
+    first, count, status, cause, progress, cpu, _, unit_wall, used, log_size = done
+    if (
+        (first, count) != (start, rows)
+        or cause > region.OUTPUT_FLOOD
+        or progress > region.RUNNING
+        or status > 0xFFFF
+    ):
+        raise ProtocolError("the reply belongs to another run")
+    log_at = space_at + used
+    if log_size > output or len(payload) != log_at + log_size:
+        raise ProtocolError("the reply's length does not fit its contents")
+    header = region.Header._make(region.HEADER.unpack_from(payload, region.DONE.size))
+    space = payload[space_at:log_at]
+    results: list[RowResult | None] = []
+    prints: list[str] = []
+    slots_at = region.DONE.size + region.slot_offset(0)
+    for fields in region.SLOT.iter_unpack(payload[slots_at:space_at]):
+        slot = region.Slot._make(fields)
+        window = slot.used()
+        if window is None or slot.at + sum(window) > used:
+            prints.append("")
+            results.append(_DAMAGED if slot.status else None)
+            continue
+        tail_at = slot.at + window[0]
+        numbers_at = tail_at + window[1]
+        printed = clean_text(space[slot.at : tail_at]) if window[0] else ""
+        prints.append(printed)
+        numbers = _doubles(window[2] // 8).unpack_from(space, numbers_at)
+        results.append(_row(slot, printed, space[tail_at:numbers_at], numbers) if slot.status else None)
+    return Run(
+        status, cause, progress, header, results, prints, _seconds(cpu), _seconds(unit_wall), payload[log_at:]
+    )
+
+
+def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "reward") -> tuple[RowStatus, str]:
+    """Status and text for the row at which a child ended without saying it was done; ``what`` it ran."""
+    if run.cause == region.UNIT_TIMEOUT:
+        return "timeout", f"longer than {budget:g} s"
+    if run.cause == region.CALL_DEADLINE:
+        return "deadline", f"the {what} call ran past its {call_seconds:g} s"
+    if run.cause == region.OUTPUT_FLOOD:
+        return "output_flood", f"the reward wrote more than {region.FLOOD_BYTES >> 20} MiB"
+    if os.WIFSIGNALED(run.status):
+        number = os.WTERMSIG(run.status)
+        if number == signal.SIGXCPU:
+            return "cpu_limit", f"the {what} used up its CPU time"
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}"
+        hint = " (the machine may have run out of memory)" if number == signal.SIGKILL else ""
+        return "crashed", f"the {what}'s process died of {name}{hint}"
+    return "exited", f"the {what} ended its process with code {os.WEXITSTATUS(run.status)}"
+
+
+def parse_columns(text: str | None) -> dict[str, list[str]]:
+    """Function → columns that it reads, from a validation's message; {} for anything else."""
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: columns
+        for name, columns in found.items()
+        if isinstance(columns, list) and all(isinstance(each, str) for each in columns)
+    }
+
+
+def clean_text(raw: bytes) -> str:
+    """UTF-8 with replacement; control and other unprintable characters become spaces."""
+    if not raw:
+        return ""
+    text = raw.decode("utf-8", "replace")
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+
+
+def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult:
+    """One row that has an outcome. Most have neither steps nor criteria nor candidates: those cost nothing."""
+    if slot.status > len(_STATUSES) or not _bounded((slot.score, *numbers)):
+        return _DAMAGED
+    status = _STATUSES[slot.status - 1]
+    parts_end, steps_at = slot.part_names, slot.parts + slot.criteria
+    reason_at = parts_end + slot.criteria_names
+    message_at = reason_at + slot.reason
+    part_names = _names(tail[:parts_end], slot.parts) if parts_end or slot.parts else ()
+    named = slot.criteria_names or slot.criteria
+    criteria_names = _names(tail[parts_end:reason_at], slot.criteria) if named else ()
+    steps = _steps(numbers[steps_at : steps_at + 2 * slot.steps]) if slot.steps else []
+    if part_names is None or criteria_names is None or steps is None:
+        return _DAMAGED
+    vectors = numbers[steps_at + 2 * slot.steps :]
+    return RowResult(
+        status,
+        slot.score if status == "ok" else None,
+        dict(zip(part_names, numbers, strict=False)),
+        steps,
+        dict(zip(criteria_names, numbers[slot.parts : steps_at], strict=True)) if criteria_names else {},
+        [list(vectors[i * slot.width : (i + 1) * slot.width]) for i in range(slot.candidates)]
+        if vectors
+        else [],
+        clean_text(tail[reason_at:message_at]) or None if slot.reason else None,
+        prints,
+        clean_text(tail[message_at:]) or None if slot.message else None,
+        1000 * _seconds(slot.wall),
+        1000 * _seconds(slot.cpu),
+    )
+
+
+@functools.cache
+def _doubles(count: int) -> struct.Struct:
+    """``count`` is bounded by what a row may hold."""
+    return struct.Struct(f"<{count}d")
+
+
+def _bounded(numbers: tuple[float, ...]) -> bool:
+    """Whether all are numbers within what a score may be; one that is none makes their sum none."""
+    most = region.MAX_MAGNITUDE
+    return max(numbers) <= most and min(numbers) >= -most and math.isfinite(sum(numbers))
+
+
+_STATUSES: tuple[RowStatus, ...] = ("ok", "not_applicable", "exception", "bad_value", "memory")
+"""By code - 1, as in ``region.STATUS_CODES``."""
+
+
+@functools.lru_cache(1024)
+def _names(raw: bytes, count: int) -> Sequence[str] | None:
+    """Exactly ``count`` different printable names, each ended by NUL; else None. Rows mostly have the same ones."""
+    text = raw.decode("utf-8", "replace")
+    names = text.split("\0")
+    if names.pop() or len(names) != count or len(set(names)) != count or not all(names):
+        return None
+    return names if "".join(names).isprintable() else None
+
+
+def _steps(numbers: tuple[float, ...]) -> list[tuple[float, int]] | None:
+    ends = numbers[1::2]
+    if any(end < 0 or end > 2**53 or end != int(end) for end in ends):
+        return None
+    return [(number, int(end)) for number, end in zip(numbers[::2], ends, strict=True)]
+
+
+def _seconds(value: float) -> float:
+    return min(max(value, 0.0), _MAX_SECONDS) if math.isfinite(value) else 0.0

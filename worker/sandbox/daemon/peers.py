@@ -1,0 +1,191 @@
+"""Who speaks to the daemon: its listeners, whom they let in, and one connection's requests and answers."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Hashable
+from pathlib import Path
+from typing import Any
+
+from worker.sandbox.daemon.calls import BadRequest
+from worker.sandbox.transport import frames, remote
+from worker.sandbox.transport.remote import RemoteError, Seal
+
+_CREDENTIALS = struct.Struct("iII")
+_WAITING_PER_CONNECTION = 64
+_STRANGERS = 64
+"""TCP connections that may be proving themselves at once."""
+
+Answer = Callable[[dict[str, Any], bytes, Hashable], Awaitable[frames.Packed]]
+"""Answers one request of a peer: head, body, who asks. Raises BadRequest."""
+
+
+class Listener:
+    """Accepts connections on a Unix socket, on TCP, or both, and serves each until it ends."""
+
+    def __init__(self, answer: Answer, token: str = "") -> None:
+        self._answer = answer
+        self._token = token
+        self._strangers = asyncio.Semaphore(_STRANGERS)
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    async def open_unix(self, path: Path) -> None:
+        """Raises OSError."""
+        self._servers.append(
+            await asyncio.start_unix_server(self._local, sock=_bind(path), limit=frames.BUFFER_BYTES)
+        )
+
+    async def open_tcp(self, host: str, port: int) -> int:
+        """The port it listens on. Raises OSError."""
+        server = await asyncio.start_server(self._remote, host, port, limit=frames.BUFFER_BYTES)
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        self._closing = True
+        for server in self._servers:
+            server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _local(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with self._counted(writer):
+            peer = _allowed_peer(writer.get_extra_info("socket"))
+            if peer is not None:
+                await _Connection(self._answer, reader, writer, peer).serve()
+
+    async def _remote(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with self._counted(writer):
+            try:
+                async with asyncio.timeout(remote.HANDSHAKE_SECONDS), self._strangers:
+                    remote.keep_alive(writer.get_extra_info("socket"))
+                    peer, incoming, outgoing = await _meet(self._token, reader, writer)
+            except (TimeoutError, OSError, asyncio.IncompleteReadError):
+                return
+            await _Connection(self._answer, reader, writer, peer, incoming, outgoing).serve()
+
+    @contextlib.asynccontextmanager
+    async def _counted(self, writer: asyncio.StreamWriter) -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            # The stream's own callback logs a traceback for a cancelled connection (Python 3.11); this is a clean end.
+            if not self._closing:
+                raise
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+
+async def _meet(
+    token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> tuple[Hashable, Seal, Seal]:
+    """Challenge a TCP peer; its process, and the seals of its frames and of ours. Raises RemoteError."""
+    nonce = secrets.token_bytes(remote.NONCE)
+    writer.write(remote.GREETING + nonce)
+    challenge, process = remote.admit(token, nonce, await reader.readexactly(remote.ANSWER_BYTES))
+    writer.write(challenge.proof("daemon"))
+    return process, challenge.seal("client"), challenge.seal("daemon")
+
+
+class _Connection:
+    """One peer: reads requests, answers each when it is done; drops its calls when the peer goes away."""
+
+    def __init__(
+        self,
+        answer: Answer,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        peer: Hashable,
+        incoming: Seal | None = None,
+        outgoing: Seal | None = None,
+    ):
+        self._answered_by = answer
+        self._reader = reader
+        self._writer = writer
+        self._peer = peer
+        self._in, self._out = incoming, outgoing
+        self._room = asyncio.Semaphore(_WAITING_PER_CONNECTION)
+        self._answers: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> None:
+        try:
+            while True:
+                await self._room.acquire()
+                request = await self._read()
+                if request is None:
+                    return
+                task = asyncio.create_task(self._answer(*request))
+                self._answers.add(task)
+                task.add_done_callback(self._answers.discard)
+        finally:
+            for task in self._answers:
+                task.cancel()
+
+    async def _read(self) -> tuple[dict[str, Any], bytes] | None:
+        """The next request, None at the end of what can be understood."""
+        try:
+            sizes = await self._reader.readexactly(frames.SIZES.size)
+            head, body = frames.sizes(sizes)
+            async with asyncio.timeout(remote.FRAME_SECONDS):
+                contents = await self._reader.readexactly(head), await self._reader.readexactly(body)
+                if self._in is not None:
+                    self._in.check(await self._reader.readexactly(remote.TAG), sizes, *contents)
+            return frames.decode(contents[0]), contents[1]
+        except (asyncio.IncompleteReadError, OSError, TimeoutError, RemoteError, frames.WireError):
+            return None
+
+    async def _answer(self, request: dict[str, Any], body: bytes) -> None:
+        said = b""
+        try:
+            result, said = await self._answered_by(request, body, self._peer)
+            answer = {"id": request.get("id"), "result": result}
+        except BadRequest as error:
+            answer = {"id": request.get("id"), "error": str(error)}
+        except Exception:  # a fault of ours: the peer is not to wait for an answer that will never come
+            self._writer.close()
+            raise
+        finally:
+            self._room.release()
+        frame = frames.encode(answer, said)
+        with contextlib.suppress(ConnectionError):
+            self._writer.write(frame + self._out.tag(frame) if self._out is not None else frame)
+            await self._writer.drain()
+
+
+def _allowed_peer(connection: socket.socket) -> int | None:
+    """The peer's process id if it is our user or root, else None."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(raw)
+    return pid if uid in (0, os.geteuid()) else None
+
+
+def _bind(path: Path) -> socket.socket:
+    """A listening socket of mode 0600; replaces one that nobody listens on; raises OSError."""
+    if len(os.fsencode(path)) > frames.MAX_PATH_BYTES:
+        raise OSError(f"the socket's path is longer than {frames.MAX_PATH_BYTES} bytes: {path}")
+    listener = socket.socket(socket.AF_UNIX)
+    if path.is_socket():
+        with socket.socket(socket.AF_UNIX) as attempt:
+            try:
+                attempt.connect(str(path))
+            except OSError:
+                path.unlink()
+            else:
+                raise OSError(f"a sandbox daemon already listens on {path}")
+    mask = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(mask)
+    listener.listen(64)
+    return listener

@@ -1,0 +1,176 @@
+"""The pool: a few jails, shared fairly between the processes that ask.
+
+Each of its tasks owns one jail. Calls wait in one line per asking process and are taken from the lines in turn, so
+a job with a thousand rows does not make another wait for more than the calls at hand. One jail more than the size says
+serves only processes that have no call running: slow calls of one process do not hold every jail.
+"""
+
+import asyncio
+from collections import Counter, OrderedDict, deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from worker.sandbox.daemon.calls import Call, NeedsLibraries
+from worker.sandbox.daemon.families import NOTHING, Family, KnownSources, LibraryBroken
+from worker.sandbox.daemon.session import JailDied
+from worker.sandbox.jails import Jail
+from worker.sandbox.outcome import CallOutcome, ProgramsOutcome, Validation
+from worker.sandbox.programs import ProgramCall
+
+Answer = CallOutcome | Validation | ProgramsOutcome
+
+_CLOSED = "the sandbox was closed while the call waited or ran"
+
+
+@dataclass(slots=True)
+class Ticket:
+    """A call that waits or runs. Cancel it when nobody wants its answer any more."""
+
+    call: Call | ProgramCall
+    answer: "asyncio.Future[Answer]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    running: "asyncio.Task[Answer] | None" = None
+    peer: Hashable = None
+
+    def cancel(self) -> None:
+        self.answer.cancel()
+        if self.running is not None:
+            self.running.cancel()
+
+    def fail(self, message: str) -> None:
+        """Answer with ``sandbox_error`` unless there is an answer already."""
+        if not self.answer.done():
+            self.answer.set_result(self.call.failed("sandbox_error", message))
+
+
+class FairLine:
+    """A queue with one line per peer; :meth:`get` takes from the lines in turn, until :meth:`done` a ticket runs."""
+
+    def __init__(self) -> None:
+        self._lines: OrderedDict[Hashable, deque[Ticket]] = OrderedDict()
+        self._running: Counter[Hashable] = Counter()
+        self._takers = 0
+        """Those that wait for any ticket."""
+        self._filled = asyncio.Event()
+
+    def put(self, peer: Hashable, ticket: Ticket) -> None:
+        ticket.peer = peer
+        self._lines.setdefault(peer, deque()).append(ticket)
+        self._filled.set()
+
+    async def get(self, *, idle_peers_only: bool = False) -> Ticket:
+        """The next one; with `idle_peers_only` of a peer that has none running, and when nobody else would take it."""
+        while (peer := self._next(idle_peers_only)) is None:
+            self._filled.clear()
+            self._takers += not idle_peers_only
+            try:
+                await self._filled.wait()
+            finally:
+                self._takers -= not idle_peers_only
+        line = self._lines.pop(peer)
+        ticket = line.popleft()
+        if line:
+            self._lines[peer] = line
+        if self._lines:
+            self._filled.set()
+        self._running[peer] += 1
+        return ticket
+
+    def _next(self, idle_peers_only: bool) -> Hashable | None:
+        if not idle_peers_only:
+            return next(iter(self._lines), None)
+        if self._takers:
+            return None
+        return next((each for each in self._lines if not self._running[each]), None)
+
+    def done(self, ticket: Ticket) -> None:
+        self._running[ticket.peer] -= 1
+        if not self._running[ticket.peer]:
+            del self._running[ticket.peer]
+            self._filled.set()
+
+    def drain(self) -> list[Ticket]:
+        """Take all that wait."""
+        waiting = [ticket for line in self._lines.values() for ticket in line]
+        self._lines.clear()
+        return waiting
+
+
+class Pool:
+    """``size`` jails, and one for peers that have no call running, that serve tickets until :meth:`close`."""
+
+    def __init__(self, jail: Jail, size: int) -> None:
+        self.jail = jail
+        self._line = FairLine()
+        self._known = KnownSources()
+        self._size = size
+        self._families = [Family(jail) for _ in range(size + 1)]
+        self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size + 1)]
+        self.failures = 0
+        """Calls that ended because of a jail, not of a reward."""
+
+    def submit(self, peer: Hashable, ticket: Ticket) -> None:
+        self._line.put(peer, ticket)
+
+    def pids(self) -> list[int]:
+        return [pid for family in self._families for pid in family.pids()]
+
+    async def close(self) -> None:
+        """Kill the jails; calls that wait or run are answered with ``sandbox_error``."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for ticket in self._line.drain():
+            ticket.fail(_CLOSED)
+
+    async def _serve(self, slot: int) -> None:
+        try:
+            while True:
+                ticket = await self._line.get(idle_peers_only=slot == self._size)
+                try:
+                    if not ticket.answer.cancelled():
+                        await self._answer(slot, ticket)
+                finally:
+                    self._line.done(ticket)
+        finally:
+            await self._families[slot].close()
+
+    async def _answer(self, slot: int, ticket: Ticket) -> None:
+        ticket.running = running = asyncio.create_task(self._run(slot, ticket.call))
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            running.cancel()
+            ticket.fail(_CLOSED)
+            raise
+        if running.cancelled():
+            ticket.fail("the call was cancelled")
+        elif error := running.exception():
+            if not ticket.answer.done():
+                ticket.answer.set_exception(error)
+        elif not ticket.answer.done():
+            ticket.answer.set_result(running.result())
+
+    async def _run(self, slot: int, call: Call | ProgramCall) -> Answer:
+        """Run a call in the jail that has what it imports; a new source runs first where there is nothing."""
+        family, known = self._families[slot], self._known.needs(call.source)
+        needs = known or NOTHING
+        try:
+            try:
+                answer: Answer = await call.serve(await family.session(needs), self.jail.name, known is None)
+            except NeedsLibraries as error:
+                needs = error.modules
+                answer = await call.serve(await family.session(needs), self.jail.name, False)
+            if answer.status == "ok":
+                self._known.learn(call.source, needs)
+        except LibraryBroken as error:
+            return call.failed("load_error", f"a library cannot be used in the sandbox: {error}")
+        except JailDied as error:
+            self.failures += 1
+            await family.drop(needs)
+            return call.failed("sandbox_error", str(error))
+        except BaseException:
+            await family.drop(needs)
+            raise
+        return answer

@@ -1,0 +1,146 @@
+"""One running jail, spoken to from the daemon's event loop."""
+
+import asyncio
+import json
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Sequence
+
+from worker.sandbox.daemon.parse import ProtocolError
+from worker.sandbox.jailed import region
+from worker.sandbox.jailed.watch import STARVED_GRACE
+from worker.sandbox.jails import Jail, Running
+from worker.sandbox.limits import JAIL_CALLS, JAIL_SECONDS, ProgramLimits, Timeouts
+from worker.sandbox.transport import frames
+
+_START_SECONDS = 20.0
+_PRELOAD_SECONDS = 90.0
+"""All libraries together take some seconds on a quiet machine."""
+_GRACE_SECONDS = 15.0
+"""A healthy zygote answers this long after a call's deadline at the latest, even on a busy machine."""
+
+
+class JailDied(Exception):
+    """The jail did not start, ended, hung or spoke nonsense: never the fault of a row."""
+
+
+class Session:
+    """A started zygote. Use :meth:`start`; kill it after any exception."""
+
+    def __init__(self, running: Running, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        self._running = running
+        self._reader = reader
+        self._writer = writer
+        self._born = time.monotonic()
+        self._calls = 0
+        self.uid = -1
+        self.python = ""
+        self.landlock_abi = 0
+
+    @classmethod
+    async def start(cls, jail: Jail) -> "Session":
+        """Launch a zygote and wait until it has locked itself in; raises :class:`JailDied` with its reason."""
+        ours, theirs = socket.socketpair()
+        try:
+            running = jail.launch(theirs)
+        except (OSError, subprocess.SubprocessError) as error:
+            ours.close()
+            raise JailDied(f"the jail's interpreter did not start: {error}") from error
+        finally:
+            theirs.close()
+        reader, writer = await asyncio.open_connection(sock=ours, limit=frames.BUFFER_BYTES)
+        session = cls(running, reader, writer)
+        try:
+            configuration = json.dumps(jail.configuration()).encode()
+            writer.write(struct.pack("<I", len(configuration)) + configuration)
+            payload = await session._receive(region.READY, 4096, _START_SECONDS)
+            running.settled()
+            _, session.uid, session.landlock_abi, *version = region.HELLO.unpack(payload)
+            session.python = ".".join(map(str, version))
+        except (JailDied, OSError, struct.error) as error:
+            running.kill()
+            said = await asyncio.to_thread(running.last_words)
+            await session.kill()
+            raise JailDied(f"{error}: {said}" if said else str(error)) from error
+        except asyncio.CancelledError:
+            await session.kill()
+            raise
+        return session
+
+    @property
+    def worn_out(self) -> bool:
+        """Dead, or old enough to be replaced before its next call."""
+        old = self._calls >= JAIL_CALLS or time.monotonic() - self._born > JAIL_SECONDS
+        return old or self._running.ended()
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
+
+    async def begin(
+        self, body: bytes, rows: int, budgets: Sequence[float], timeouts: Timeouts, left: float
+    ) -> bytes:
+        """Hand over a request and run its first child; returns the reply's payload."""
+        self._calls += 1
+        head = region.CALL.pack(
+            region.OP_CALL, rows, len(budgets), 0, len(body), left, timeouts.load, timeouts.cpu
+        )
+        self._writer.write(head + struct.pack(f"<{len(budgets)}d", *budgets))
+        self._writer.write(body)
+        return await self._receive(region.REPLY, region.reply_cap(rows), left + _GRACE_SECONDS)
+
+    async def run_program(self, body: bytes, stdin: bytes, limits: ProgramLimits, left: float) -> bytes:
+        """Run one program in a child of its own; returns the reply's payload."""
+        self._calls += 1
+        left = min(left, STARVED_GRACE * limits.wall + 1)
+        size = len(body) + len(stdin)
+        # a second more than the wall: a busy loop is told as a timeout, not as a CPU limit
+        head = region.CALL.pack(region.OP_PROGRAM, 1, 1, 0, size, left, limits.wall, limits.wall + 1)
+        extra = region.PROGRAM.pack(len(stdin), limits.output, limits.memory)
+        self._writer.write(b"".join((head, extra, struct.pack("<d", limits.wall), body, stdin)))
+        cap = region.reply_cap(1, limits.output + 1)
+        return await self._receive(region.REPLY, cap, left + _GRACE_SECONDS)
+
+    async def resume(self, unit: int, rows: int, left: float) -> bytes:
+        """Run another child on the request handed over last, from ``unit`` on."""
+        self._writer.write(region.CALL.pack(region.OP_RESUME, rows, 0, unit, 0, left, 0.0, 0.0))
+        return await self._receive(region.REPLY, region.reply_cap(rows), left + _GRACE_SECONDS)
+
+    async def preload(self, modules: Sequence[str]) -> str:
+        """Have the zygote import libraries; returns why one cannot be imported, or nothing."""
+        body = "\n".join(modules).encode()
+        self._writer.write(region.CALL.pack(region.OP_PRELOAD, 0, 0, 0, len(body), 0.0, 0.0, 0.0) + body)
+        return (await self._receive(region.PRELOADED, 4096, _PRELOAD_SECONDS)).decode("utf-8", "replace")
+
+    def forget(self) -> None:
+        """Let the zygote drop the request."""
+        self._writer.write(region.CALL.pack(region.OP_FORGET, 0, 0, 0, 0, 0.0, 0.0, 0.0))
+
+    async def kill(self) -> None:
+        """End the jail; its child dies with it. Returns when the process is gone."""
+        self._running.kill()
+        self._writer.close()
+        await asyncio.to_thread(self._running.wait)
+
+    async def _receive(self, kind: int, cap: int, seconds: float) -> bytes:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._writer.drain()
+                head = await self._reader.readexactly(region.FRAME.size)
+                magic, found, size = region.FRAME.unpack(head)
+                if magic != region.MAGIC or size > cap:
+                    raise ProtocolError("not a frame of the jail")
+                payload = await self._reader.readexactly(size)
+        except TimeoutError:
+            raise JailDied("the jail did not answer in time") from None
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise JailDied("the jail ended unexpectedly") from error
+        except ProtocolError as error:
+            raise JailDied(str(error)) from error
+        if found == region.FAILED:
+            raise JailDied(payload.decode("utf-8", "replace")[:500])
+        if found != kind:
+            raise JailDied("the jail answered out of turn")
+        return payload

@@ -1,0 +1,124 @@
+"""The daemon's connection: frames of ``u32 head bytes | u32 body bytes | head | body``.
+
+The head is a JSON object: a request with an ``id``, or an answer to one, in any order. Rows are the body, on the way in
+and on the way out, in the interpreter's own format (``marshal``, version 2, which every Python reads): as JSON the
+texts of 512 rows took as long to write as to score. Rows on the way in are read by the jailed child alone: the daemon
+passes them on as they are. The two ends trust each other (the daemon serves its own user and root, and remote peers
+that hold its token and seal each frame), which ``marshal`` needs. What came from a jail was checked before it gets
+here.
+"""
+
+import json
+import marshal
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from worker.sandbox.limits import MAX_REQUEST_BYTES
+from worker.sandbox.outcome import (
+    CallOutcome,
+    EntryPoint,
+    ProgramResult,
+    ProgramRun,
+    ProgramsOutcome,
+    RewardRow,
+    RowResult,
+    SandboxStatus,
+    Validation,
+)  # fmt: skip
+
+Packed = tuple[dict[str, Any], bytes]
+"""Head and body of a frame."""
+
+SIZES = struct.Struct("<II")
+BUFFER_BYTES = 1 << 20
+"""What an event loop reads ahead: with its own 64 KiB it would stop and go on several times in each frame."""
+MAX_PATH_BYTES = 107
+"""A Unix socket's path has to fit into 108 bytes with its end."""
+
+_MARSHAL = 2
+_SELDOM = ("parts", "steps", "criteria", "candidates", "reason", "prints", "message")
+
+
+class WireError(ConnectionError):
+    """The other end does not speak this protocol."""
+
+
+def encode(head: Mapping[str, Any], body: bytes = b"") -> bytes:
+    text = json.dumps(head).encode()
+    if len(text) + len(body) > MAX_REQUEST_BYTES:
+        raise WireError(f"a message of {len(text) + len(body)} bytes is larger than {MAX_REQUEST_BYTES}")
+    return b"".join((SIZES.pack(len(text), len(body)), text, body))
+
+
+def decode(head: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(head)
+    except (ValueError, RecursionError) as error:
+        raise WireError(f"not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise WireError("a message is a JSON object")
+    return message
+
+
+def sizes(raw: bytes) -> tuple[int, int]:
+    """Bytes of the head and of the body that follow."""
+    head, body = SIZES.unpack(raw)
+    if head + body > MAX_REQUEST_BYTES:
+        raise WireError(f"a message of {head + body} bytes is larger than {MAX_REQUEST_BYTES}")
+    return head, body
+
+
+def pack_rows(rows: Sequence[RewardRow]) -> bytes:
+    """Rows for the body of a request, without what they do not have. Raises ValueError for what is no plain data."""
+    return marshal.dumps([_row_fields(row) for row in rows], _MARSHAL)
+
+
+def pack_runs(runs: Sequence[ProgramRun]) -> bytes:
+    """Runs for the body of a request."""
+    return json.dumps([asdict(run) for run in runs]).encode()
+
+
+def _row_fields(row: RewardRow) -> dict[str, Any]:
+    fields: dict[str, Any] = {"prompt": row.prompt, "completion": row.completion, "item": row.item}
+    if row.judges is not None:
+        fields["judges"] = row.judges
+    if row.sample:
+        fields["sample"] = row.sample
+    return fields
+
+
+def pack(answer: CallOutcome | ProgramsOutcome | Validation | SandboxStatus) -> Packed:
+    """An answer as the head and the body of a frame."""
+    if not isinstance(answer, CallOutcome):
+        return asdict(answer), b""
+    rows = []
+    for row in answer.rows:
+        seldom = {name: value for name in _SELDOM if (value := getattr(row, name))}
+        rows.append((row.status, row.value, row.wall_ms, row.cpu_ms, seldom))
+    head = {
+        "status": answer.status, "message": answer.message, "line": answer.line, "log": answer.log,
+        "jail": answer.jail,
+    }  # fmt: skip
+    return head, marshal.dumps(rows, _MARSHAL)
+
+
+def unpack_outcome(fields: dict[str, Any], body: bytes) -> CallOutcome:
+    rows = [
+        RowResult(status, value, wall_ms=wall, cpu_ms=cpu, **seldom)
+        for status, value, wall, cpu, seldom in marshal.loads(body)
+    ]
+    return CallOutcome(**fields, rows=rows)
+
+
+def unpack_programs(fields: dict[str, Any], _body: bytes) -> ProgramsOutcome:
+    return ProgramsOutcome(**{**fields, "results": [ProgramResult(**result) for result in fields["results"]]})
+
+
+def unpack_validation(fields: dict[str, Any], _body: bytes) -> Validation:
+    return Validation(**{**fields, "entries": [EntryPoint(**entry) for entry in fields["entries"]]})
+
+
+def unpack_status(fields: dict[str, Any], _body: bytes) -> SandboxStatus:
+    return SandboxStatus(**fields)

@@ -1,0 +1,1 @@
+"""The serving process as the RPC server sees it: choice of engine, placement, lifetime, protocol."""

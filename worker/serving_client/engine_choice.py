@@ -1,0 +1,37 @@
+"""What samples on demand on this worker: deployments, the playground and stand-alone evaluations.
+
+`rollout.engine` of a job says what samples its completions, wherever it runs; what `auto` means is decided here, too.
+"""
+
+from typing import Literal
+
+from worker.machine.gpus import gpu_present
+from worker.machine.vllm_python import CPU_BUILD, vllm_build, vllm_missing, vllm_python, vllm_version
+
+Engine = Literal["transformers", "vllm"]
+
+
+def job_engines() -> list[Engine]:
+    """What samples the completions of jobs here, first what `rollout.engine: auto` means: vLLM on a GPU, if it can."""
+    installed: list[Engine] = ["transformers"]
+    if vllm_python() is None:
+        return installed
+    return ["vllm", *installed] if gpu_engine()[0] == "vllm" else [*installed, "vllm"]
+
+
+def serving_engine(asked: Literal["auto"] | Engine) -> tuple[Engine, str]:
+    """The engine, and why. `auto`: as `gpu_engine`."""
+    if asked != "auto":
+        return asked, f"REINFORGE_SERVING_ENGINE={asked}"
+    return gpu_engine()
+
+
+def gpu_engine() -> tuple[Engine, str]:
+    """vLLM where it can use an NVIDIA device, else transformers; and why."""
+    if not gpu_present():
+        return "transformers", "no NVIDIA device is here"
+    if vllm_python() is None:
+        return "transformers", f"{vllm_missing()}: `make vllm` adds it"
+    if vllm_build() == CPU_BUILD:
+        return "transformers", f"the vLLM here is {CPU_BUILD}: remove its environment, then `make vllm`"
+    return "vllm", f"an NVIDIA device and vLLM {vllm_version()} are here"

@@ -1,0 +1,156 @@
+"""Where models for deployments, the playground and reward tests are loaded, so that no job loses memory to them.
+
+A GPU that nobody has is theirs until it is idle or a queued job wants it; of one that a job has they get a small, fixed
+part if they fit; else it is the CPU, or a refusal.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from reinforge.errors import Unavailable
+from worker.machine.gpu_assignment import GpuLocks, Hold, Placement
+from worker.machine.gpus import SHARE as SHARE_VARIABLE
+from worker.machine.gpus import VISIBLE, Gpu, list_gpus
+from worker.serving_client.engine_choice import Engine, gpu_engine
+
+SHARE = 0.1
+"""Of a GPU's memory that is used beside a job, at most; torch holds the process to it."""
+FREE_SHARE = 0.5
+"""Of what the job leaves free at that moment, at most: its next update may need the rest."""
+OVERHEAD = 2**30
+"""Bytes beside the weights: CUDA's context, activations, keys and values."""
+_TRIES, _PAUSE_SECONDS = 3, 0.1
+"""A worker that looks for a job has a GPU's lock for moments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    engine: Engine
+    gpu: Gpu | None = None
+    """None: whatever the process finds by itself."""
+    share: float | None = None
+    """Of the GPU's memory; None: all of it, for nobody else has it."""
+    hidden: bool = False
+    """The CPU, because jobs have every GPU."""
+
+    @property
+    def limited(self) -> bool:
+        """Whether a free GPU would be better."""
+        return self.share is not None or self.hidden
+
+    def environment(self) -> dict[str, str]:
+        if self.gpu is None:
+            return {VISIBLE: ""} if self.hidden else {}
+        share = {} if self.share is None else {SHARE_VARIABLE: str(self.share)}
+        return Placement((self.gpu,)).environment() | share
+
+
+def choose(
+    free: Gpu | None,
+    busy: Sequence[Gpu],
+    weights: int,
+    ram: int | None,
+    *,
+    asked: Literal["auto"] | Engine,
+    best: Engine,
+) -> Place:
+    """Raises Unavailable `gpu_busy`.
+
+    free: a GPU that nobody has. busy: those that jobs have. weights: bytes of the model's files. ram: bytes that are
+    available; None where nobody says. best: the engine for a GPU of one's own.
+    """
+    engine = best if asked == "auto" else asked
+    if free is not None:
+        return Place(engine, free)
+    if asked == "vllm":
+        raise _busy("vLLM needs a GPU of its own.")
+    needed = weights + weights // 5 + OVERHEAD
+    roomiest = max(busy, key=lambda gpu: gpu.free)
+    if needed <= min(SHARE * roomiest.total, FREE_SHARE * roomiest.free):
+        return Place("transformers", roomiest, SHARE)
+    if (
+        ram is None or 2 * weights + OVERHEAD <= ram / 2
+    ):  # the CPU computes in float32, files are mostly bfloat16
+        return Place("transformers", hidden=True)
+    raise _busy("The model is too large to share one of them or to run on the CPU.")
+
+
+def _busy(why: str) -> Unavailable:
+    return Unavailable(
+        f"Every GPU of this worker is taken. {why}",
+        code="gpu_busy",
+        hint="Try again when a job has ended, or start `worker calls` where a GPU is free.",
+    )
+
+
+@dataclass(slots=True)
+class Launch:
+    """What a process is started with, and what it holds; `place` None: whatever its own environment says."""
+
+    place: Place | None = None
+    hold: Hold = field(default_factory=Hold)
+    at: float = field(default_factory=time.monotonic)
+
+    def environment(self) -> dict[str, str]:
+        return {} if self.place is None else self.place.environment()
+
+
+class Places:
+    """Finds a place for a model on this machine, with the lock of its GPU where it has one."""
+
+    def __init__(
+        self,
+        locks: GpuLocks,
+        seats: int,
+        holder: str,
+        asked: Literal["auto"] | Engine,
+        gpus: Callable[[], list[Gpu]] = list_gpus,
+        ram: Callable[[], int | None] = lambda: available_ram(),
+    ) -> None:
+        """seats: jobs that may share a GPU. holder: what jobs that wait are told."""
+        self._locks, self._seats, self._holder, self._asked = locks, seats, holder, asked
+        self._gpus, self._ram = gpus, ram
+
+    def find(self, folder: str) -> Launch:
+        """For the model in a folder. Raises Unavailable `gpu_busy`."""
+        gpus = self._gpus()
+        if not gpus:
+            engine: Engine = "transformers" if self._asked == "auto" else self._asked
+            return Launch(Place(engine))
+        hold = self._take(gpus)
+        try:
+            place = choose(
+                hold.placement.trainers[0] if hold else None,
+                gpus,
+                sum(path.stat().st_size for path in Path(folder).glob("*.safetensors")),
+                self._ram(),
+                asked=self._asked,
+                best=gpu_engine()[0],
+            )
+        except BaseException:
+            if hold is not None:
+                hold.release()
+            raise
+        return Launch(place, hold or Hold())
+
+    def _take(self, gpus: Sequence[Gpu]) -> Hold | None:
+        """The last free one: jobs take the first."""
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_PAUSE_SECONDS)
+            for gpu in reversed(gpus):
+                if (hold := self._locks.take_whole(gpu, self._seats, self._holder)) is not None:
+                    return hold
+        return None
+
+
+def available_ram() -> int | None:
+    """Bytes that the kernel would still give; None where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)

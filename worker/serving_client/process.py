@@ -1,0 +1,257 @@
+"""The serving process as the calls worker sees it: started when first needed, ended when idle, shared by threads.
+
+Its end is never in doubt: it sees EOF on its standard input, the kernel kills it with the thread that started it
+(`worker.supervisor.launch`), and its whole group is killed here.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from pydantic import ValidationError
+
+from reinforge.errors import Unavailable
+from worker.serving_client.placement import Launch
+from worker.serving_client.protocol import Order, Reply
+from worker.supervisor import launch
+from worker.supervisor.exit_diagnosis import memory_kills
+from worker.supervisor.trainer_process import child_environment
+
+log = logging.getLogger(__name__)
+
+SERVING: tuple[str, ...] = (sys.executable, "-P", "-m", "worker.serving")
+END_GRACE_SECONDS = 2.0
+PLACED_AGAIN_SECONDS = 30.0
+"""On the CPU of a GPU host or beside a job: so often an order looks for a free GPU first."""
+_STDERR = 2
+Replies = queue.SimpleQueue[Reply]
+
+
+class ServingProcess:
+    """Carries orders to the process and replies back. Thread-safe.
+
+    Start orders in threads that live as long as the worker: the kernel ends the process with the one that started it.
+    """
+
+    def __init__(
+        self,
+        *,
+        idle_seconds: float = 600.0,
+        command: Sequence[str] = SERVING,
+        places: Callable[[str], Launch] = lambda _: Launch(),
+    ) -> None:
+        """places: where the model of a folder is to be loaded; may raise Unavailable."""
+        self._idle_seconds, self._command, self._places = idle_seconds, tuple(command), places
+        self._lock = threading.Lock()
+        self._child: _Child | None = None
+        self._open = 0
+        self._idle: threading.Timer | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process's number; None while none runs."""
+        child = self._child
+        return None if child is None or child.ended else child.pid
+
+    @contextlib.contextmanager
+    def order(self, order: Order, starting: Callable[[], None]) -> Iterator[Replies]:
+        """Have an order carried out; the queue gets its replies, the last with `ended` or `error`.
+
+        Leaving the block cancels what is left of it. `starting` is called when the process has to be started first.
+        Raises Unavailable `serving_lost`, `gpu_busy`.
+        """
+        with self._lock:
+            self._open += 1
+            if self._idle is not None:
+                self._idle.cancel()
+        try:
+            child = self._running(order, starting)
+            replies = child.send(order)
+            try:
+                yield replies
+            finally:
+                child.cancel(order.id)
+        finally:
+            with self._lock:
+                self._open -= 1
+                if not self._open and self._child is not None:
+                    self._idle = threading.Timer(self._idle_seconds, self._end_idle)
+                    self._idle.daemon = True
+                    self._idle.start()
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            child, self._child = self._child, None
+            if self._idle is not None:
+                self._idle.cancel()
+        if child is not None:
+            child.end()
+
+    def yield_gpu(self) -> None:
+        """End the process if it is idle and a queued job wants its GPU."""
+        with self._lock:
+            if self._open or self._child is None or not self._child.launch.hold.wanted:
+                return
+            child, self._child = self._child, None
+            if self._idle is not None:
+                self._idle.cancel()
+        log.info("the serving process gives its GPU to a job")
+        child.end()
+
+    def _running(self, order: Order, starting: Callable[[], None]) -> "_Child":
+        """Raises Unavailable `gpu_busy`."""
+        if self.pid is None:
+            starting()
+        with self._lock:
+            if self._child is not None and self._child.ended:
+                self._child.end()
+                self._child = None
+            launch = None
+            if self._child is not None and self._open == 1 and self._child.to_be_placed_again(order.folder):
+                launch = self._places(order.folder)
+                if launch.place != self._child.launch.place:
+                    self._child.end()
+                    self._child = None
+                else:
+                    launch.hold.release()
+                    self._child.launch.at = launch.at
+            if self._child is None:
+                self._child = _Child(self._command, launch or self._places(order.folder), order.folder)
+                log.info("started the serving process %s: %s", self._child.pid, self._child.launch.place)
+            return self._child
+
+    def _end_idle(self) -> None:
+        with self._lock:
+            if self._open or self._child is None:
+                return
+            child, self._child = self._child, None
+        log.info("the serving process was idle for %g s", self._idle_seconds)
+        child.end()
+
+
+class _Child:
+    """One run of the process."""
+
+    def __init__(self, command: Sequence[str], launch_: Launch, folder: str) -> None:
+        self.launch, self._folder = launch_, folder
+        self._writing = threading.Lock()
+        self._replies: dict[str, Replies] = {}
+        self._kills = memory_kills()
+        read_end, write_end = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    *("-S", "-E", launch.__file__, str(os.getpid()), str(write_end)),
+                    *command,
+                    *(() if launch_.place is None else ("--engine", launch_.place.engine)),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=_STDERR,
+                pass_fds=(write_end, *launch_.hold.descriptors),
+                start_new_session=True,
+                env=child_environment() | launch_.environment(),
+            )
+        except BaseException:
+            os.close(read_end)
+            launch_.hold.release()
+            raise
+        finally:
+            os.close(write_end)
+        self.pid = self._process.pid
+        self.ended = False
+        self._reader = threading.Thread(target=self._read, args=(read_end,), daemon=True)
+        self._reader.start()
+
+    def to_be_placed_again(self, folder: str) -> bool:
+        """Whether there may be a better place by now, or none for another model where it is."""
+        place = self.launch.place
+        if place is None or not place.limited:
+            return False
+        return folder != self._folder or time.monotonic() - self.launch.at > PLACED_AGAIN_SECONDS
+
+    def send(self, order: Order) -> Replies:
+        """Raises Unavailable `serving_lost`."""
+        replies: Replies = queue.SimpleQueue()
+        with self._writing:
+            if self.ended:
+                raise self._lost()
+            self._replies[order.id] = replies
+        self._write({"order": order.model_dump()})
+        return replies
+
+    def cancel(self, id: str) -> None:
+        """Does nothing where the order has ended."""
+        if self._replies.pop(id, None) is not None:
+            self._write({"cancel": id})
+
+    def end(self) -> None:
+        """EOF on its standard input; SIGKILL to its whole group when it does not go by itself."""
+        assert self._process.stdin is not None
+        if self._writing.acquire(timeout=0.1):  # a line may be stuck in a full pipe; killing frees it
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._writing.release()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_GRACE_SECONDS)
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+        self._reader.join(END_GRACE_SECONDS)
+
+    def _write(self, message: dict[str, object]) -> None:
+        line = json.dumps(message).encode() + b"\n"
+        with self._writing, contextlib.suppress(OSError, ValueError):  # its end is told by the reader
+            assert self._process.stdin is not None
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+
+    def _read(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, "rb") as pipe:
+            for line in pipe:
+                try:
+                    reply = Reply.model_validate_json(line)
+                except ValidationError as error:  # cut off by its death
+                    log.warning("the serving process said something that is no reply: %s", error)
+                    continue
+                last = reply.ended or reply.error is not None
+                replies = self._replies.pop(reply.id, None) if last else self._replies.get(reply.id)
+                if replies is not None:
+                    replies.put(reply)
+        self._process.wait()
+        self.launch.hold.release()
+        with self._writing:
+            self.ended = True
+            left = dict(self._replies)
+            self._replies.clear()
+            assert self._process.stdin is not None
+            with contextlib.suppress(OSError):  # what was not sent is of no use any more
+                self._process.stdin.close()
+        lost = self._lost().envelope()["error"]
+        for id, replies in left.items():
+            replies.put(Reply(id=id, error=lost))
+
+    def _lost(self) -> Unavailable:
+        status = self._process.returncode
+        if status == -signal.SIGKILL and memory_kills() > self._kills:
+            return Unavailable(
+                "The process that samples ran out of memory.",
+                code="out_of_memory",
+                hint="Use a smaller model here, or a machine with more memory.",
+            )
+        how = f"status {status}" if status is None or status >= 0 else f"signal {-status}"
+        return Unavailable(
+            f"The process that samples has ended ({how}).",
+            code="serving_lost",
+            hint="Try again. If it ends again, the log of `python -m worker calls` says why.",
+        )

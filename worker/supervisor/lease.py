@@ -1,0 +1,97 @@
+"""The right to run a job, for a while: renewed by heartbeats, lost by refusal or by time."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from reinforge.errors import LeaseLost
+from reinforge.records import Command
+from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, Claimed, Heartbeat
+from worker.backend_api.client import BackendAway, Door, DoorRefused
+
+log = logging.getLogger(__name__)
+
+MAX_REFUSED = 3
+"""Heartbeats refused in a row before the lease counts as lost."""
+
+
+def _now() -> float:
+    # Unlike `time.monotonic`, goes on while the machine sleeps: the backend's clock does too.
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Lease:
+    """Held from the moment of the claim; once lost it never comes back."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline = _now() + seconds
+        self._lost: str | None = None
+
+    def renew(self, asked_at: float, seconds: float) -> None:
+        """Counted from when the heartbeat was sent, so that ours never outlasts the backend's."""
+        self._deadline = max(self._deadline, asked_at + seconds)
+
+    def lose(self, why: str) -> None:
+        self._lost = self._lost or why
+
+    @property
+    def lost(self) -> str | None:
+        """Why the lease is lost; None while it is held."""
+        if self._lost is None and _now() > self._deadline:
+            self._lost = "no heartbeat was answered in time"
+        return self._lost
+
+
+class Heart(threading.Thread):
+    """Renews a lease and hands the backend's commands to `on_command`, each once."""
+
+    def __init__(
+        self,
+        door: Door,
+        claimed: Claimed,
+        lease: Lease,
+        on_command: Callable[[Command], bool],
+        *,
+        every: float = HEARTBEAT_SECONDS,
+    ) -> None:
+        super().__init__(name=f"heart-{claimed.job}", daemon=True)
+        self._door, self._claimed, self._lease = door, claimed, lease
+        self._on_command = on_command
+        self._every = every
+        self._applied: list[str] = []
+        self._refused = 0
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        while self._lease.lost is None:
+            self.beat()
+            if self._stopping.wait(self._every):
+                return
+
+    def beat(self) -> None:
+        """One heartbeat. A command that `on_command` could not deliver yet comes again with the next one."""
+        body = Heartbeat(attempt=self._claimed.attempt, applied_commands=list(self._applied))
+        asked_at = _now()
+        try:
+            reply = self._door.heartbeat(self._claimed.job, self._claimed.job_token, body)
+        except LeaseLost as error:
+            self._lease.lose(error.message)
+            return
+        except DoorRefused as error:
+            self._refused += 1
+            log.warning("heartbeat %s of %s refused: %s", self._refused, MAX_REFUSED, error.message)
+            if self._refused >= MAX_REFUSED:
+                self._lease.lose(f"{MAX_REFUSED} heartbeats were refused: {error.message}")
+            return
+        except BackendAway as error:
+            log.info("heartbeat not answered: %s", error.message)
+            return
+        self._refused = 0
+        self._lease.renew(asked_at, reply.lease_seconds)
+        for command in reply.commands:
+            if command.id not in self._applied and self._on_command(command):
+                self._applied.append(command.id)

@@ -1,0 +1,219 @@
+"""The folder of one attempt: everything a trainer reads, prepared before it starts, and all that it writes."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from reinforge.errors import JobFailure
+from reinforge.grading.multi import checkpoints
+from reinforge.grading.source import parse_grader
+from reinforge.records import Blob, RewardCode, RunManifest
+from reinforge.schemas.worker_door import Claimed, ClaimedReward
+from worker.backend_api.blob_cache import BlobCache
+from worker.backend_api.client import BackendAway, DoorRefused
+from worker.backend_api.heartbeat import Beat, unheard
+from worker.models.sources import ModelStore
+
+_LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
+"""Answers to the download of an object that is there by its name only."""
+_PLACED = frozenset({"dataset", "held_out", "resume"})
+"""What `prepare` puts into the folder of an attempt, whatever the format."""
+KEPT_JOBS = 20
+"""Run folders of the newest jobs stay, for people who look for a log; older ones are removed, unless a worker of this
+machine is at them: workers share the folder, and one job may take longer than twenty others."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """`run.json`, the dataset, the rewards; then `records.jsonl`, `metrics.jsonl`, `trainer.log`, `blobs/`."""
+
+    path: Path
+    descriptor: int
+    """Holds the lock that keeps the job's folder; not inherited by children."""
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+    @property
+    def manifest(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def blobs(self) -> Path:
+        return self.path / "blobs"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "trainer.log"
+
+    @property
+    def outbox(self) -> Path:
+        return self.path / "outbox.jsonl"
+
+
+def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
+    """An empty folder for this attempt; forgets jobs beyond the newest `KEPT_JOBS`."""
+    _forget_old(runs, keep=claimed.job)
+    path = runs / claimed.job / str(claimed.attempt)
+    if path.exists():
+        shutil.rmtree(path)
+    (path / "blobs").mkdir(mode=0o700, parents=True)
+    (path / "rewards").mkdir(mode=0o700)
+    descriptor = _open_lock(path.parent)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return RunFolder(path, descriptor)
+
+
+def _open_lock(job: Path) -> int:
+    return os.open(job / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def prepare(
+    folder: RunFolder,
+    claimed: Claimed,
+    blobs: BlobCache,
+    models: ModelStore,
+    sandbox: str | Path | None,
+    beat: Beat = unheard,
+) -> RunManifest:
+    """Fetch what the job names and write `run.json`; `beat` is called with every piece.
+
+    Raises JobFailure (`sandbox_unavailable`, `model_changed`, `resume_state_invalid`, …), InvalidInput from the model
+    store, BackendAway, OSError.
+    """
+    if sandbox is None:
+        raise JobFailure(
+            "This worker has no sandbox, so reward code cannot run.",
+            code="sandbox_unavailable",
+            hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
+            retryable=True,
+        )
+    model = models.resolve(claimed.model_source, token=claimed.hub_token, added=True, beat=beat)
+    pinned = claimed.model_sha256
+    if pinned is not None and (found := models.content_hash(model, beat)) != pinned:
+        raise JobFailure(
+            f"The files of {claimed.model_source} are not those the job was created with "
+            f"({found[:12]}… instead of {pinned[:12]}…).",
+            code="model_changed",
+            hint="Put the old files back, or add these as a model of their own and start a new job.",
+        )
+    dataset = folder.path / f"dataset.{claimed.dataset_format}"
+    blobs.place(claimed.dataset.sha256, dataset, claimed.job_token, beat)
+    held_out = None
+    if claimed.held_out is not None:
+        held_out = folder.path / f"held_out.{claimed.held_out_format or claimed.dataset_format}"
+        blobs.place(claimed.held_out.sha256, held_out, claimed.job_token, beat)
+    resume = None
+    if claimed.resume is not None:
+        resume = folder.path / "resume"
+        _place_resume_state(blobs, claimed.resume, resume, claimed.job_token, beat)
+    manifest = RunManifest(
+        job=claimed.job,
+        attempt=claimed.attempt,
+        spec=claimed.spec,
+        model_path=str(model),
+        dataset_path=str(dataset),
+        held_out_path=str(held_out) if held_out else None,
+        rewards=[_write_reward(folder, reward) for reward in claimed.rewards],
+        judges=claimed.judges,
+        # Beside the attempts: what one has paid for the next finds.
+        judge_cache=str(folder.path.parent / "judges.sqlite") if claimed.judges else None,
+        checkpoints=_checkpoints(claimed, models, beat),
+        sandbox_socket=str(sandbox),
+        resume_path=str(resume) if resume else None,
+        fork=claimed.fork,
+        changes=claimed.changes,
+    )
+    folder.manifest.write_text(manifest.model_dump_json(indent=2))
+    return manifest
+
+
+def _place_resume_state(blobs: BlobCache, state: Blob, path: Path, token: str, beat: Beat) -> None:
+    """Raises JobFailure `resume_state_invalid` when the store has lost it, BackendAway, DoorRefused, OSError."""
+    try:
+        blobs.place(state.sha256, path, token, beat)
+    except (BackendAway, DoorRefused) as error:
+        if error.code not in _LOST:
+            raise
+        raise JobFailure(
+            f"The resume state cannot be read: {error.message}",
+            code="resume_state_invalid",
+            hint="Bring it back from a backup of the object store, or start the job again from its last checkpoint.",
+        ) from error
+
+
+def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
+    suffix = "json" if reward.kind == "grader" else "py"
+    path = folder.path / "rewards" / f"{reward.name}.{suffix}"
+    path.write_text(reward.source, encoding="utf-8")
+    return RewardCode(name=reward.name, path=str(path), revision=reward.revision, kind=reward.kind)
+
+
+def _checkpoints(claimed: Claimed, models: ModelStore, beat: Beat) -> dict[str, str]:
+    """Folders of what graders load; the base model, which has no name here, is the manifest's own."""
+    graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
+    names = {name for grader in graders for name in checkpoints(grader) if name}
+    return {name: str(models.resolve(name, beat=beat)) for name in sorted(names)}
+
+
+def _forget_old(runs: Path, keep: str) -> None:
+    folders = sorted(
+        (entry for entry in os.scandir(runs) if entry.is_dir()),
+        key=lambda entry: entry.stat().st_mtime,
+        reverse=True,
+    )
+    for entry in folders[KEPT_JOBS - 1 :]:
+        if entry.name != keep:
+            _forget(Path(entry.path))
+
+
+def job_folders(runs: Path) -> list[str]:
+    """Jobs that have a folder."""
+    return [entry.name for entry in os.scandir(runs) if entry.is_dir() and entry.name.startswith("ftjob-")]
+
+
+def forget_jobs(runs: Path, jobs: Iterable[str]) -> None:
+    """Remove their folders, except those that a worker is at."""
+    for job in jobs:
+        _forget(runs / job)
+
+
+def forget_data(runs: Path) -> None:
+    """Remove the datasets and states that attempts began with, except where a worker is at the job.
+
+    Another attempt places them anew; what the attempt has written itself, as its log, stays.
+    """
+    for job in job_folders(runs):
+        with _alone(runs / job) as alone:
+            for path in (runs / job).glob("*/*") if alone else ():
+                if path.name.split(".")[0] in _PLACED and path.is_file():
+                    path.unlink(missing_ok=True)
+
+
+def _forget(job: Path) -> None:
+    with _alone(job) as alone:
+        if alone:
+            shutil.rmtree(job, ignore_errors=True)
+
+
+@contextmanager
+def _alone(job: Path) -> Iterator[bool]:
+    """Whether no worker is at the job; none begins an attempt at it meanwhile."""
+    try:
+        descriptor = _open_lock(job)
+    except FileNotFoundError:  # another worker has forgotten it
+        yield False
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        alone = True
+    except BlockingIOError:
+        alone = False
+    try:
+        yield alone
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,345 @@
+"""Runs one claimed job: prepares its folder, starts the trainer, carries records and commands, explains its end.
+
+    main thread    prepare → start the trainer → watch it → (explain) → wait until everything is delivered
+    heart          heartbeats, commands            (`worker.supervisor.lease`)
+    sender         blobs and records, in order     (`worker.backend_api.sender`)
+    reader         the trainer's pipe → outbox     (`worker.supervisor.trainer_process`)
+
+The lease decides: once it is lost the trainer is gone within two seconds and nothing more is sent.
+"""
+
+import errno
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from reinforge.errors import JobFailure, ReinforgeError
+from reinforge.records import Command, Ended, Record
+from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE, Claimed
+from worker.backend_api.blob_cache import BlobCache
+from worker.backend_api.client import BackendAway, Door
+from worker.backend_api.outbox import Outbox
+from worker.backend_api.sender import STORAGE_PATIENCE_SECONDS, Sender
+from worker.machine.gpu_assignment import Hold
+from worker.models.sources import ModelStore
+from worker.rewards.secrets import Secrets
+from worker.supervisor import exit_diagnosis
+from worker.supervisor.lease import Heart, Lease
+from worker.supervisor.run_folder import RunFolder, make_run_folder, prepare
+from worker.supervisor.slots import Slot
+from worker.supervisor.trainer_process import TRAINER, TrainerProcess
+from worker.supervisor.watchdog import DEFAULT, PreparationWatch, StallBounds, StallWatch
+
+log = logging.getLogger(__name__)
+
+LEAVE_GRACE_SECONDS = 1.0
+"""From EOF on the trainer's pipe, at which it leaves by itself, to SIGKILL."""
+STOP_DELIVER_SECONDS = 5.0
+"""How long a worker that goes down still tries to deliver the end of a job."""
+EXIT_GRACE_SECONDS = 30.0
+"""From the trainer's `ended` record to SIGKILL."""
+TICK_SECONDS = 0.1
+
+
+class Outcome(StrEnum):
+    DELIVERED = "delivered"
+    """The job's end is stored."""
+    LEASE_LOST = "lease_lost"
+    STOPPED = "stopped"
+    """This worker is going down; the job's lease runs out and another attempt continues."""
+    REFUSED = "refused"
+    """The backend does not take the records, or cannot keep them; it was told so."""
+
+
+@dataclass(frozen=True)
+class Supervisor:
+    """What runs jobs on this worker, one at a time."""
+
+    door: Door
+    slot: Slot
+    runs: Path
+    blobs: BlobCache
+    models: ModelStore
+    sandbox: str | Path | None
+    stop: threading.Event
+    """Set when the worker is to go down."""
+    command: Sequence[str] = TRAINER
+    heartbeat_seconds: float = HEARTBEAT_SECONDS
+    storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS
+    stall_bounds: StallBounds = DEFAULT
+    """A trainer that says nothing for so long is ended."""
+
+    def run(self, claimed: Claimed, gpus: Hold | None = None) -> Outcome:
+        """From the claim to the job's end, on these GPUs. Call it in a thread that outlives the job."""
+        log.info("%s attempt %s begins", claimed.job, claimed.attempt)
+        lease = Lease(claimed.lease_seconds)
+        try:
+            folder, outbox = self._begin(claimed)
+        except OSError as error:
+            end = _ended(_not_prepared(error), sequence=1)
+            return Outcome.DELIVERED if _post_end(self.door, claimed, end) else Outcome.STOPPED
+        attempt = _Attempt(self, claimed, folder, lease, outbox, gpus or Hold())
+        try:
+            outcome = attempt.run()
+        finally:
+            attempt.close()
+            folder.close()
+        log.info("%s attempt %s: %s", claimed.job, claimed.attempt, outcome)
+        return outcome
+
+    def _begin(self, claimed: Claimed) -> tuple[RunFolder, Outbox]:
+        """Raises OSError."""
+        folder = make_run_folder(self.runs, claimed)
+        try:
+            return folder, Outbox(folder.outbox)
+        except OSError:
+            folder.close()
+            raise
+
+
+@dataclass
+class _Attempt:
+    parent: Supervisor
+    claimed: Claimed
+    folder: RunFolder
+    lease: Lease
+    outbox: Outbox
+    gpus: Hold
+    trainer: TrainerProcess | None = None
+    last_sequence: int = 0
+    last_step: int = 0
+    ended: bool = False
+    cancelling: bool = False
+    """A cancel came before there was a trainer to tell."""
+    sender: Sender = field(init=False)
+    heart: Heart = field(init=False)
+    stall: StallWatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stall = StallWatch(self.parent.stall_bounds)
+        self.sender = Sender(
+            self.parent.door,
+            self.claimed,
+            self.lease,
+            self.outbox,
+            self.folder.blobs,
+            self.parent.storage_patience_seconds,
+        )
+        every = min(self.parent.heartbeat_seconds, self.claimed.lease_seconds / HEARTBEATS_PER_LEASE)
+        self.heart = Heart(self.parent.door, self.claimed, self.lease, self._command, every=every)
+
+    def run(self) -> Outcome:
+        self.heart.start()
+        self.sender.start()
+        if self._prepare():
+            self._train()
+        return self._deliver()
+
+    def close(self) -> None:
+        if self.trainer is not None:
+            self.trainer.end(grace=0)
+        self.heart.stop()
+        self.sender.stop()
+        self.sender.join(timeout=TICK_SECONDS * 20)
+        if not self.sender.is_alive():  # a request under way may outlast us; it only reads
+            self.outbox.close()
+            self.folder.outbox.unlink(missing_ok=True)
+
+    def _prepare(self) -> bool:
+        """Whether there is something to train. Downloads run aside: no lost lease and no cancel waits for them, and
+        they are left alone when they stand still."""
+        failure: list[Exception] = []
+        watch = PreparationWatch(self.parent.stall_bounds)
+
+        def work() -> None:
+            try:
+                prepare(
+                    self.folder,
+                    self.claimed,
+                    self.parent.blobs,
+                    self.parent.models,
+                    self.parent.sandbox,
+                    watch.heard,
+                )
+            except Exception as error:  # noqa: BLE001 - reported as the job's end by `_not_prepared`
+                failure.append(error)
+
+        thread = threading.Thread(target=work, name=f"prepare-{self.claimed.job}", daemon=True)
+        thread.start()
+        stalled: JobFailure | None = None
+        while thread.is_alive() and not (self._must_leave() or self.cancelling or stalled):
+            thread.join(TICK_SECONDS)
+            stalled = watch.overdue()
+        if self._must_leave():
+            return False
+        if self.cancelling:
+            self._keep(_cancelled(self.last_sequence + 1))
+        elif failure:
+            self._end(_not_prepared(failure[0]))
+        elif stalled is not None:
+            log.error("%s: %s", self.claimed.job, stalled.message)
+            self._end(stalled, tail=exit_diagnosis.where(thread))
+        return not self.ended
+
+    def _train(self) -> None:
+        kills_before = exit_diagnosis.memory_kills()
+        self.stall = StallWatch(self.parent.stall_bounds)
+        if self.claimed.spec.get("rollout", {}).get("engine") != "vllm":
+            self.gpus.drop_samplers()
+        try:
+            self.trainer = trainer = TrainerProcess(
+                self.folder.path,
+                self.folder.log,
+                self.parent.slot,
+                self._keep,
+                self.parent.command,
+                Secrets(self.claimed.judge_keys, self.claimed.signing_secret).environment(),
+                self.gpus,
+            )
+        except OSError as error:
+            self._end(_not_prepared(error))
+            return
+        status = self._watch(trainer)
+        trainer.close()
+        if status is None or self.ended:
+            return
+        tail = exit_diagnosis.log_tail(self.folder.log)
+        if trainer.fault is not None:
+            finding = exit_diagnosis.Finding(
+                "trainer_protocol", trainer.fault[:2000], "This is a bug of Reinforge."
+            )
+        else:
+            kernel_killed = exit_diagnosis.memory_kills() > kills_before
+            finding = exit_diagnosis.explain(status, tail, kernel_killed=kernel_killed)
+        retryable = finding.reason in exit_diagnosis.RETRYABLE
+        failure = JobFailure(finding.message, code=finding.reason, hint=finding.hint, retryable=retryable)
+        self._end(failure, tail=tail)
+
+    def _watch(self, trainer: TrainerProcess) -> int | None:
+        """The trainer's exit status; None when we ended it because the lease or this worker goes."""
+        ended_at: float | None = None
+        while (status := trainer.wait(TICK_SECONDS)) is None:
+            if self._must_leave():
+                trainer.end(LEAVE_GRACE_SECONDS)
+                return None
+            if trainer.fault is not None:
+                trainer.end(grace=0)
+            if (failure := self.stall.overdue()) is not None and not self.ended:
+                self._end_stalled(trainer, failure)
+                return None
+            if self.ended:
+                ended_at = ended_at or time.monotonic()
+                if time.monotonic() - ended_at > EXIT_GRACE_SECONDS:
+                    trainer.end(grace=0)
+        return status
+
+    def _end_stalled(self, trainer: TrainerProcess, failure: JobFailure) -> None:
+        log.error("%s: %s", self.claimed.job, failure.message)
+        trainer.say_where()
+        trainer.end(grace=0)
+        if not self.ended:
+            self._end(failure, tail=exit_diagnosis.log_tail(self.folder.log))
+
+    def _deliver(self) -> Outcome:
+        """Wait until the backend has everything."""
+        stopped_at: float | None = None
+        while not self.outbox.is_empty:
+            if self.lease.lost is not None:
+                log.warning("%s: lease lost: %s", self.claimed.job, self.lease.lost)
+                return Outcome.LEASE_LOST
+            if self.parent.stop.is_set():
+                stopped_at = stopped_at or time.monotonic()
+                if not self.ended or time.monotonic() - stopped_at > STOP_DELIVER_SECONDS:
+                    return Outcome.STOPPED
+            if self.sender.failure is not None:
+                self._report_instead(self.sender.failure)
+                return Outcome.REFUSED
+            time.sleep(TICK_SECONDS)
+        if self.ended:
+            return Outcome.DELIVERED
+        return Outcome.LEASE_LOST if self.lease.lost is not None else Outcome.STOPPED
+
+    def _report_instead(self, failure: JobFailure) -> None:
+        """Say why the job ends in place of the record that cannot be delivered."""
+        tail = exit_diagnosis.log_tail(self.folder.log)
+        end = _ended(failure, sequence=self.sender.acknowledged + 1, step=self.last_step, tail=tail)
+        _post_end(self.parent.door, self.claimed, end)
+
+    def _must_leave(self) -> bool:
+        return self.lease.lost is not None or self.parent.stop.is_set() or self.sender.failure is not None
+
+    def _keep(self, record: Record) -> None:
+        self.stall.heard(record)
+        self.last_sequence = record.sequence
+        self.last_step = max(self.last_step, getattr(record, "step", None) or 0)
+        self.outbox.put(record)
+        self.ended = self.ended or record.kind == "ended"
+
+    def _end(self, failure: JobFailure, *, tail: str | None = None) -> None:
+        """Write the record that the trainer did not write."""
+        self._keep(_ended(failure, sequence=self.last_sequence + 1, step=self.last_step, tail=tail))
+
+    def _command(self, command: Command) -> bool:
+        trainer = self.trainer
+        if trainer is None:
+            # Not counted as delivered: it comes again with the next heartbeat, if by then there is a trainer.
+            self.cancelling = self.cancelling or command.kind == "cancel"
+            return False
+        return trainer.command(command)
+
+
+def _ended(failure: JobFailure, *, sequence: int, step: int = 0, tail: str | None = None) -> Ended:
+    return Ended(
+        sequence=sequence,
+        ts=time.time(),
+        outcome="paused" if failure.retryable else "failed",
+        reason=failure.code,
+        message=failure.message,
+        hint=failure.hint,
+        step=step,
+        traceback=tail,
+    )
+
+
+def _cancelled(sequence: int) -> Ended:
+    return Ended(sequence=sequence, ts=time.time(), outcome="cancelled", reason="cancel_requested")
+
+
+def _post_end(door: Door, claimed: Claimed, end: Ended) -> bool:
+    """Deliver an end past the outbox; whether it arrived. If not, the job's lease runs out."""
+    try:
+        door.post_records(claimed.job, claimed.job_token, claimed.attempt, [end])
+    except ReinforgeError as error:
+        log.error("%s: its end (%s) cannot be delivered: %s", claimed.job, end.reason, error.message)
+        return False
+    return True
+
+
+def _not_prepared(error: Exception) -> JobFailure:
+    """Why a job could not even start, in one place."""
+    if isinstance(error, JobFailure):
+        return error
+    if isinstance(error, BackendAway):
+        return JobFailure(
+            error.message, code="storage_unavailable", hint="Resume the job when it is back.", retryable=True
+        )
+    if isinstance(error, ReinforgeError):
+        return JobFailure(error.message, code=error.code, hint=error.hint)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        message = f"The worker's disk is full: {error}"
+        return JobFailure(message, code="disk_full", hint=exit_diagnosis.DISK_HINT, retryable=True)
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        message = f"The worker ran out of memory: {error}"
+        return JobFailure(message, code="out_of_memory", hint=exit_diagnosis.MEMORY_HINT, retryable=True)
+    log.error("a job could not be prepared", exc_info=error)
+    detail = "".join(traceback.format_exception_only(error)).strip()
+    return JobFailure(
+        f"The job could not be prepared: {detail}",
+        code="preparation_failed",
+        hint="The worker's log has the details; check that its data folder exists and can be written.",
+    )

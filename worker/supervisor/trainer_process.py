@@ -1,0 +1,172 @@
+"""The trainer as its supervisor sees it: a child in its own process group, records out, commands in.
+
+Its end is never in doubt: it sees EOF on its standard input, the kernel kills it with the thread that started it
+(`worker.supervisor.launch`), its whole group is killed here, and a pid file names it for a supervisor to come.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from reinforge.records import RECORD, Command, Record
+from worker.machine.gpu_assignment import Hold
+from worker.machine.gpus import hide_unwanted
+from worker.supervisor import launch
+from worker.supervisor.slots import Slot, forget_process, mark, remember_process
+
+TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.trainer.main")
+_SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL")
+_KEPT_SECRETS = {"SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE"}
+"""The trainer scores by itself; they open nothing but a sandbox."""
+_MAX_LINE_BYTES = 256 << 20
+SAY_SECONDS = 1.0
+_END_SECONDS = 10.0
+
+
+class TrainerProcess:
+    """One run of the trainer. Start it in a thread that outlives it: the kernel ends it with that thread."""
+
+    def __init__(
+        self,
+        run: Path,
+        log: Path,
+        slot: Slot,
+        on_record: Callable[[Record], None],
+        command: Sequence[str] = TRAINER,
+        secrets: Mapping[str, str] | None = None,
+        gpus: Hold | None = None,
+    ) -> None:
+        """secrets: environment variables that this process alone gets. gpus: those that it is to use; it keeps their
+        locks for as long as it lives."""
+        gpus = gpus or Hold()
+        self._slot = slot
+        self._on_record = on_record
+        self._writing = threading.Lock()
+        self._closed = False
+        self.fault: str | None = None
+        """What was wrong with the trainer's own records, or why they could not be kept."""
+        read_end, write_end = os.pipe()
+        try:
+            with log.open("ab") as output:
+                self._process = subprocess.Popen(
+                    [
+                        sys.executable,
+                        *("-S", "-E", launch.__file__, str(os.getpid()), str(write_end)),
+                        *command,
+                        *("--run", str(run)),
+                    ],
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=output,
+                    pass_fds=(write_end, *gpus.descriptors),
+                    start_new_session=True,
+                    env=child_environment() | gpus.placement.environment() | mark(run) | dict(secrets or {}),
+                )
+        except BaseException:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        try:
+            remember_process(slot, self._process.pid, run)
+        except OSError:
+            os.close(read_end)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            raise
+        self._pipe = os.fdopen(read_end, "rb")
+        self._reader = threading.Thread(target=self._read, name=f"records-{self._process.pid}", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Exit status (negative: the signal), or None while it runs."""
+        return self._process.poll()
+
+    def wait(self, seconds: float) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
+
+    def command(self, command: Command) -> bool:
+        """Hand over a command; False when the trainer does not listen any more."""
+        with self._writing:
+            try:
+                assert self._process.stdin is not None
+                self._process.stdin.write(command.model_dump_json().encode() + b"\n")
+                self._process.stdin.flush()
+            except (OSError, ValueError):
+                return False
+        return True
+
+    def say_where(self) -> None:
+        """Have it write what its threads are doing to its log, if it can."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGUSR1)
+        self.wait(SAY_SECONDS)
+
+    def end(self, grace: float) -> None:
+        """EOF on its standard input; SIGKILL to its whole group after `grace` seconds."""
+        if self._closed:
+            return
+        self._close_commands(0.1)  # a command may be stuck in a full pipe; killing is then what frees it
+        self.wait(grace)
+        self.close()
+
+    def close(self) -> None:
+        """Kill what is left of the group and read the last records. Further calls do nothing."""
+        if self._closed:
+            return  # by now the group's number may be somebody else's
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._close_commands(_END_SECONDS)
+        self._reader.join(_END_SECONDS)
+        forget_process(self._slot)
+        self._closed = True
+
+    def _close_commands(self, patience: float) -> None:
+        """Left to the collector, the pipe of every trainer that ended by itself stayed open for long."""
+        assert self._process.stdin is not None
+        if self._writing.acquire(timeout=patience):
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._writing.release()
+
+    def _read(self) -> None:
+        with self._pipe as pipe:
+            while line := pipe.readline(_MAX_LINE_BYTES):
+                if not line.endswith(b"\n"):
+                    return  # cut off by its death
+                if self.fault is not None:
+                    continue  # read on, so that the trainer does not block before it is ended
+                try:
+                    self._on_record(RECORD.validate_json(line))
+                except ValidationError as error:
+                    self.fault = f"The trainer wrote a record that is none: {error}"
+
+
+def child_environment() -> dict[str, str]:
+    """Ours without secrets: a trainer loads models from strangers and needs no way into the platform."""
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in _KEPT_SECRETS or not any(part in key for part in _SECRETS)
+    }
+    hide_unwanted(kept)
+    return kept | {
+        "REINFORGE_RECORD_FD": str(launch.RECORD_FD),
+        "PYTHONUNBUFFERED": "1",
+        "HF_HUB_OFFLINE": "1",  # the model lies in a folder by now
+    }

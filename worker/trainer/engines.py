@@ -1,0 +1,240 @@
+"""Which engine samples for a job: made here for the trainer, from what the specification says and the worker has."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from reinforge.errors import JobFailure
+from reinforge.spec import JobSpec
+from worker.machine.gpus import gpu_present
+from worker.machine.memory import available_ram
+from worker.machine.vllm_checks import check_devices, check_gpu_build
+from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python, vllm_version
+from worker.policy.base import Sequences
+from worker.policy.host import LocalHost
+from worker.policy.load import BaseModel
+from worker.policy.lora import LoraPolicy, base_bytes
+from worker.rollout.cpu.forked_engine import ForkedEngine, SharedWeights
+from worker.rollout.cpu.parallel_engines import LEAST_ROWS, SideBySide
+from worker.rollout.engine import RolloutEngine
+from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token
+from worker.rollout.vllm.demand import STATE_BYTES, fused_experts, job_demand, memory_of
+from worker.rollout.vllm.engine import VllmEngine
+from worker.rollout.vllm.model_shape import model_shape
+from worker.rollout.vllm.options import GPU_MEMORY, Options, own_devices, wanted_sleep
+from worker.rollout.vllm.probe import AdapterProbe, Score
+from worker.rollout.vllm.process import Stage
+from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.sizing import batch_limits, sizes
+from worker.training.reporting.job_reporter import Journal
+
+LOG = "vllm.log"
+"""In the run folder."""
+_GIB = 2**30
+_MOST_CACHE_BYTES = 4 * _GIB
+"""For keys and values on the CPU, unless one completion needs more."""
+
+
+def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
+    """Versions of what the engine needs beside the trainer. model: its folder, whose weights are not loaded yet.
+
+    Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `impossible_placement` (all retryable).
+    """
+    if spec.rollout.engine != "vllm":
+        return {}
+    version = vllm_version()
+    if version is None:
+        raise JobFailure(
+            f"The job is to be sampled with vLLM, which this worker does not have: {vllm_missing()}.",
+            code="engine_missing",
+            hint=f"Run `make vllm` on the worker, or set {VARIABLE} to an interpreter that has vLLM; then resume the "
+            "job. Or start it anew with rollout.engine transformers.",
+            retryable=True,
+        )
+    if gpu_present():
+        check_gpu_build()
+        if model is not None:
+            check_devices(model)
+    return {"vllm": version}
+
+
+def rollout_engine(
+    spec: JobSpec,
+    base: BaseModel,
+    host: LocalHost,
+    policy: LoraPolicy,
+    journal: Journal,
+    model: Path,
+    folder: Path,
+    longest: int,
+) -> RolloutEngine:
+    """model: the folder that `base` was loaded from. folder: the run's. longest: tokens of the longest prompt with its
+    completion. Raises as `check_engine`."""
+    if spec.rollout.engine != "vllm":
+        prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
+        own = own_engine(
+            prompts, completions, base, host, policy, lambda message: journal.log("warning", message)
+        )
+        if isinstance(own, SideBySide):
+            journal.log(
+                "info", f"Completions are sampled by {own.processes} processes: the trainer and forks of it"
+            )
+        return own
+    check_engine(spec)
+    python = vllm_python()
+    assert python is not None
+
+    def say(message: str) -> None:
+        journal.log("info", message)
+
+    def progress(stage: Stage) -> None:
+        journal.phase("starting_engine", 0, stage.done, stage.total)
+
+    def export(_: str, target: Path) -> None:
+        policy.export(target, base_model=spec.model)
+
+    chosen = options(spec, base, model, longest)
+    if chosen.device == "cuda":
+        say(describe(chosen))
+    server = Server(
+        python,
+        chosen,
+        folder / LOG,
+        say=say,
+        progress=progress,
+        make_room=torch.cuda.empty_cache,
+    )
+    probe = AdapterProbe(
+        scorer(lambda sequences: policy.log_probs(sequences).logprobs),
+        scorer(policy.reference_log_probs),
+        exact=base.model.dtype == torch.float32,
+        say=say,
+        warn=lambda message: journal.log("warning", message),
+    )
+    return VllmEngine(server, export, probe=probe)
+
+
+def own_engine(
+    prompts: int,
+    completions: int,
+    base: BaseModel,
+    host: LocalHost,
+    policy: LoraPolicy,
+    say: Callable[[str], None],
+) -> RolloutEngine:
+    """In this process, and in copies of it where cores would be idle and `prompts` × `completions` at once are enough
+    for them. `say`: told of what goes wrong and is made good."""
+    alone = torch.get_num_threads() > 1 or base.model.device.type != "cpu"
+    count = 1 if alone else max(1, min(host.lanes.count, prompts, prompts * completions // LEAST_ROWS))
+    engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=count)
+    if count == 1:
+        engine.tell = say
+        return engine
+    weights, copies = SharedWeights(policy.weights, policy.take_weights), list[RolloutEngine]()
+    try:
+        while len(copies) < count - 1:
+            copies.append(ForkedEngine(engine, weights))
+    except OSError as error:  # a limit on processes, or memory that the system does not promise twice
+        say(f"Sampling with {len(copies) + 1} processes instead of {count}: {error}")
+    # The copies, which are made by now, cannot say anything.
+    engine.tell = say
+    return SideBySide(engine, copies, say)
+
+
+def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:
+    """Of a server for one job: its sizes, and what of the machine it gets. Raises JobFailure `gpu_memory_short`."""
+    model, rollout = base.model, spec.rollout
+    rows = rollout.prompts_per_step * rollout.completions_per_prompt
+    plain = Options(
+        folder.resolve(),
+        str(model.dtype).removeprefix("torch."),
+        model.device.type,
+        max_model_len=longest,
+        rank=spec.adapter.rank,
+        threads=torch.get_num_threads(),
+        sleeps=wanted_sleep() or "no",
+    )
+    if model.device.type == "cuda":
+        return _on_gpu(plain, base, rows)
+    per_row = cache_bytes_per_token(model) * longest
+    return replace(plain, cache_bytes=max(per_row, min(per_row * rows, _MOST_CACHE_BYTES)))
+
+
+def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
+    """`plain` with the GPU's sizes."""
+    model, own = base.model, own_devices()
+    torch.cuda.empty_cache()
+    free, total = memory_of(own) if own else torch.cuda.mem_get_info(model.device)
+    tokens, sequences = batch_limits(total)
+    shape, gpus = model_shape(model.config), max(1, len(own))
+    placed = replace(
+        plain,
+        tensor_parallel=gpus,
+        batch_tokens=tokens,
+        sequences=min(rows, sequences),
+        fused_experts=fused_experts(shape, _target_parameters(base)),
+    )
+    if total == 0 or os.environ.get(GPU_MEMORY):
+        # Nobody says how much there is, or somebody says how much to take.
+        asleep = wanted_sleep() or ("no" if own else "weights")
+        return replace(placed, cache_bytes=None, share=0.9 if own else 0.4, sleeps=asleep)
+    demand = job_demand(
+        shape,
+        weights=base_bytes(model),
+        longest=plain.max_model_len,
+        rows=rows,
+        rank=plain.rank,
+        gpu_total=total,
+        gpus=gpus,
+        shared=not own,
+    )
+    adapter = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    later = 0 if own else adapter * STATE_BYTES
+    found = sizes(free - later, total, demand, sleeps=wanted_sleep(), host_free=available_ram())
+    return replace(
+        placed,
+        max_model_len=found.max_model_len,
+        cache_bytes=found.kv_bytes,
+        sequences=found.max_num_seqs,
+        share=found.share,
+        sleeps=found.sleeps,
+    )
+
+
+def _target_parameters(base: BaseModel) -> list[str]:
+    """Of the policy's adapter, which PEFT notes on the model."""
+    configs: dict[str, Any] = getattr(base.model, "peft_config", None) or {}
+    return [name for config in configs.values() for name in getattr(config, "target_parameters", None) or []]
+
+
+def describe(chosen: Options) -> str:
+    """What a server gets of a GPU, for people."""
+    given = os.environ.get(GPU_MEMORY)
+    share = f"{float(given or chosen.share):.0%} of the GPU's memory"
+    if chosen.cache_bytes is not None and not given:
+        share += f", {chosen.cache_bytes / _GIB:.1f} GiB of it for keys and values"
+    during = {
+        "no": "it keeps all of it during updates",
+        "cache": "it gives its cache back during updates",
+        "weights": "cache and weights give way to updates",
+    }
+    return (
+        f"vLLM gets {share}: up to {chosen.sequences} completions at once, prompt and completion of up to "
+        f"{chosen.max_model_len:,} tokens; {during[chosen.sleeps]}"
+    )
+
+
+def scorer(score: Callable[[Sequences], torch.Tensor]) -> Score:
+    """As the probe asks: plain numbers for plain numbers."""
+
+    def scored(
+        prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], temperature: float
+    ) -> list[list[float]]:
+        found = score(Sequences(prompts, completions, temperature))
+        return [found[row, : len(ids)].tolist() for row, ids in enumerate(completions)]
+
+    return scored

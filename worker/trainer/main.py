@@ -1,0 +1,387 @@
+"""The trainer process: `python -m worker.trainer.main --run DIR [--offline]`.
+
+Reads `DIR/run.json` (`reinforge.records.RunManifest`) and is the only place that chooses the engine, the rewards
+and the reporter. It exits with 0 after an `ended` record, whatever the outcome.
+"""
+
+import argparse
+import asyncio
+import dataclasses
+import faulthandler
+import importlib.metadata
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from transformers.utils.logging import disable_progress_bar
+
+from reinforge.algorithm.critic import ValueHead
+from reinforge.errors import JobFailure
+from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
+from reinforge.reward_spec import PythonReward
+from reinforge.spec import JobSpec
+from worker.environment.single_turn import SingleTurn
+from worker.machine.cpu_share import give_way_on_processor, set_threads
+from worker.machine.gpus import hide_unwanted
+from worker.machine.memory import is_out_of_memory
+from worker.policy.critic import LoraCritic
+from worker.policy.host import LocalHost
+from worker.policy.load import BaseModel, load_base_model
+from worker.policy.lora import LoraPolicy
+from worker.rewards.assemble import Services, job_scorer, live_reward, needs_sandbox
+from worker.rewards.columns import check_columns
+from worker.rewards.composite import CompositeScorer
+from worker.rewards.judge.ledger import Ledger
+from worker.rewards.sandbox_access import sandbox_client
+from worker.rewards.sandboxed import sandbox_call
+from worker.rewards.secrets import take_secrets
+from worker.rollout.engine import RolloutEngine
+from worker.sandbox.client import SandboxClient
+from worker.trainer.engines import check_engine, rollout_engine
+from worker.trainer.plugins import checked_spec
+from worker.trainer.progress_bar import ProgressDisplay
+from worker.trainer.reporter import RECORD_FD, LocalReporter, PipeReporter, RunFolder
+from worker.training.changes import Changes
+from worker.training.checkpoint.fork import start_of
+from worker.training.checkpoint.resume_state import Position, unpack_resume_state
+from worker.training.job_end import End, end_of
+from worker.training.loop import Outcome, train
+from worker.training.prompts.data import Prompts, load_prompts
+from worker.training.prompts.lengths import continuation_room, prompt_limit
+from worker.training.prompts.model_texts import ModelTexts, load_with_texts
+from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.metrics import peak_memory_gib
+
+POLICY, CRITIC = "policy", "critic"
+SANDBOX_PATIENCE_SECONDS = 30.0
+"""How long a job waits for a sandbox that does not answer, as one that is started again, before it pauses."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m worker.trainer.main", description="Train one job.")
+    parser.add_argument("--run", type=Path, required=True, help="folder with run.json")
+    parser.add_argument("--offline", action="store_true", help="no supervisor: draw a progress bar")
+    arguments = parser.parse_args()
+    # Progress bars and deprecations of the libraries are no news to whoever reads the trainer's log.
+    disable_progress_bar()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+    # A supervisor that hears nothing asks for every thread's place, also of one that hangs inside a library.
+    faulthandler.register(signal.SIGUSR1)
+    hide_unwanted(os.environ)
+    if not arguments.offline:
+        give_way_on_processor()
+    folder: Path = arguments.run
+    manifest = RunManifest.model_validate_json((folder / "run.json").read_text(encoding="utf-8"))
+    with (
+        offline_reporter(folder, manifest)
+        if arguments.offline
+        else pipe_reporter(folder, manifest) as reporter
+    ):
+        job = Job(manifest, reporter, offline=arguments.offline)
+        job.run()
+        if arguments.offline and job.policy is not None and job.position.step > 0:
+            job.policy.export(folder / "adapter", base_model=job.spec.model)
+
+
+class Job:
+    """One attempt at a job, assembled piece by piece, so that whatever fails finds what was there before."""
+
+    def __init__(self, manifest: RunManifest, reporter: RunFolder, *, offline: bool = False) -> None:
+        self.manifest = manifest
+        self.reporter = reporter
+        self.offline = offline
+        self.spec: JobSpec
+        """Once it is known that this machine can train it."""
+        self.position = Position()
+        self.policy: LoraPolicy | None = None
+        self.critic: LoraCritic | None = None
+        self.journal: Journal | None = None
+        self.scorer: CompositeScorer | None = None
+        self.services: Services | None = None
+        self.secrets = take_secrets()
+
+    def run(self) -> End:
+        """Train to an end and report it."""
+        try:
+            outcome = self._train()
+            end = End(outcome.outcome, outcome.reason)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - here an error becomes a named end; a library's panic, too
+            end = end_of(error)
+            # Raised between two parts of a step, with no room for the rest of it: the last whole state counts.
+            whole = end.reason != "disk_full" and not is_out_of_memory(error)
+            if end.outcome == "paused" and whole:
+                self._keep()
+        finally:
+            if self.scorer is not None:
+                self.scorer.close()
+        fields = dataclasses.asdict(end)
+        self.reporter.report(Ended, step=self.position.step, **fields)
+        return end
+
+    def _keep(self) -> None:
+        """The state behind the last whole step."""
+        if self.journal is None or self.policy is None:
+            return
+        if self.scorer is not None:
+            self.position.rewards = self.scorer.state()
+        try:
+            self.journal.resume_state(self.position, self.policy, self.critic)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            self.journal.log(
+                "warning", "No memory for a resume state: the last one counts", self.position.step
+            )
+
+    def _train(self) -> Outcome:
+        manifest, reporter = self.manifest, self.reporter
+        reporter.report(Phase, phase="loading", step=0)
+        spec = self.spec = checked_spec(manifest.spec)
+        engine_versions = check_engine(spec, Path(manifest.model_path))
+        base, texts = load_with_texts(Path(manifest.model_path))
+        reporter.report(Phase, phase="loading", step=0)
+        lanes = set_threads(base.model.config.get_text_config().hidden_size)
+        host = LocalHost(base, lanes if base.model.device.type == "cpu" else 1)
+        adapter = spec.adapter
+        alpha = adapter.alpha or 2.0 * adapter.rank
+        policy = host.create_policy(
+            POLICY, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=spec.seed
+        )
+        critic = self._critic(host)
+        if manifest.resume_path is not None:
+            resume, fork = Path(manifest.resume_path).read_bytes(), manifest.fork
+            self.position, state, critic_state = (
+                unpack_resume_state(resume) if fork is None else start_of(resume, fork, POLICY)
+            )
+            policy.load_state(state)
+            if critic is not None and critic_state is not None:
+                critic.load_state(critic_state)
+        reporter.rewind(self.position.step)
+        reporter.report(Phase, phase="loading", step=0)
+        prompts = self._prompts(base, texts)
+        with sandbox_client(manifest.sandbox_socket, patience=SANDBOX_PATIENCE_SECONDS) as client:
+            jail = proved_jail(client) if needs_sandbox(manifest) else None
+            if jail is not None:
+                client.hold_to(jail)
+            if self.offline:
+                check_columns(spec, manifest, client, self._columns(prompts))
+            scorer = self._scorer(client)
+            self.policy, self.critic = policy, critic
+            self.journal = Journal(
+                reporter, texts.pieces, model=spec.model, revisions=lambda: scorer.revisions
+            )
+            facts = host.facts | policy.passes.facts | {"layout": policy.layout}
+            facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
+            facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
+            self._started(facts)
+            self._introduce(facts, prompts)
+            engine = self._engine(base, host, prompts)
+            training = train(
+                spec,
+                policy=policy,
+                engine=engine,
+                environment=SingleTurn(),
+                scorer=scorer,
+                reporter=reporter,
+                journal=self.journal,
+                prompts=prompts,
+                decode=texts.completions,
+                stop_ids=base.stop_ids,
+                position=self.position,
+                changes=Changes(manifest.changes, self._change, reporter, self.journal),
+                critic=critic,
+            )
+            return asyncio.run(_closing(engine, training))
+
+    def _engine(self, base: BaseModel, host: LocalHost, prompts: Prompts) -> RolloutEngine:
+        assert self.policy is not None and self.journal is not None
+        longest = prompts.max_tokens + self.spec.rollout.max_completion_tokens
+        folders = Path(self.manifest.model_path), self.reporter.folder
+        return rollout_engine(self.spec, base, host, self.policy, self.journal, *folders, longest)
+
+    def _critic(self, host: LocalHost) -> LoraCritic | None:
+        """As the specification has it, on the policy's base model or on a second one."""
+        slot, adapter = self.spec.algorithm.critic, self.spec.adapter
+        if not isinstance(slot, ValueHead):
+            return None
+        if slot.base == "own":
+            host = LocalHost(load_base_model(Path(self.manifest.model_path)))
+        alpha = adapter.alpha or 2.0 * adapter.rank
+        return host.create_critic(
+            CRITIC, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=self.spec.seed
+        )
+
+    def _scorer(self, client: SandboxClient) -> CompositeScorer:
+        spec, manifest = self.spec, self.manifest
+        services = Services(
+            call=sandbox_call(client),
+            run_programs=client.run_programs,
+            judges=manifest.judges,
+            own_judges=self.offline,
+            secrets=self.secrets,
+            ledger=Ledger.resumed(spec.limits.judge_budget, self.position.rewards),
+            cache_path=Path(manifest.judge_cache) if manifest.judge_cache else None,
+            checkpoints={"": manifest.model_path} | manifest.checkpoints,
+        )
+        self.services, self.scorer = services, job_scorer(spec, manifest, services)
+        return self.scorer
+
+    def _change(self, change: RewardChange) -> None:
+        """Another revision scores from now on."""
+        assert self.scorer is not None and self.services is not None
+        (reward,) = (each for each in self.spec.rewards if each.name == change.name)
+        if isinstance(reward, PythonReward):
+            reward = reward.model_copy(update={"entry": change.entry})
+        suffix = "py" if change.kind == "python" else "json"
+        path = (
+            self.reporter.folder / "rewards" / f"{change.name}@{change.revision.rpartition('@')[2]}.{suffix}"
+        )
+        path.write_text(change.source, encoding="utf-8")
+        code = RewardCode(name=change.name, path=str(path), revision=change.revision, kind=change.kind)
+        self.scorer.replace(live_reward(reward, code, self.services))
+
+    def _prompts(self, base: BaseModel, texts: ModelTexts) -> Prompts:
+        spec, manifest = self.spec, self.manifest
+        held_out = Path(manifest.held_out_path) if manifest.held_out_path else None
+        prompts = load_prompts(
+            spec.data,
+            Path(manifest.dataset_path),
+            held_out,
+            renderer=texts,
+            seed=spec.seed,
+            max_tokens=prompt_limit(spec, base.context_length),
+        )
+        longest = prompts.check()
+        if spec.rollout.engine != "vllm":
+            return prompts
+        # The server is started for what the job can ask for, not for all of the model's context.
+        limit = min(prompts.max_tokens, longest + continuation_room(spec))
+        return dataclasses.replace(prompts, max_tokens=limit)
+
+    def _columns(self, prompts: Prompts) -> list[tuple[str, list[str]]]:
+        """Each data file's name, and the columns that its rows have."""
+        files = [(self.manifest.dataset_path, prompts.train)]
+        if self.manifest.held_out_path is not None:
+            files.append((self.manifest.held_out_path, prompts.held_out))
+        else:
+            files[0] = (self.manifest.dataset_path, [*prompts.train, *prompts.held_out])
+        return [
+            (Path(path).name, list(dict.fromkeys(name for row in rows for name in row.item)))
+            for path, rows in files
+        ]
+
+    def _started(self, facts: dict[str, Any]) -> None:
+        """Say so, and again when the first update finds that less memory is at hand than was hoped."""
+        policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
+        assert policy is not None and self.journal is not None
+
+        def changed(message: str, found: dict[str, Any]) -> None:
+            assert self.journal is not None
+            self.journal.log("info", message, self.position.step)
+            facts.update(found)
+            reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
+
+        def changed_for_critic(message: str, found: dict[str, Any]) -> None:
+            changed(f"Critic: {message}", {f"critic_{name}": value for name, value in found.items()})
+
+        policy.passes.tell = changed
+        if self.critic is not None:
+            self.critic.passes.tell = changed_for_critic
+        for each in (policy, self.critic):
+            if each is not None:
+                each.passes.beat = self.journal.beat
+        reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
+
+    def _introduce(self, facts: dict[str, Any], prompts: Prompts) -> None:
+        """The first lines of the log: what runs where, on what."""
+        assert self.journal is not None
+        trainable, whole = facts["trainable_parameters"], facts["parameters"]
+        self.journal.log(
+            "info",
+            f"{self.spec.model}: {facts['architecture']}, {whole:,} parameters and {trainable:,} in the adapter, "
+            f"on {facts['device']} in {facts['precision']}, torch threads: {facts['torch_threads']}; "
+            f"learning rate {self.spec.optimizer.rate:g}; "
+            + (f"rewards run in jail {facts['jail']}" if facts["jail"] else "no reward runs code"),
+        )
+        for note in prompts.notes:
+            self.journal.log("info", note)
+        if fork := self.manifest.fork:
+            taken = ", ".join(fork.carried)
+            self.journal.log(
+                "info", f"Goes on from step {fork.step} of another job with its {taken}", fork.step
+            )
+        elif self.position.step:
+            self.journal.log("info", f"Continuing after step {self.position.step}", self.position.step)
+        if self.spec.rollout.top_p < 1:
+            self.journal.log(
+                "warning",
+                "top_p is below 1: completions come from a truncated distribution, the loss is taken under the "
+                "whole one.",
+            )
+
+
+async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """The training's outcome, with the engine closed whatever happens."""
+    try:
+        return await training
+    finally:
+        await engine.close()
+
+
+def proved_jail(client: SandboxClient) -> str:
+    """The jail that rewards run in. Raises JobFailure `sandbox_unavailable` (retryable)."""
+    status = client.status()
+    if not status.available or status.jail is None:
+        raise JobFailure(
+            f"Rewards cannot run on this worker: {'; '.join(status.reasons)}",
+            code="sandbox_unavailable",
+            hint="`reinforge doctor` says what the sandbox needs. Then resume the job.",
+            retryable=True,
+        )
+    return status.jail
+
+
+def versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in ("reinforge", "torch", "transformers", "peft")}
+
+
+@contextmanager
+def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
+    # A Ctrl-C in the supervisor's terminal reaches this process too; the supervisor decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield PipeReporter(
+        folder,
+        records=int(os.environ.get(RECORD_FD, "3")),
+        commands=sys.stdin.fileno(),
+        first_sequence=manifest.first_sequence,
+    )
+
+
+@contextmanager
+def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
+    """A first Ctrl-C or SIGTERM ends the job after the step under way, with a resume state; a second ends it now."""
+    with ProgressDisplay() as display:
+        reporter = LocalReporter(folder, show=display.show, first_sequence=manifest.first_sequence)
+
+        def pause(number: int, _: object) -> None:
+            signal.signal(number, signal.SIG_DFL)
+            reporter.receive(Command(id=f"signal-{number}", kind="pause"))
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, pause)
+        yield reporter
+
+
+if __name__ == "__main__":
+    main()
+    # All is said. A reward that still runs in the sandbox must not keep this process: its score is of no use.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,1 @@
+"""Resume states, archives of adapters, and the start of forked jobs."""

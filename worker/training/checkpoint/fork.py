@@ -1,0 +1,69 @@
+"""The start of a job that goes on from a step of another one: what it takes over, and what begins anew."""
+
+import tarfile
+from collections.abc import Collection
+
+from safetensors import SafetensorError
+from safetensors.torch import load
+from torch import Tensor
+
+from reinforge.errors import JobFailure
+from reinforge.records import ForkStart
+from worker.policy.base import PolicyState
+from worker.training.checkpoint.archive import unpack
+from worker.training.checkpoint.resume_state import Position, unpack_resume_state
+
+WEIGHTS = "adapter_model.safetensors"
+"""In a checkpoint, which has nothing else of the training."""
+
+
+def start_of(
+    content: bytes, fork: ForkStart, adapter: str
+) -> tuple[Position, PolicyState, PolicyState | None]:
+    """Position, policy and critic (None: as it is made) from the other job's resume state or checkpoint.
+
+    `adapter`: name of the policy's adapter, which its parameters are called by. Raises JobFailure
+    `resume_state_invalid`.
+    """
+    try:
+        files = unpack(content)
+        if WEIGHTS in files:
+            return _position(fork), PolicyState(_parameters(load(files[WEIGHTS]), adapter), {}), None
+    except (tarfile.TarError, SafetensorError) as error:
+        raise JobFailure(
+            f"The checkpoint that the job goes on from cannot be read: {error}",
+            code="resume_state_invalid",
+            hint="Fork from another step.",
+        ) from error
+    before, policy, critic = unpack_resume_state(content)
+    carried: Collection[str] = fork.carried
+    state = PolicyState(
+        policy.adapter,
+        policy.optimizer if "optimizer" in carried else {},
+        policy.facts,
+        policy.reference if "reference" in carried else {},
+    )
+    return _position(fork, before), state, critic if "critic" in carried else None
+
+
+def _position(fork: ForkStart, before: Position | None = None) -> Position:
+    """Totals and the slots' state go on; what was measured of the other job does not."""
+    position = Position(step=fork.step, checkpoint_step=fork.step)
+    if before is None:
+        return position
+    position.updates, position.skipped_updates = before.updates, before.skipped_updates
+    position.tokens_trained = before.tokens_trained
+    if "algorithm" in fork.carried:
+        position.algorithm = {key: value for key, value in before.algorithm.items() if key != "frontier"}
+    if "order" in fork.carried and "frontier" in before.algorithm:
+        position.algorithm["frontier"] = before.algorithm["frontier"]
+    return position
+
+
+def _parameters(tensors: dict[str, Tensor], adapter: str) -> dict[str, Tensor]:
+    """PEFT leaves the adapter's name out of a file: `…lora_A.weight` is the parameter `…lora_A.<adapter>.weight`."""
+    return {
+        f"{path}.{adapter}.{last}": tensor
+        for key, tensor in tensors.items()
+        for path, _, last in [key.rpartition(".")]
+    }

@@ -1,0 +1,156 @@
+"""Where a job stands after a whole step, and the resume state that holds it.
+
+The state is one tar of `position.json` and two safetensors files, a third where the reference is no longer the base
+model, and two more of a critic: loading it runs no code. Sampling noise and the order of prompts are functions of seed
+and step, so neither has a state.
+"""
+
+import dataclasses
+import json
+import tarfile
+from dataclasses import dataclass, field
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from reinforge.errors import JobFailure
+from reinforge.spec import JobSpec
+from worker.policy.base import PolicyState
+from worker.training.checkpoint.archive import pack, unpack
+from worker.training.update import Update
+
+FORMAT = 1
+NOT_FINITE_STEPS = 3
+"""So many steps in a row without a single finite gradient pause the job: nothing is learned any more."""
+
+
+@dataclass(slots=True)
+class Position:
+    step: int = 0
+    """Last completed step."""
+    updates: int = 0
+    skipped_updates: int = 0
+    """Updates not made because of a gradient that was not finite."""
+    not_finite_steps: int = 0
+    """Newest steps in a row of which no update was made because of such gradients."""
+    tokens_trained: int = 0
+    algorithm: dict[str, Any] = field(default_factory=dict)
+    """State of the slots, JSON values."""
+    reward_errors: list[tuple[int, int]] = field(default_factory=list)
+    """The breaker's window."""
+    rewards: dict[str, Any] = field(default_factory=dict)
+    """State of the scorer, JSON values: what judges have cost."""
+    evaluated_step: int | None = None
+    held_out_reward: float | None = None
+    """At `evaluated_step`."""
+    checkpoint_step: int | None = None
+    best_held_out: float | None = None
+    """Of the evaluations that early stopping counts."""
+    stale_evaluations: int = 0
+    """Evaluations since then."""
+    useless_groups: list[float] = field(default_factory=list)
+    """Share of groups without a difference, of the newest steps, as many as early stopping looks at."""
+
+    def advance(
+        self,
+        step: int,
+        done: Update,
+        *,
+        algorithm: dict[str, Any],
+        reward_errors: list[tuple[int, int]],
+        rewards: dict[str, Any],
+    ) -> None:
+        """The step is complete."""
+        self.step = step
+        self.updates += len(done.grad_norms)
+        self.skipped_updates += done.skipped
+        if done.grad_norms:
+            self.not_finite_steps = 0
+        elif done.skipped:
+            self.not_finite_steps += 1
+        self.tokens_trained += done.tokens
+        self.algorithm = algorithm
+        self.reward_errors = reward_errors
+        self.rewards = rewards
+
+
+def refuse_if_not_finite(position: Position) -> None:
+    """Raises JobFailure `gradient_not_finite` (retryable); a job that is resumed has as many steps again."""
+    if position.not_finite_steps < NOT_FINITE_STEPS:
+        return
+    position.not_finite_steps = 0
+    raise JobFailure(
+        f"No update of the last {NOT_FINITE_STEPS} steps could be made: every gradient was infinite or not a number. "
+        "The weights are those from before.",
+        code="gradient_not_finite",
+        hint="Lower optimizer.learning_rate (a paused job's can be changed) and resume the job, or fork it from an "
+        "earlier step.",
+        retryable=True,
+    )
+
+
+def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:
+    """Before an attempt's first step where none was made yet, every `every_steps` and at the end; never twice at one
+    step."""
+    step, every = position.step, spec.evaluation.every_steps
+    regular = position.evaluated_step is None or last or (every > 0 and step % every == 0)
+    return regular and spec.evaluation.rows > 0 and position.evaluated_step != step
+
+
+def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, asked: bool) -> bool:
+    """Every `checkpoint_every` steps, at the end and on command; never twice at one step."""
+    step = position.step
+    regular = step > 0 and (last or step % spec.limits.checkpoint_every == 0)
+    return (regular or asked) and position.checkpoint_step != step
+
+
+def refresh_due(spec: JobSpec, step: int) -> bool:
+    """The reference is to become the policy after this step."""
+    every = spec.algorithm.reference.refresh_every
+    return every > 0 and step % every == 0
+
+
+def pack_resume_state(position: Position, policy: PolicyState, critic: PolicyState | None = None) -> bytes:
+    body = {"format": FORMAT, "position": dataclasses.asdict(position), "facts": policy.facts}
+    files = {
+        "adapter.safetensors": save(policy.adapter),
+        "optimizer.safetensors": save(policy.optimizer),
+    }
+    if policy.reference:
+        files["reference.safetensors"] = save(policy.reference)
+    if critic is not None:
+        body["critic_facts"] = critic.facts
+        files["critic.safetensors"] = save(critic.adapter)
+        files["critic_optimizer.safetensors"] = save(critic.optimizer)
+    files["position.json"] = json.dumps(body, sort_keys=True, indent=1).encode()
+    return pack(files)
+
+
+def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState, PolicyState | None]:
+    """Where the job stands, its policy, and its critic where it has one. Raises JobFailure `resume_state_invalid`."""
+    try:
+        files = unpack(content)
+        body = json.loads(files["position.json"])
+        if body["format"] != FORMAT:
+            raise ValueError(f"format {body['format']} instead of {FORMAT}")
+        fields = body["position"]
+        fields["reward_errors"] = [(failed, rows) for failed, rows in fields["reward_errors"]]
+        reference = files.get("reference.safetensors")
+        state = PolicyState(
+            load(files["adapter.safetensors"]),
+            load(files["optimizer.safetensors"]),
+            body["facts"],
+            load(reference) if reference else {},
+        )
+        critic = None
+        if "critic.safetensors" in files:
+            weights, moments = files["critic.safetensors"], files["critic_optimizer.safetensors"]
+            critic = PolicyState(load(weights), load(moments), body.get("critic_facts", {}))
+        return Position(**fields), state, critic
+    except (tarfile.TarError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise JobFailure(
+            f"The resume state cannot be read: {error}",
+            code="resume_state_invalid",
+            hint="Resume from an older state, or start the job again from its last checkpoint.",
+        ) from error

@@ -1,0 +1,1 @@
+"""Held-out evaluation: sampled rewards, pass@k, agreement with the declared answer."""

@@ -1,0 +1,67 @@
+"""Forward passes beside the one that trains, and when there is need for them."""
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from reinforge.spec import JobSpec
+from worker.algorithm import shaping
+from worker.algorithm.loss.optimizer_batch import loss_reads
+from worker.policy.base import Critic, Policy, Sequences, TokenScores
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Scores of a step's N rows under the weights that sampled them; None where nothing reads them."""
+
+    old: TokenScores | None = None
+    reference: Tensor | None = None
+    """(N, T) float32."""
+    values: Tensor | None = None
+    """(N, T) float32: a critic's, where there is one."""
+
+
+def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
+    """What slots 1 and 2 read."""
+    return Passes(
+        policy.log_probs(sequences) if has_reward_passes(spec) else None,
+        policy.reference_log_probs(sequences) if _reads_reference(spec) else None,
+    )
+
+
+def has_reward_passes(spec: JobSpec) -> bool:
+    """Slots 1 and 2 read something, so that passes run between two rounds of sampling."""
+    return _reads_reference(spec) or spec.algorithm.selection.reads_old_policy
+
+
+def _reads_reference(spec: JobSpec) -> bool:
+    return shaping.reads_reference(spec.algorithm.shaping.model_dump())
+
+
+def update_passes(
+    spec: JobSpec, policy: Policy, sequences: Sequences, found: Passes, critic: Critic | None = None
+) -> Passes:
+    """What slots 3 and 4 read beside `found`."""
+    if critic is not None:
+        found = replace(found, values=critic.values(sequences))
+    if found.old is None and reads_old_policy(spec):
+        found = replace(found, old=policy.log_probs(sequences))
+    if found.reference is None and "reference_logprobs" in loss_reads(spec.algorithm.loss.model_dump()):
+        found = replace(found, reference=policy.reference_log_probs(sequences))
+    return found
+
+
+def reads_old_policy(spec: JobSpec) -> bool:
+    """A pass is needed before the first update: because later updates compare with the weights that sampled, or
+    because slot 3 or the loss's own constants look at them. Else the policy *is* the old policy and needs none."""
+    algorithm = spec.algorithm
+    return (
+        algorithm.updates_per_step > 1
+        or algorithm.advantage.reads_old_policy
+        or reads_policy_before_update(spec)
+    )
+
+
+def reads_policy_before_update(spec: JobSpec) -> bool:
+    """Constants of an optimizer batch are computed from scores under the weights that its update starts from."""
+    return not loss_reads(spec.algorithm.loss.model_dump()).isdisjoint({"entropies", "logprobs"})

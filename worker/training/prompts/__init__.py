@@ -1,0 +1,1 @@
+"""The prompts of a job: rendered, split, dealt out by step."""

@@ -1,0 +1,162 @@
+"""Prompts of a job: rows rendered by the model's chat template, split, and dealt out by step.
+
+Which prompts a step gets is a function of the seed and the step alone, so there is no position to save; with frontier
+sampling, of the rows' pass rates as well.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from reinforge.dataset import (
+    NO_PLACE_FOR_TOOLS,
+    DatasetError,
+    PromptRow,
+    iter_prompts,
+    normalised,
+    prompt_key,
+    row_hash,
+    split,
+    split_together,
+)
+from reinforge.errors import JobFailure
+from reinforge.spec import DataSpec
+from worker.environment.base import Prompt
+from worker.models.rendering import Rendered, Renderer
+from worker.rollout.noise import Stream, permutation
+from worker.training.prompts import frontier
+from worker.training.reporting.slices import Slices
+
+_CHECKED_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The rows of a job; rendering happens when a row's turn comes."""
+
+    train: Sequence[PromptRow]
+    held_out: Sequence[PromptRow]
+    renderer: Renderer
+    seed: int
+    sampling: Literal["shuffle", "in_order", "frontier"]
+    max_tokens: int
+    notes: list[str] = field(default_factory=list)
+    """What a person should know about the split."""
+
+    def for_step(self, step: int, count: int, rates: frontier.Rates | None = None) -> list[Prompt]:
+        """The `count` prompts of a 1-based step: a new order every epoch for `shuffle`, drawn by `rates` (pass rates
+        by row index) for `frontier`."""
+        if self.sampling == "frontier":
+            indices = [row.index for row in self.train]
+            places = frontier.draw(self.seed, step, indices, rates or {}, count)
+            return self._prompts([self.train[place] for place in places])
+        rows = len(self.train)
+        first = (step - 1) * count
+        orders: dict[int, Sequence[int]] = {}
+        picked = []
+        for position in range(first, first + count):
+            epoch, place = divmod(position, rows)
+            if epoch not in orders:
+                orders[epoch] = (
+                    permutation(self.seed, Stream.SHUFFLE, epoch, rows)
+                    if self.sampling == "shuffle"
+                    else range(rows)
+                )
+            picked.append(self.train[orders[epoch][place]])
+        return self._prompts(picked)
+
+    def further(self, step: int, count: int, dealt: Collection[int]) -> list[Prompt]:
+        """Up to `count` prompts of rows that a step has not had (`dealt`: their indices); fewer where none are left.
+
+        Which ones is a function of the seed, the step and `dealt`.
+        """
+        order = permutation(self.seed, Stream.REFILL, step, len(self.train))
+        others = (self.train[place] for place in order if self.train[place].index not in dealt)
+        return self._prompts(list(islice(others, count)))
+
+    def for_evaluation(self, count: int) -> list[Prompt]:
+        """`count` held-out prompts, evenly spread over the rows; all where there are fewer."""
+        rows = len(self.held_out)
+        if rows <= count:
+            return self._prompts(self.held_out)
+        return self._prompts([self.held_out[place * rows // count] for place in range(count)])
+
+    def _prompts(self, rows: Sequence[PromptRow]) -> list[Prompt]:
+        """Raises JobFailure `data_error` for a row that cannot be rendered or is too long."""
+        rendered = self.renderer.render([(row.messages, row.tools) for row in rows], self.max_tokens)
+        return [self._prompt(row, each) for row, each in zip(rows, rendered, strict=True)]
+
+    def _prompt(self, row: PromptRow, rendered: Rendered) -> Prompt:
+        if rendered.refusal is not None:
+            raise JobFailure(
+                f"Row {row.index + 1} cannot be a prompt: {rendered.refusal}",
+                code="data_error",
+                hint="Change the row's messages, or use a model whose chat template accepts them.",
+            )
+        if rendered.tokens > self.max_tokens:
+            raise _too_long(row.index, rendered.tokens, self.max_tokens)
+        hashed = {"messages": row.messages, "tools": row.tools} if row.tools else row.messages
+        text, ids = rendered.text, rendered.token_ids
+        return Prompt(row.index, row.item, row.messages, text, ids, row_hash(hashed), row.tools)
+
+    def slices(self, column: str | None) -> Slices:
+        """The values of a column, over all rows, that metrics tell apart."""
+        return Slices.of(column, [row.item for row in (*self.train, *self.held_out)])
+
+    def check(self) -> int:
+        """Tokens of the longest prompt. Every row is rendered once, so that a bad one ends the job before it trains.
+
+        Raises JobFailure `data_error`."""
+        rows, longest = [*self.train, *self.held_out], 0
+        for start in range(0, len(rows), _CHECKED_AT_ONCE):
+            made = self._prompts(rows[start : start + _CHECKED_AT_ONCE])
+            longest = max(longest, *(len(prompt.token_ids) for prompt in made))
+        return longest
+
+
+def load_prompts(
+    data: DataSpec, dataset: Path, held_out: Path | None, *, renderer: Renderer, seed: int, max_tokens: int
+) -> Prompts:
+    """Read and split the rows. Raises JobFailure `data_error`."""
+    try:
+        rows = list(_rows(dataset, data))
+        if held_out is not None:
+            train, kept = rows, list(_rows(held_out, data))
+        else:
+            train_indices, held_indices = _split(rows, data, seed)
+            train, kept = [rows[i] for i in train_indices], [rows[i] for i in held_indices]
+    except DatasetError as error:
+        raise JobFailure(str(error), code="data_error", hint=error.hint) from error
+    if not train:
+        raise JobFailure(
+            "The dataset has no rows.", code="data_error", hint="Upload one with at least one row."
+        )
+    notes = [f"{len(train)} rows to train on, {len(kept)} held out"]
+    if not kept:
+        notes.append("No rows are held out, so there is no held-out evaluation.")
+    if not renderer.takes_tools and any(row.tools for row in (*train, *kept)):
+        notes.append(NO_PLACE_FOR_TOOLS)
+    return Prompts(train, kept, renderer, seed, data.sampling, max_tokens, notes)
+
+
+def _split(rows: Sequence[PromptRow], data: DataSpec, seed: int) -> tuple[list[int], list[int]]:
+    if data.split_by == "row":
+        return split(len(rows), data.held_out_rows, seed)
+    keys = [prompt_key(normalised(row.messages)) for row in rows]
+    return split_together(keys, data.held_out_rows, seed)
+
+
+def _rows(path: Path, data: DataSpec) -> Iterator[PromptRow]:
+    return iter_prompts(
+        path, roles=data.columns, template=data.prompt_template, system_prompt=data.system_prompt
+    )
+
+
+def _too_long(index: int, tokens: int, limit: int) -> JobFailure:
+    return JobFailure(
+        f"The prompt of row {index + 1} has {tokens} tokens; the limit is {limit}.",
+        code="data_error",
+        hint="Shorten or drop the row, raise rollout.max_prompt_tokens, or lower rollout.max_completion_tokens.",
+    )

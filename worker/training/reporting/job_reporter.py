@@ -1,0 +1,222 @@
+"""Everything the outside sees of a job, written as records: phases, steps, evaluations, checkpoints, log lines."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from reinforge.records import (
+    CheckpointSaved,
+    Command,
+    CommandApplied,
+    Evaluated,
+    Finding,
+    LogLine,
+    Phase,
+    ResumeStateSaved,
+    Rollouts,
+    RowStatus,
+    StepMetrics,
+)
+from worker.environment.base import Prompt
+from worker.policy.base import Critic, Policy
+from worker.rollout.collect import SHOWN_ROWS, Rollout, Tell
+from worker.trainer.reporter import Reporter
+from worker.training.batch import StepBatch
+from worker.training.checkpoint.archive import pack_folder
+from worker.training.checkpoint.resume_state import Position, pack_resume_state
+from worker.training.credit import Credit
+from worker.training.evaluation.held_out import Evaluation
+from worker.training.reporting.metrics import Values
+from worker.training.reporting.rollout_table import Looked, Pieces, row_statuses, to_parquet
+from worker.training.update import Update
+
+PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
+PHASE_SECONDS = 0.5
+"""Progress inside a phase is reported at most this often."""
+BEAT_SECONDS = 5.0
+"""That a phase goes on, without progress that could be counted, at most this often."""
+
+
+class Journal:
+    def __init__(
+        self,
+        reporter: Reporter,
+        pieces: Pieces,
+        *,
+        model: str,
+        revisions: Callable[[], dict[str, str]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reporter = reporter
+        self._pieces = pieces
+        self._model = model
+        self._revisions = revisions
+        self._clock = clock
+        self._phase: PhaseName | None = None
+        self._said: dict[str, Any] = {}
+        """Of the phase, the last time."""
+        self._told_at = 0.0
+        self._unsaid: dict[str, Any] | None = None
+        """Of the phase, newer than what was said."""
+
+    def phase(
+        self,
+        phase: PhaseName,
+        step: int,
+        done: int | None = None,
+        total: int | None = None,
+        rows: Sequence[int] = (),
+    ) -> None:
+        now = self._clock()
+        told = {"phase": phase, "step": step, "done": done, "total": total, "rows": list(rows)}
+        if phase != self._phase or now - self._told_at >= PHASE_SECONDS:
+            self._phase = phase
+            self._say(told)
+        else:
+            self._say_later(told, self._told_at + PHASE_SECONDS - now)
+
+    def _say(self, told: dict[str, Any]) -> None:
+        self._told_at, self._said, self._unsaid = self._clock(), told, None
+        self._reporter.report(Phase, **told)
+
+    def _say_later(self, told: dict[str, Any], seconds: float) -> None:
+        """Once it may be told, unless something newer is: whoever hangs by then has said what it waits for."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # nobody but the caller could say it, who comes again
+        if self._unsaid is None:
+            loop.call_later(seconds, self._say_unsaid)
+        self._unsaid = told
+
+    def _say_unsaid(self) -> None:
+        if self._unsaid is not None:
+            self._say(self._unsaid)
+
+    def beat(self) -> None:
+        """The phase goes on; whoever works in it says so as often as he likes."""
+        if self._phase is not None and self._clock() - self._told_at >= BEAT_SECONDS:
+            self._told_at = self._clock()
+            self._reporter.report(Phase, **self._said)
+
+    def sampling(self, step: int, prompts: Sequence[Prompt]) -> Tell:
+        """Progress of one step's sampling and scoring. Whoever hangs before the first prompt is done has said for which
+        it waits."""
+        unscored = 0, shown_rows(prompts)
+
+        def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
+            nonlocal unscored
+            if phase == "scoring":
+                unscored = done, rows
+            # Groups are scored while others are sampled: scoring is the phase only once sampling is over.
+            if phase == "generating" and done < total:
+                self.phase("generating", step, done, total, rows)
+            elif self._phase != "generating" or done == total:
+                self.phase("scoring", step, unscored[0], total, unscored[1])
+
+        self.phase("generating", step, 0, len(prompts), shown_rows(prompts))
+        return tell
+
+    def evaluating(self, step: int, prompts: Sequence[Prompt]) -> Tell:
+        unscored = 0, shown_rows(prompts)
+
+        def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
+            nonlocal unscored
+            if phase == "scoring":
+                unscored = done, rows
+            if phase == "generating" and done == total:
+                done, rows = unscored
+            if done < total:
+                self.phase("evaluating", step, done, total, rows)
+
+        self.phase("evaluating", step, 0, len(prompts), shown_rows(prompts))
+        return tell
+
+    def step(self, step: int, values: Values, batch: StepBatch, credit: Credit, done: Update) -> None:
+        """A completed step. Metrics come last: a step that has them is whole."""
+        self.completions(step, batch, credit, done)
+        if done.skipped:
+            self._gradient_not_finite(step, done.skipped)
+        self._reporter.report(StepMetrics, step=step, values=values)
+        self._reporter.metrics(step, "train", values)
+
+    def completions(self, step: int, batch: StepBatch, credit: Credit, done: Update | None) -> None:
+        rewards = [None if value != value else value for value in credit.rewards.tolist()]
+        per_token = credit.advantages
+        per_row = per_token if per_token.dim() == 1 else batch.rows.row_mean(per_token)
+        advantages = [
+            value if keep else None
+            for value, keep in zip(per_row.tolist(), credit.keep.tolist(), strict=True)
+        ]
+        statuses = row_statuses(batch.rollouts, rewards, advantages)
+        looked = None if done is None else Looked(done.scores, done.seen)
+        self._rollouts(step, "train", batch.rollouts, statuses, looked)
+
+    def evaluation(self, step: int, evaluation: Evaluation, samples: int) -> None:
+        self._rollouts(step, "held_out", evaluation.collected.rollouts, evaluation.statuses, None)
+        self._reporter.report(
+            Evaluated, step=step, values=evaluation.values, rows=evaluation.rows, samples_per_row=samples
+        )
+        self._reporter.metrics(step, "held_out", evaluation.values)
+        reward = evaluation.reward
+        told = "no completion could be scored" if reward is None else f"reward {reward:.3f}"
+        length = evaluation.values["held_out/length_mean"]
+        self.log("info", f"Held-out after step {step}: {told}, {length:.1f} tokens on average", step)
+
+    def checkpoint(self, position: Position, policy: Policy, *, final: bool) -> None:
+        step = position.step
+        self.phase("saving", step)
+        with tempfile.TemporaryDirectory(prefix="adapter-", dir=self._reporter.folder) as folder:
+            policy.export(Path(folder), base_model=self._model)
+            self.beat()
+            blob = self._reporter.blob(pack_folder(Path(folder)))
+        reward = position.held_out_reward if position.evaluated_step == step else None
+        self._reporter.report(CheckpointSaved, step=step, blob=blob, held_out_reward=reward, final=final)
+        position.checkpoint_step = step
+
+    def resume_state(self, position: Position, policy: Policy, critic: Critic | None = None) -> None:
+        self.phase("saving", position.step)
+        state = pack_resume_state(position, policy.state(), critic.state() if critic else None)
+        self.beat()
+        blob = self._reporter.blob(state)
+        self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
+
+    def obeyed(self, commands: Iterable[Command], step: int) -> None:
+        """Say of each checkpoint that was asked for that it is there."""
+        for command in commands:
+            if command.kind == "checkpoint":
+                self._reporter.report(CommandApplied, command=command.id, step=step)
+
+    def log(self, level: Literal["info", "warning", "error"], message: str, step: int | None = None) -> None:
+        self._reporter.report(LogLine, level=level, message=message, step=step)
+
+    def _gradient_not_finite(self, step: int, skipped: int) -> None:
+        self._reporter.report(
+            Finding,
+            code="gradient_not_finite",
+            severity="warning",
+            step=step,
+            message=f"{skipped} of this step's updates had a gradient that is not finite and were left out.",
+            hint="Once in a while this is harmless. If it repeats, lower optimizer.learning_rate.",
+            evidence={"skipped_updates": skipped},
+        )
+
+    def _rollouts(
+        self,
+        step: int,
+        split: Literal["train", "held_out"],
+        rollouts: list[Rollout],
+        statuses: list[RowStatus],
+        looked: Looked | None,
+    ) -> None:
+        blob = self._reporter.blob(to_parquet(rollouts, statuses, looked, self._pieces))
+        self._reporter.report(
+            Rollouts, step=step, split=split, blob=blob, rows=statuses, revisions=self._revisions()
+        )
+
+
+def shown_rows(prompts: Sequence[Prompt]) -> list[int]:
+    return [prompt.row_index for prompt in prompts[:SHOWN_ROWS]]

@@ -1,0 +1,148 @@
+"""The rows of one step: sampled and scored, and sampled again as long as slot 2 asks for it, within its bound."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reinforge.errors import JobFailure
+from reinforge.spec import JobSpec
+from worker.algorithm import selection
+from worker.algorithm.rows import State
+from worker.environment.base import Prompt, Segment
+from worker.policy.base import Policy
+from worker.rewards.base import RewardsFailed, Scorer
+from worker.rewards.circuit_breaker import Breaker
+from worker.rollout.collect import Collected, Collector, Decode, Repair, Rollout, Round, without_end
+from worker.training.batch import StepBatch, assemble
+from worker.training.credit import Choice, choose, no_credit
+from worker.training.forward_passes import Passes, has_reward_passes, reward_passes
+from worker.training.prompts.data import Prompts
+from worker.training.reporting.job_reporter import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A step's rows with what slots 1 and 2 say about them."""
+
+    batch: StepBatch
+    collected: Collected
+    """Times summed over the rounds."""
+    choice: Choice
+    passes: Passes
+    metrics: dict[str, float]
+    """Of slot 2, the newest where rounds differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepSampler:
+    """What sampling needs that stays the same over a job."""
+
+    spec: JobSpec
+    policy: Policy
+    collector: Collector
+    scorer: Scorer
+    prompts: Prompts
+    journal: Journal
+    breaker: Breaker
+    decode: Decode
+
+    async def sample(self, chosen: Sequence[Prompt], round: Round, state: Mapping[str, State]) -> Sampled:
+        """Sample the chosen prompts and whatever the selection asks for then.
+
+        Raises RewardsFailed with the completions told, JobFailure, Interrupted.
+        """
+        step = round.noise_step
+        collected = await self.collector.collect(chosen, round, self.journal.sampling(step, chosen))
+        rounds, metrics = 1, dict[str, float]()
+        while True:
+            batch = assemble(collected.groups, self.scorer, round.sampling.temperature, self.decode)
+            if rounds == 1:
+                self._check(step, batch)
+            if has_reward_passes(self.spec):
+                # Where there is another round, sampling wakes the engine.
+                await self.collector.rest()
+            passes = reward_passes(self.spec, self.policy, batch.sequences)
+            choice = choose(self.spec, batch, passes, dict(state), rounds=rounds)
+            metrics |= choice.selected.metrics
+            more = await self._again(choice, collected, round)
+            if more is None:
+                return Sampled(batch, collected, choice, passes, metrics)
+            collected = Collected(
+                more.groups,
+                collected.generate_seconds + more.generate_seconds,
+                collected.score_seconds + more.score_seconds,
+            )
+            rounds += 1
+
+    def _check(self, step: int, batch: StepBatch) -> None:
+        """Rewards that fail altogether end the step before anything else looks at it."""
+        try:
+            self.breaker.check(batch.scores)
+        except RewardsFailed:
+            self.journal.completions(step, batch, no_credit(batch), None)
+            raise
+
+    async def _again(self, choice: Choice, collected: Collected, round: Round) -> Collected | None:
+        """All groups after one more round; None when there is nothing to sample, or nothing left to sample it from."""
+        asked = choice.selected.again
+        repairs = [each for each in asked if isinstance(each, selection.Repair)]
+        missing = sum(each.count for each in asked if isinstance(each, selection.Prompts))
+        if any(isinstance(each, selection.Branch) for each in asked):
+            raise NotImplementedError("continuations from within a rollout need an environment with tools")
+        if repairs:
+            stop_ids = round.sampling.stop_ids
+            planned = [self._repair(collected.rollouts[each.row], each, stop_ids) for each in repairs]
+            mended = [repair for repair in planned if repair is not None]
+            if not mended:
+                return None
+            tell = self.journal.sampling(round.noise_step, [repair.rollout.prompt for repair in mended])
+            return await self.collector.repair(collected.groups, mended, round, tell)
+        if not missing:
+            return None
+        dealt = {rollout.prompt.row_index for rollout in collected.rollouts}
+        prompts = self.prompts.further(round.noise_step, missing, dealt)
+        if not prompts:
+            return None
+        later = replace(round, first_prompt=len(collected.groups))
+        found = await self.collector.collect(prompts, later, self.journal.sampling(round.noise_step, prompts))
+        return replace(found, groups=[*collected.groups, *found.groups])
+
+    def _repair(self, rollout: Rollout, plan: selection.Repair, stop_ids: Sequence[int]) -> Repair | None:
+        """None where the model's context has no room for it."""
+        ids = self.prompts.renderer.plain_ids
+        if plan.solution:
+            text = self._column(rollout.prompt, "solution", self.spec.data.columns.answer or "answer")
+            segments: tuple[Segment, ...] = (Segment((*ids(text), *stop_ids[:1]), "environment"),)
+            room = self._room(rollout.prompt, segments)
+            return Repair(rollout, segments, 0) if room >= 0 else None
+        cue = plan.cue
+        if plan.answer:
+            answer = self._column(rollout.prompt, self.spec.data.columns.answer or "answer")
+            cue += f"The answer is \\boxed{{{answer}}}.\n"
+        segments = (*written(rollout, stop_ids), Segment(ids(cue), "environment"))
+        room = self._room(rollout.prompt, segments)
+        return Repair(rollout, segments, min(plan.max_tokens, room)) if room > 0 else None
+
+    def _room(self, prompt: Prompt, segments: Sequence[Segment]) -> int:
+        context = self.prompts.max_tokens + self.spec.rollout.max_completion_tokens
+        return context - len(prompt.token_ids) - sum(len(segment.token_ids) for segment in segments)
+
+    def _column(self, prompt: Prompt, *names: str) -> str:
+        values: list[Any] = [prompt.item[name] for name in names if prompt.item.get(name) is not None]
+        if not values:
+            raise JobFailure(
+                f"Row {prompt.row_index + 1} has no column {' or '.join(names)}, which the selection puts in the "
+                "place of wrong completions.",
+                code="data_error",
+                hint="Add the column, name it in data.columns.answer, or set the selection's cue_share to 1 and "
+                "answer_share to 0.",
+            )
+        return str(values[0])
+
+
+def written(rollout: Rollout, stop_ids: Sequence[int]) -> tuple[Segment, ...]:
+    """The completion's segments with the end token taken off."""
+    *before, last = rollout.completion
+    ids = tuple(without_end(last.token_ids, stop_ids))
+    entropies = None if last.sampler_entropies is None else last.sampler_entropies[: len(ids)]
+    return (*before, Segment(ids, last.by, last.sampler_logprobs[: len(ids)], entropies))
