@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from backend import openapi
+from backend.site import openapi
 from backend.main import create_app
 from backend.settings import Settings
 from tests.backend import example_requests

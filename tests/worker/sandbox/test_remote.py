@@ -169,7 +169,7 @@ def test_a_peer_that_is_slow_loses_nothing_and_stops_nobody(served: tuple[Runnin
 
 def test_a_peer_that_says_nothing_is_not_waited_for() -> None:
     script = (
-        "import sys\nfrom worker.sandbox import remote\nremote.HANDSHAKE_SECONDS = 0.2\n"
+        "import sys\nfrom worker.sandbox.transport import remote\nremote.HANDSHAKE_SECONDS = 0.2\n"
         "from worker.sandbox.__main__ import main\nsys.exit(main(['--socket', *sys.argv[1:]]))\n"
     )
     with (
