@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from backend.site import openapi
 from backend.main import create_app
 from backend.settings import Settings
+from backend.site import openapi
 from tests.backend import example_requests
 from tests.backend.recording import Recorder
 from tests.backend.server import Backend
