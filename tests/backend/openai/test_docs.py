@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from backend.openai import chat_format, chat_request, grader_answer, graders, job_view
+from backend.openai.chat import request, response_format
+from backend.openai.graders import endpoints, response
+from backend.openai.jobs import view
 from reinforge.grading import types
 from reinforge.grading.templates import SAMPLE_FIELDS
 from reinforge.imports import hyperparameters
@@ -50,7 +52,7 @@ def test_every_hyperparameter_is_in_the_guide(name: str) -> None:
 
 
 def test_every_status_is_in_the_guide() -> None:
-    assert all(f"`{status}`" in GUIDE for status in (*job_view.STATUSES.values(), "pausing", "paused"))
+    assert all(f"`{status}`" in GUIDE for status in (*view.STATUSES.values(), "pausing", "paused"))
 
 
 def test_every_field_of_a_chat_that_is_not_honoured_is_in_the_guide() -> None:
@@ -59,9 +61,9 @@ def test_every_field_of_a_chat_that_is_not_honoured_is_in_the_guide() -> None:
 
 def test_every_rejected_field_is_documented_as_rejected() -> None:
     [refused] = [line for line in GUIDE.splitlines() if "`unsupported_parameter`" in line]
-    assert [name for name in chat_request._REFUSED if f"`{name}`" not in refused] == []
+    assert [name for name in request._REFUSED if f"`{name}`" not in refused] == []
     [ignored] = [line for line in GUIDE.splitlines() if line.endswith("no effect on the response |")]
-    elsewhere = {"modalities", "response_format"} | HONOURED | set(chat_request._REFUSED)
+    elsewhere = {"modalities", "response_format"} | HONOURED | set(request._REFUSED)
     assert [name for name in set(ChatRequest.model_fields) - elsewhere if f"`{name}`" not in ignored] == []
 
 
@@ -89,7 +91,7 @@ def test_every_variable_of_a_sample_is_in_the_guide() -> None:
 
 
 def test_flags_that_no_failure_sets_are_in_the_guide() -> None:
-    code = inspect.getsource(grader_answer)
+    code = inspect.getsource(response)
     flags = [name for name in GraderErrors.model_fields if not name.endswith(("_details", "_type"))]
     assert [name for name in flags if name not in code and f"`{name}`" not in GUIDE] == []
 
@@ -101,13 +103,13 @@ def test_flags_that_no_failure_sets_are_in_the_guide() -> None:
     + [
         ("eval_samples", most(Hyperparameters, "eval_samples")),
         ("model_sample", most(GraderRun, "model_sample")),
-        ("model_sample", graders.LONGEST_SAMPLE),
-        ("stop", chat_request.MOST_STOPS),
-        ("stop", chat_request.MOST_STOP_CHARACTERS),
-        ("messages", chat_request.MOST_MESSAGES),
-        ("messages", chat_request.MOST_CHARACTERS),
-        ("response_format", chat_format.LARGEST),
-        ("response_format", chat_format.DEEPEST),
+        ("model_sample", endpoints.LONGEST_SAMPLE),
+        ("stop", request.MOST_STOPS),
+        ("stop", request.MOST_STOP_CHARACTERS),
+        ("messages", request.MOST_MESSAGES),
+        ("messages", request.MOST_CHARACTERS),
+        ("response_format", response_format.LARGEST),
+        ("response_format", response_format.DEEPEST),
     ],
 )  # fmt: skip
 def test_every_bound_is_beside_its_field(name: str, bound: float) -> None:
