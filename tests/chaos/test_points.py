@@ -36,11 +36,15 @@ class Toy:
         self.plans.mkdir()
 
     def run(self, module: str, code: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        package, _, name = module.partition(".")
-        room = self.folder / package
-        room.mkdir(exist_ok=True)
-        (room / "__init__.py").touch()
-        (room / f"{name or '__main__'}.py").write_text(code)
+        packages, name = module.split("."), "__main__"
+        if len(packages) > 1:
+            name = packages.pop()
+        room = self.folder
+        for package in packages:
+            room /= package
+            room.mkdir(exist_ok=True)
+            (room / "__init__.py").touch()
+        (room / f"{name}.py").write_text(code)
         environment = os.environ | {
             "PYTHONPATH": f"{POINTS}:{self.folder}",
             "REINFORGE_CHAOS": str(self.plans),
