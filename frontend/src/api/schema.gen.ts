@@ -11734,7 +11734,7 @@ export interface components {
         };
         /**
          * SettingChange
-         * @description From some step on a number of the specification is another one (`reinforge.live_settings`).
+         * @description From some step on a number of the specification is another one (`reinforge.algorithm.live_settings`).
          */
         SettingChange: {
             /**
