@@ -89,7 +89,7 @@ def test_no_input_may_stand_anywhere(stub: StubServer, place: int) -> None:
 def test_no_command_asks_anything() -> None:
     """`--no-input` promises it. One that is to ask has to fail with wrong usage under that option instead."""
     asking = {"input", "prompt", "confirm", "getpass", "ask"}
-    for path in Path(next(iter(reinforge.cli.__path__))).glob("*.py"):
+    for path in Path(next(iter(reinforge.cli.__path__))).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 name = (
