@@ -118,10 +118,8 @@ sbom: setup ## what the images and the page are made of, as CycloneDX JSON in di
 	@scripts/sbom.sh
 
 test: setup frontend/dist/index.html ## all tests: rooms, then the main job in a browser; ROOM=worker/rollout for one room alone
-ifneq ($(ROOM),)
 	@$(MAKE) --no-print-directory rooms
-else
-	@$(MAKE) --no-print-directory rooms
+ifeq ($(ROOM),)
 	@$(MAKE) --no-print-directory e2e
 	@[ -e .venv-vllm/.complete ] || [ -n "$(REINFORGE_VLLM_PYTHON)" ] \
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"

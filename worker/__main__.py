@@ -7,8 +7,8 @@ import sys
 from reinforge.errors import ReinforgeError
 from worker.machine.gpu_assignment import pools
 from worker.machine.gpus import list_gpus
+from worker.machine.launch import volunteer
 from worker.settings import WorkerSettings
-from worker.supervisor.launch import volunteer
 
 CALLS_OOM_SCORE = 200
 """It is ended after trainers and models that are served, before the API and the database."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from worker.backend_api.client import BackendAway
-from worker.backend_api.heartbeat import Beat, unheard
+from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class BlobCache:
     def __init__(
         self,
         folder: Path,
-        fetch: Callable[[str, Path, str | None, Beat], None],
+        fetch: Callable[[str, Path, str | None, ProgressCallback], None],
         *,
         max_bytes: int = MAX_BYTES,
     ) -> None:
@@ -34,7 +34,9 @@ class BlobCache:
         self._max_bytes = max_bytes
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def place(self, sha256: str, target: Path, token: str | None = None, beat: Beat = unheard) -> None:
+    def place(
+        self, sha256: str, target: Path, token: str | None = None, beat: ProgressCallback = ignore_progress
+    ) -> None:
         """Put the blob at `target` (a hard link where the file system can). `token`: of the job that needs it.
 
         Raises BackendAway when the backend stays away or what it sends stays damaged.
@@ -69,7 +71,7 @@ class BlobCache:
                 if entry.name.startswith(".") and old:
                     Path(entry.path).unlink()
 
-    def _download(self, sha256: str, cached: Path, token: str | None, beat: Beat) -> None:
+    def _download(self, sha256: str, cached: Path, token: str | None, beat: ProgressCallback) -> None:
         # Two processes or threads may fetch the same blob; each writes its own file and the last rename wins.
         fresh = cached.with_name(f".{sha256}.{os.getpid()}.{threading.get_ident()}")
         pause = 0.2

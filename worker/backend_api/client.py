@@ -33,8 +33,8 @@ from reinforge.schemas.worker_door import (
     Register,
     Unused,
 )
-from worker.backend_api.heartbeat import Beat, unheard
 from worker.backend_api.metric_columns import packed
+from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
 
 Reply = TypeVar("Reply", bound=BaseModel)
 _CHUNK = 1 << 20
@@ -122,7 +122,9 @@ class Door:
             headers = {"content-length": headers["content-length"]}
         raise BackendAway("The object store redirects in circles.", code="redirect_loop")
 
-    def get_blob(self, sha256: str, path: Path, token: str | None = None, beat: Beat = unheard) -> None:
+    def get_blob(
+        self, sha256: str, path: Path, token: str | None = None, beat: ProgressCallback = ignore_progress
+    ) -> None:
         """Download a blob to `path`, all or nothing. Raises BackendAway when the content is not what its name says.
 
         token: of the job that needs it; without one the worker's own.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reinforge.errors import InvalidInput, Unavailable
-from worker.backend_api.heartbeat import Beat, unheard
+from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "README.md", "LICENSE*"]
 """Never pickles: no `.bin`, no `.pt`, no Python."""
@@ -97,7 +97,7 @@ def _note_access(target: Path, commit: str, token: str | None) -> None:
         file.write(_holder(commit, token) + "\n")
 
 
-def fetch(pinned: Pinned, target: Path, token: str | None, beat: Beat = unheard) -> None:
+def fetch(pinned: Pinned, target: Path, token: str | None, beat: ProgressCallback = ignore_progress) -> None:
     """Download what is not there yet, going on with what is there in part. Raises InvalidInput, Unavailable."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import disable_progress_bars, tqdm

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from reinforge.base_models.chat_templates import TEMPLATES
 from reinforge.errors import InvalidInput
-from worker.backend_api.heartbeat import Beat, unheard
+from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
 from worker.models import hub
 from worker.models.folders import OWN, ModelFolders, not_allowed
 from worker.settings import WorkerSettings
@@ -52,7 +52,12 @@ class ModelStore:
         self._folder, self._folders = folder, folders or ModelFolders()
 
     def resolve(
-        self, source: str, *, token: str | None = None, added: bool = False, beat: Beat = unheard
+        self,
+        source: str,
+        *,
+        token: str | None = None,
+        added: bool = False,
+        beat: ProgressCallback = ignore_progress,
     ) -> Path:
         """The folder of a source, complete and on this machine; `token` opens private models of the hub.
 
@@ -71,7 +76,7 @@ class ModelStore:
         added: bool = False,
         any_folder: bool = False,
         begun: Begun | None = None,
-        beat: Beat = unheard,
+        beat: ProgressCallback = ignore_progress,
     ) -> Found:
         """Like `resolve`, with what was found. any_folder: whoever names the source may name every folder."""
         plain, _, template = source.partition("#template=")
@@ -84,7 +89,9 @@ class ModelStore:
         folder = self._with_template(found.folder, template)
         return Found(folder, f"{found.source}#template={template}", found.commit)
 
-    def _find(self, source: str, token: str | None, added: bool, begun: Begun | None, beat: Beat) -> Found:
+    def _find(
+        self, source: str, token: str | None, added: bool, begun: Begun | None, beat: ProgressCallback
+    ) -> Found:
         kind, colon, rest = source.partition(":")
         if colon and kind == "builtin":
             if rest not in BUILTIN:
@@ -98,7 +105,7 @@ class ModelStore:
             return self._from_hub(rest, token, added, begun, beat)
         return Found(_absolute(source), source)
 
-    def content_hash(self, folder: Path, beat: Beat = unheard) -> str:
+    def content_hash(self, folder: Path, beat: ProgressCallback = ignore_progress) -> str:
         """SHA-256 over the names and contents of the files that make the model; hashes of large files are kept.
 
         A file counts as unchanged while its size and times are.
@@ -118,7 +125,9 @@ class ModelStore:
         """Where a commit of a repository is downloaded to."""
         return self._folder / re.sub(r"[^\w.-]", "--", f"{repository}@{commit}")
 
-    def _from_hub(self, name: str, token: str | None, added: bool, begun: Begun | None, beat: Beat) -> Found:
+    def _from_hub(
+        self, name: str, token: str | None, added: bool, begun: Begun | None, beat: ProgressCallback
+    ) -> Found:
         match = _HUB.match(name)
         if match is None:
             raise _invalid(
@@ -260,7 +269,7 @@ def _same(one: Path, other: Path) -> bool:
     return held(one) == held(other)
 
 
-def _file_hash(path: Path, beat: Beat) -> str:
+def _file_hash(path: Path, beat: ProgressCallback) -> str:
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while part := file.read(_CHUNK):

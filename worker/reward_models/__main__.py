@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from transformers.utils import logging
 
+from worker.machine.launch import OOM_SCORE, volunteer
 from worker.machine.torch_device import GpuUnavailable
 from worker.reward_models.answers import label_probabilities, reference_logprobs, scores
 from worker.reward_models.load import LoadFailed, Shelf
 from worker.reward_models.texts import TextFailed
-from worker.supervisor.launch import OOM_SCORE, volunteer
 
 
 def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:

@@ -17,13 +17,13 @@ from typing import Any
 import torch
 from transformers.utils.logging import disable_progress_bar
 
+from worker.machine.launch import RECORD_FD
 from worker.serving.engine import Engine
 from worker.serving.held import ADAPTERS
 from worker.serving.server import Server
 from worker.serving.transformers import TransformersServing
 from worker.serving.vllm import VllmServing
 from worker.serving_client.protocol import Reply
-from worker.supervisor.launch import RECORD_FD
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The serving process as the calls worker sees it: started when first needed, ended when idle, shared by threads.
 
 Its end is never in doubt: it sees EOF on its standard input, the kernel kills it with the thread that started it
-(`worker.supervisor.launch`), and its whole group is killed here.
+(`worker.machine.launch`), and its whole group is killed here.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pydantic import ValidationError
 
 from reinforge.errors import Unavailable
+from worker.machine import launch
 from worker.serving_client.placement import Launch
 from worker.serving_client.protocol import Order, Reply
-from worker.supervisor import launch
 from worker.supervisor.exit_diagnosis import memory_kills
 from worker.supervisor.trainer_process import child_environment
 

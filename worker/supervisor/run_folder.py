@@ -15,7 +15,7 @@ from reinforge.records import Blob, RewardCode, RunManifest
 from reinforge.schemas.worker_door import Claimed, ClaimedReward
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, DoorRefused
-from worker.backend_api.heartbeat import Beat, unheard
+from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
 from worker.models.sources import ModelStore
 
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
@@ -78,7 +78,7 @@ def prepare(
     blobs: BlobCache,
     models: ModelStore,
     sandbox: str | Path | None,
-    beat: Beat = unheard,
+    beat: ProgressCallback = ignore_progress,
 ) -> RunManifest:
     """Fetch what the job names and write `run.json`; `beat` is called with every piece.
 
@@ -132,7 +132,9 @@ def prepare(
     return manifest
 
 
-def _place_resume_state(blobs: BlobCache, state: Blob, path: Path, token: str, beat: Beat) -> None:
+def _place_resume_state(
+    blobs: BlobCache, state: Blob, path: Path, token: str, beat: ProgressCallback
+) -> None:
     """Raises JobFailure `resume_state_invalid` when the store has lost it, BackendAway, DoorRefused, OSError."""
     try:
         blobs.place(state.sha256, path, token, beat)
@@ -153,7 +155,7 @@ def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
     return RewardCode(name=reward.name, path=str(path), revision=reward.revision, kind=reward.kind)
 
 
-def _checkpoints(claimed: Claimed, models: ModelStore, beat: Beat) -> dict[str, str]:
+def _checkpoints(claimed: Claimed, models: ModelStore, beat: ProgressCallback) -> dict[str, str]:
     """Folders of what graders load; the base model, which has no name here, is the manifest's own."""
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}

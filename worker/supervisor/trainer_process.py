@@ -1,7 +1,7 @@
 """The trainer as its supervisor sees it: a child in its own process group, records out, commands in.
 
 Its end is never in doubt: it sees EOF on its standard input, the kernel kills it with the thread that started it
-(`worker.supervisor.launch`), its whole group is killed here, and a pid file names it for a supervisor to come.
+(`worker.machine.launch`), its whole group is killed here, and a pid file names it for a supervisor to come.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from reinforge.records import RECORD, Command, Record
+from worker.machine import launch
 from worker.machine.gpu_assignment import Hold
 from worker.machine.gpus import hide_unwanted
-from worker.supervisor import launch
 from worker.supervisor.slots import Slot, forget_process, mark, remember_process
 
 TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.trainer.main")

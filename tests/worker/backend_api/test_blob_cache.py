@@ -8,14 +8,14 @@ import pytest
 from tests.support.supervised import Bench
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway
-from worker.backend_api.heartbeat import Beat
+from worker.backend_api.progress_callback import ProgressCallback
 from worker.supervisor import run_folder
 
 
 def test_the_least_recently_used_blobs_go_first(tmp_path: Path) -> None:
     asked = []
 
-    def fetch(sha256: str, path: Path, token: str | None, _beat: Beat) -> None:
+    def fetch(sha256: str, path: Path, token: str | None, _beat: ProgressCallback) -> None:
         asked.append(sha256)
         path.write_bytes(sha256.encode() * 50)
 
@@ -31,7 +31,7 @@ def test_the_least_recently_used_blobs_go_first(tmp_path: Path) -> None:
 def test_a_blob_that_never_arrives_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worker.backend_api.blob_cache.time.sleep", lambda _seconds: None)
 
-    def fetch(_sha256: str, path: Path, _token: str | None, _beat: Beat) -> None:
+    def fetch(_sha256: str, path: Path, _token: str | None, _beat: ProgressCallback) -> None:
         path.write_bytes(b"half")
         raise BackendAway("gone")
 

@@ -15,11 +15,11 @@ import pytest
 from reinforge.errors import Unavailable
 from tests.support.processes import open_pipes
 from tests.support.supervised import is_running, wait_for
+from worker.machine import launch
 from worker.models.chat import renderer
 from worker.serving_client.process import SERVING, Replies, ServingProcess
 from worker.serving_client.protocol import Order, Reply, SamplePrompt
 from worker.starter import CHECKPOINT
-from worker.supervisor import launch
 
 TOY = """
 import json, os, signal, sys, threading

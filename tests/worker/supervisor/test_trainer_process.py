@@ -11,7 +11,7 @@ from reinforge.records import Record
 from tests.support.processes import eventually, open_pipes
 from worker.machine.gpu_assignment import GpuLocks, Pools
 from worker.machine.gpus import Gpu
-from worker.supervisor.launch import OOM_SCORE
+from worker.machine.launch import OOM_SCORE
 from worker.supervisor.slots import Slot, take_slot
 from worker.supervisor.trainer_process import TrainerProcess
 

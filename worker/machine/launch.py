@@ -1,4 +1,4 @@
-"""`python worker/supervisor/launch.py PARENT FD COMMAND…`: become a trainer that cannot outlive its supervisor.
+"""`python worker/machine/launch.py PARENT FD COMMAND…`: become a trainer that cannot outlive its supervisor.
 
 Between fork and exec of a program with threads hardly anything is safe to do, so this small program does it after
 the exec: it asks the kernel for SIGKILL when the parent's thread ends, moves the record pipe to descriptor 3, and
