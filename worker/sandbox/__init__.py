@@ -10,9 +10,9 @@ can be seen (``stat``); a reward may lie about the rows of its own call, of its 
 side channels and bugs of the shared kernel.
 """
 
-from .client import SandboxClient
-from .limits import ProgramLimits, Timeouts
-from .outcome import (
+from worker.sandbox.client import SandboxClient
+from worker.sandbox.limits import ProgramLimits, Timeouts
+from worker.sandbox.outcome import (
     CallOutcome,
     EntryPoint,
     ProgramResult,

@@ -13,12 +13,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from worker.sandbox.client import SandboxClient
 from worker.sandbox.daemon.daemon import Sandboxd
+from worker.sandbox.jails import JAILS
+from worker.sandbox.outcome import SandboxStatus
 from worker.sandbox.transport.remote import checked_token
-
-from .client import SandboxClient
-from .jails import JAILS
-from .outcome import SandboxStatus
 
 
 def main(arguments: list[str] | None = None) -> int:

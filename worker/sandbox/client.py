@@ -10,12 +10,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from worker.sandbox.transport import frames
-from worker.sandbox.transport.connection import Connection
-from worker.sandbox.transport.remote import Address
-
-from .limits import MAX_REQUEST_BYTES, MAX_ROWS, ProgramLimits, Timeouts
-from .outcome import (
+from worker.sandbox.limits import MAX_REQUEST_BYTES, MAX_ROWS, ProgramLimits, Timeouts
+from worker.sandbox.outcome import (
     RETRIED_ROWS,
     CallOutcome,
     Granularity,
@@ -28,6 +24,9 @@ from .outcome import (
     SandboxStatus,
     Validation,
 )  # fmt: skip
+from worker.sandbox.transport import frames
+from worker.sandbox.transport.connection import Connection
+from worker.sandbox.transport.remote import Address
 
 ROWS_PER_CALL = 16
 """Of a reward whose pace is not known, or slow: what one call may lose by its deadline stays small."""

@@ -9,11 +9,10 @@ from typing import Any
 from worker.sandbox.daemon.calls import BadRequest, NeedsLibraries, source_too_large
 from worker.sandbox.daemon.parse import ProtocolError, Run, end_of_child, parse_run
 from worker.sandbox.daemon.session import JailDied, Session
-
-from .jailed import region
-from .libraries import LOADABLE
-from .limits import ProgramLimits
-from .outcome import CallStatus, ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
+from worker.sandbox.jailed import region
+from worker.sandbox.libraries import LOADABLE
+from worker.sandbox.limits import ProgramLimits
+from worker.sandbox.outcome import CallStatus, ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
 
 MAX_RUNS = 64
 """Of one request."""

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
+from worker.sandbox.jails.base import Jail, Running
+from worker.sandbox.jails.landlock import LandlockJail
+from worker.sandbox.jails.namespaces import NamespaceJail
 from worker.sandbox.jails.prefix import Prefix
-
-from .base import Jail, Running
-from .landlock import LandlockJail
-from .namespaces import NamespaceJail
 
 JAILS: dict[str, Callable[[Prefix], Jail]] = {"N": NamespaceJail, "L": LandlockJail}
 """By letter, in the order in which they are tried."""

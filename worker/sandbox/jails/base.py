@@ -13,8 +13,7 @@ from typing import Any, Protocol
 from worker.sandbox import libraries
 from worker.sandbox.jails import bpf
 from worker.sandbox.jails.prefix import Prefix
-
-from ..limits import PRELOAD, RLIMITS
+from worker.sandbox.limits import PRELOAD, RLIMITS
 
 SANDBOX_UID = 64101
 """The jail's user and group where the daemon runs as root; needs no entry in the account files."""

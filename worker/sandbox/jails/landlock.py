@@ -11,11 +11,10 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
+from worker.sandbox.jailed import kernel
 from worker.sandbox.jails import bpf
+from worker.sandbox.jails.base import Running, common_configuration, jail_environment, start, zygote_command
 from worker.sandbox.jails.prefix import Prefix
-
-from ..jailed import kernel
-from .base import Running, common_configuration, jail_environment, start, zygote_command
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from worker.sandbox.jails import bpf
+from worker.sandbox.jails.base import Running, common_configuration, jail_environment, start, zygote_command
 from worker.sandbox.jails.prefix import Prefix
-
-from .base import Running, common_configuration, jail_environment, start, zygote_command
 
 _PYTHON, _PROGRAM, _SITE = "/opt/python", "/opt/program", "/opt/site"
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
