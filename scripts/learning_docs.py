@@ -27,26 +27,24 @@ UNCLIPPED = {
     "grpo_s": "mean of ratios",
     "passk_max": "few updates",
 }
-"""Why no token was held back: there is no hard bound, or four updates do not get as far."""
+"""Why no token was clipped: there is no hard bound, or four updates do not reach it."""
 
 SECTION = """## Learning
 
-Every variant that a job of one completion per prompt can run has trained the starter model on the demo's additions, its
-slots as they are and all else the same: learning rate {rate:g}, LoRA r = 16, 128 completions per step (16 prompts × 8
-unless noted) of at most 56 tokens at temperature 1, 4 updates per step (1 for REINFORCE's loss, which has no ratio),
-{seeds} seeds each. Every {every} steps the 64 held-out additions are answered twice; *held-out* is the share of right
-answers. **A run ends at its second evaluation in a row of at least {stop}, or after {steps} steps**, so that the last
-held-out figure of most runs is where they stopped and not how far they would get. A level counts as reached at the
-first of two evaluations in a row. One evaluation has a standard error of 0.03 at 0.9; a seed means the same rows and
-the same noise for every variant, which is why curves look alike.
+Every preset for single-turn jobs was trained on the demo's additions with the starter model, changing only its slots:
+learning rate {rate:g}, LoRA r = 16, 128 completions per step (16 prompts × 8 unless noted) of at most 56 tokens at
+temperature 1, 4 updates per step (1 for REINFORCE's loss, which has no ratio), {seeds} seeds each. Every {every} steps
+the 64 held-out additions are answered twice; *held-out* is the share of right answers. **A run ends at its second
+consecutive evaluation of at least {stop}, or after {steps} steps**, so most runs were stopped before their best value.
+A level is reached at the first of two consecutive evaluations. The standard error of one evaluation is 0.03 at 0.9.
+Runs with the same seed use the same rows and random numbers, so their curves are similar.
 
-Three figures are median, smallest and largest over the seeds; arrows go from start to end, medians. Entropy is in nats
-per token, length in tokens; *clipped* are the mean shares of tokens that the lower and the upper bound held back, GiB
-the trainer's largest resident size.
+Three numbers are median, minimum and maximum over the seeds; arrows go from start to end (medians). Entropy is in nats
+per token, length in tokens; *clipped* are the mean shares of tokens clipped by the lower and upper bound; GiB is the
+trainer's peak resident size.
 
-`benchmarks/learning.py`, {date}, {cpu}, {cores} cores shared with other work, torch {torch}, no GPU. The
-starter model's weights were made again on 24 November 2026: on these additions the new ones are right in 47 %, the ones
-used here in 48.5 %.
+`benchmarks/learning.py`, {date}, {cpu}, {cores} cores shared with other work, torch {torch}, no GPU. The starter model
+was retrained on 24 November 2026: the new weights answer 47% of these additions, the ones used here 48.5%.
 
 ![Held-out accuracy over steps, one panel per preset, one line per seed](img/learning.svg)
 """
@@ -116,8 +114,8 @@ def section(results: dict[str, Any]) -> str:
         cores=machine["cores"],
         torch=machine["versions"]["torch"],
     )
-    head = ("variant", "held-out at the end", "steps to 0.85", "steps to 0.9", "entropy", "length", "clipped",
-            "GiB", "particular")  # fmt: skip
+    head = ("preset", "held-out at the end", "steps to 0.85", "steps to 0.9", "entropy", "length", "clipped",
+            "GiB", "note")  # fmt: skip
     lines = [intro, f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     lines += [f"| {' | '.join(row(name, presets[name]))} |" for name in PRESETS if name in presets]
     return "\n".join([*lines, ""])
@@ -154,7 +152,7 @@ def share(value: float | None) -> str:
     """A share as a percentage with two significant digits."""
     if value is None:
         return "–"
-    return f"{100 * value:.2g} %" if value else "0"
+    return f"{100 * value:.2g}%" if value else "0"
 
 
 def picture(results: dict[str, Any]) -> str:
