@@ -245,8 +245,8 @@ def vectors_table(vectors: list[dict[str, Any]]) -> str:
     lines = [
         "## Vectors",
         "",
-        "Inputs and expected numbers in `tests/vectors/algorithm_vectors.json`, computed independently of this code. If",
-        "a function of a library or of the authors was executed on the same inputs, it is named.",
+        "Inputs and expected numbers in `tests/vectors/algorithm_vectors.json`, computed independently of this code.",
+        "If a function of a library or of the authors was executed on the same inputs, it is named.",
         "",
         "| vector | slot | source | also executed | tolerance |",
         "|" + "---|" * 5,
