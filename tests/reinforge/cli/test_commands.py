@@ -4,7 +4,6 @@ import importlib.metadata
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from reinforge.cli.evaluation.golden import read_cases
 from reinforge.reward_library import portable
+from tests.support.preloaded import run_module
 from tests.support.stub_server import Answer, StubServer
 
 NOW = "2026-01-02T03:04:05Z"
@@ -49,8 +49,7 @@ def run(
         "NO_COLOR": "1",
         "COLUMNS": "200",
     }
-    command = [sys.executable, "-m", "reinforge.cli.main", *args]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, timeout=60)
+    return run_module("reinforge.cli.main", *args, env=environment, cwd=cwd, timeout=60)
 
 
 def error(status: int, message: str, **more: Any) -> Answer:

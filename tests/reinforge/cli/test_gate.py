@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.support.preloaded import run_module
 from tests.support.stub_server import Answer, StubServer
 
 NOW = "2026-01-02T03:04:05Z"
@@ -31,8 +31,7 @@ def gate(*args: str, url: str = "http://127.0.0.1:9") -> subprocess.CompletedPro
         "NO_COLOR": "1",
         "COLUMNS": "200",
     }
-    command = [sys.executable, "-m", "reinforge.cli.main", "gate", *args]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    return run_module("reinforge.cli.main", "gate", *args, env=environment, timeout=60)
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.support.preloaded import run_module
 from tests.support.stub_server import Answer, StubServer
 
 NOW = "2026-01-02T03:04:05Z"
@@ -38,8 +38,7 @@ def stub() -> Iterator[StubServer]:
 
 def run(stub: StubServer, *words: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"REINFORGE_URL": stub.url, "REINFORGE_API_KEY": "rf-test", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "reinforge.cli.main", "job", *words]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    return run_module("reinforge.cli.main", "job", *words, env=environment, timeout=60)
 
 
 def test_a_setting_is_changed_by_the_last_part_of_its_name(stub: StubServer) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from reinforge.client import Reinforge
 from reinforge.errors import NotAllowed, NotAuthenticated, NotFound
 from tests.backend.people import browser, made, token_of
 from tests.backend.server import OWNER_KEY, Backend
+from tests.support.preloaded import run_module
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +31,7 @@ def client(backend: Backend) -> Iterator[Reinforge]:
 
 def run(backend: Backend, *args: str, key: str = OWNER_KEY) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"REINFORGE_URL": backend.url, "REINFORGE_API_KEY": key, "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "reinforge.cli.main", *args]
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment | {"COLUMNS": "200"}, timeout=60
-    )
+    return run_module("reinforge.cli.main", *args, env=environment | {"COLUMNS": "200"}, timeout=60)
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 import yaml
@@ -11,13 +10,13 @@ import yaml
 from reinforge.algorithm.slots import Algorithm
 from reinforge.presets import PRESETS, cards
 from reinforge.presets.base import Preset
+from tests.support.preloaded import run_module
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("REINFORGE_")}
-    command = [sys.executable, "-m", "reinforge.cli.main", "presets", *args]
     environment |= {"NO_COLOR": "1", "COLUMNS": "200", "REINFORGE_URL": "http://127.0.0.1:1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    return run_module("reinforge.cli.main", "presets", *args, env=environment, timeout=60)
 
 
 def test_the_list_has_every_preset_and_says_which_run() -> None:
