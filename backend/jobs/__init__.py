@@ -1,1 +1,1 @@
-"""Jobs: created and validated here, watched here, their state changed only here."""
+"""Jobs: submission, lifecycle and monitoring."""

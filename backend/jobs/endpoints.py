@@ -46,24 +46,26 @@ async def create_job(
     once: Once,
     broker: BrokerDep,
 ) -> Response:
-    """Validate a job, with a worker's help, and queue it. Nothing is stored when it is refused.
+    """Validate a job, with a worker's help, and queue it. A refused job is not stored.
 
-    Answers 422 with `param` for what is wrong with it, 503 `no_worker` when no worker can check it.
+    422 names the invalid field as `param`; 503 `no_worker` when no worker can check the job.
     """
-    asked = fingerprint(await request.body())
+    request_hash = fingerprint(await request.body())
     await base_models.ensure_builtin(database, calls, spec.model)
     async with database.transaction() as session:
-        if (stored := await once.peek(session, asked)) is not None:
+        if (stored := await once.peek(session, request_hash)) is not None:
             return stored
         plan = await plans.look_up(session, who.project_id, spec)
     await ask_workers(plan, calls, objects, service.dataset_cache(settings))
     await ask_golden_cases(plan, who.project_id, database, calls)
-    given: dict[str, Any] = await request.json()
+    raw_spec: dict[str, Any] = await request.json()
     async with database.transaction() as session:
-        if (stored := await once.begin(session, asked)) is not None:
+        if (stored := await once.begin(session, request_hash)) is not None:
             return stored
         await plans.look_up(session, who.project_id, spec)  # again, since it may have been deleted meanwhile
-        job = await service.create(session, who.project_id, plan, given, who.name, request.app.state.wake_ups)
+        job = await service.create(
+            session, who.project_id, plan, raw_spec, who.name, request.app.state.wake_ups
+        )
         return await once.finish(session, 201, await fair_queue.detail(session, job, broker))
 
 
@@ -79,11 +81,11 @@ async def list_jobs(
     reward: str | None = None,
     q: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Page[Job]:
-    """Newest first; all that is given has to hold. `status` may be given several times, for any of them.
+    """Newest first. Filters combine with AND; repeat `status` to match any of several.
 
-    `dataset`: trained or held out on it. `reward`: the id of a stored one. `q`: part of the name or of the id.
+    `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `q`: part of the name or id.
     """
-    found = await repository.page(
+    rows = await repository.page(
         session,
         who.project_id,
         limit=limit,
@@ -93,7 +95,7 @@ async def list_jobs(
         reward=reward,
         q=q,
     )
-    jobs, has_more = cut(found, limit)
+    jobs, has_more = cut(rows, limit)
     cursor = encode_cursor(jobs[-1].created_at, jobs[-1].id) if has_more else None
     return Page(data=await fair_queue.job_views(session, jobs, broker), has_more=has_more, next_cursor=cursor)
 
@@ -105,14 +107,15 @@ async def get_job(id: str, session: Session, who: Reader, broker: BrokerDep) -> 
 
 @router.post("/jobs/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelJob")
 async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
-    """At once when no worker has the job; else it is `cancelling` until its worker has stopped."""
+    """Immediate when no worker has the job; otherwise it is `cancelling` until its worker has stopped."""
     return await fair_queue.detail(session, await service.cancel(session, who.project_id, id))
 
 
 @router.post("/jobs/{id}/pause", dependencies=[OnceWhole], operation_id="pauseJob")
 async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
-    """At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
-    made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused."""
+    """Immediate when no worker has started the job; otherwise it is `pausing` until its worker has finished
+    the current step, saved a checkpoint and stopped. A worker that does not stop in time is terminated.
+    """
     return await fair_queue.detail(session, await service.pause(session, who.project_id, id))
 
 
@@ -120,14 +123,14 @@ async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
 async def resume_job(
     id: str, request: Request, session: Session, who: Writer, broker: BrokerDep
 ) -> JobDetail:
-    """Queue a paused job: its next attempt continues from where it paused."""
+    """Queue a paused job. Its next attempt continues from the resume state."""
     job = await service.resume(session, who.project_id, id, request.app.state.wake_ups)
     return await fair_queue.detail(session, job, broker)
 
 
 @router.delete("/jobs/{id}", status_code=204, operation_id="deleteJob")
 async def delete_job(id: str, session: Session, who: Writer) -> None:
-    """Delete a job that has ended, with its checkpoints, adapter, completions and replays; for owners.
+    """Delete a job that has ended, with its checkpoints, adapter, completions and replays. Owners only.
 
     409 `job_has_forks` or `job_deployed` while others need its weights.
     """

@@ -1,4 +1,4 @@
-"""Queries about jobs and what was recorded of them. Nothing here changes state."""
+"""Queries about jobs and their records. Nothing here changes state."""
 
 from collections.abc import Sequence
 
@@ -40,9 +40,9 @@ async def page(
     if reward is not None:
         query = query.where(Job.id.in_(select(JobReward.job_id).where(JobReward.reward_id == reward)))
     if q is not None:
-        wanted = q.strip()
+        needle = q.strip()
         query = query.where(
-            or_(Job.name.icontains(wanted, autoescape=True), Job.id.icontains(wanted, autoescape=True))
+            or_(Job.name.icontains(needle, autoescape=True), Job.id.icontains(needle, autoescape=True))
         )
     return (
         await session.scalars(newest_first(query, Job.created_at, Job.id, limit=limit, after=after))
@@ -50,7 +50,7 @@ async def page(
 
 
 async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
-    """The newest job with this metadata that has succeeded or is not final."""
+    """The newest job with this metadata that has succeeded or has not ended."""
     lost = [str(status) for status in FINAL - {JobStatus.SUCCEEDED}]
     query = (
         select(Job)
@@ -59,8 +59,8 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
         .order_by(Job.created_at.desc(), Job.id.desc())
         .limit(1)
     )
-    found: Job | None = await session.scalar(query)
-    return found
+    job: Job | None = await session.scalar(query)
+    return job
 
 
 async def any_job(session: AsyncSession, project_id: str) -> bool:
@@ -85,11 +85,11 @@ async def checkpoints(session: AsyncSession, job_id: str) -> Sequence[Checkpoint
 
 
 async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
-    """`code` is plain letters and digits. The newest one, should two ids ever begin alike."""
+    """`code` is alphanumeric. The newest job if two ids begin alike."""
     query = select(Job).where(Job.id.startswith(f"ftjob-{code}"), Job.model_id == model_id)
     query = query.where(Job.purpose == "train").order_by(Job.created_at.desc())
-    found: Job | None = await session.scalar(query.limit(1))
-    return found
+    job: Job | None = await session.scalar(query.limit(1))
+    return job
 
 
 async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> bool:
@@ -99,17 +99,17 @@ async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> 
 
 async def find_checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint | None:
     query = select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.step == step)
-    found: Checkpoint | None = await session.scalar(query)
-    return found
+    row: Checkpoint | None = await session.scalar(query)
+    return row
 
 
 async def checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint:
     """Raises NotFound."""
-    found = await find_checkpoint(session, job_id, step)
-    if found is None:
+    row = await find_checkpoint(session, job_id, step)
+    if row is None:
         raise NotFound(
-            f"No checkpoint of step {step} is kept.",
+            f"No checkpoint of step {step} is stored.",
             code="checkpoint_not_found",
             hint="The best three by held-out reward and the last are kept.",
         )
-    return found
+    return row

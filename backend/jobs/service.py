@@ -25,14 +25,14 @@ async def create(
     session: AsyncSession,
     project_id: str,
     plan: Plan,
-    given: dict[str, Any],
+    raw_spec: dict[str, Any],
     created_by: str,
     wake_ups: WakeUps,
     *,
     purpose: Literal["train", "preflight"] = "train",
     openai: dict[str, Any] | None = None,
 ) -> Job:
-    """Store a validated job and queue it. `given` is the specification as it was sent; `openai`: `Job.openai`."""
+    """Store a validated job and queue it. `given` is the specification as sent; `openai`: `Job.openai`."""
     await usage.require_budget(session, project_id, usage.TRAINING)
     spec = plan.spec
     resolved = resolve(plan)
@@ -42,7 +42,7 @@ async def create(
         name=spec.name or f"{plan.model.id} on {plan.dataset.name}",
         purpose=purpose,
         status=JobStatus.VALIDATING,
-        spec=given,
+        spec=raw_spec,
         resolved_spec=resolved.model_dump(mode="json"),
         model_id=plan.model.id,
         model_key=plan.model.key,
@@ -88,22 +88,22 @@ async def get(session: AsyncSession, project_id: str, job_id: str) -> Job:
 
 
 async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
-    """The newest job with this metadata that has succeeded or may still."""
+    """The newest job with this metadata that has succeeded or has not ended."""
     return await repository.find_alive(session, project_id, key, value)
 
 
 async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
-    """The training job on this base model whose id goes on with `code` behind `ftjob-`, of whichever project."""
+    """The training job of any project on this base model whose id starts with `ftjob-` and `code`."""
     return await repository.find_by_code(session, model_id, code)
 
 
 async def find_checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint | None:
-    """None when none of this step is kept."""
+    """None when no checkpoint of this step is stored."""
     return await repository.find_checkpoint(session, job_id, step)
 
 
 async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> bool:
-    """Whether another project's checkpoint may be used by this one."""
+    """Whether this project may use another project's checkpoint."""
     return await repository.shared(session, checkpoint_id, project_id)
 
 
@@ -113,9 +113,9 @@ async def any_job(session: AsyncSession, project_id: str) -> bool:
 
 
 def resolve(plan: Plan) -> JobSpec:
-    """The specification with nothing left open: revisions, entries and the prompt limit as validated.
+    """The specification with everything resolved: revisions, entries and the prompt limit as validated.
 
-    The learning rate stays `auto` while the plan does not know the model's hidden size, which no worker has read yet.
+    The learning rate stays `auto` until a worker has read the model's hidden size.
     """
     spec = plan.spec.resolved(engine=plan.engine, hidden_size=plan.hidden_size).model_dump()
     spec["rollout"]["max_prompt_tokens"] = plan.prompt_limit
@@ -131,8 +131,8 @@ def _resolved(reward: dict[str, Any], pinned: PinnedReward) -> dict[str, Any]:
     if pinned.reward_id is None:
         return reward
     # A stored reward's id does not say what it is: from here on the specification does.
-    kept = {key: reward[key] for key in ("name", "weight", "on_error")}
-    return kept | {"type": "grader", "reward": pinned.reward_id, "revision": pinned.revision}
+    common = {key: reward[key] for key in ("name", "weight", "on_error")}
+    return common | {"type": "grader", "reward": pinned.reward_id, "revision": pinned.revision}
 
 
 async def cancel(session: AsyncSession, project_id: str, job_id: str) -> Job:

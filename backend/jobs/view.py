@@ -1,4 +1,4 @@
-"""A job as the API shows it: progress and remaining time from the row alone, without further queries."""
+"""API view of a job, from its row alone."""
 
 from statistics import median, quantiles
 from typing import Any
@@ -16,8 +16,9 @@ RECENT_STEPS = 20
 
 
 def progress(job: JobRow) -> Progress:
-    """Where the job is. The remaining time is steps left × median recent step time, with the 10th and 90th
-    percentile as bounds; None unless a worker is at it and has finished a step."""
+    """Progress and remaining time: steps left × median recent step time, with the 10th and 90th percentile as
+    bounds; None unless a worker is running it and has finished a step.
+    """
     status = JobStatus(job.status)
     percent = 100.0 if status is JobStatus.SUCCEEDED else 100.0 * job.step / max(job.steps, 1)
     view = Progress(step=job.step, steps=job.steps, percent=min(percent, 100.0))
@@ -25,10 +26,13 @@ def progress(job: JobRow) -> Progress:
         view.phase = job.phase
         times = job.recent_step_seconds
         if times:
-            left = max(job.steps - job.step, 0)
-            view.eta_seconds = left * median(times)
+            remaining_steps = max(job.steps - job.step, 0)
+            view.eta_seconds = remaining_steps * median(times)
             tenths = quantiles(times, n=10, method="inclusive") if len(times) > 1 else [times[0]]
-            view.eta_low_seconds, view.eta_high_seconds = left * tenths[0], left * tenths[-1]
+            view.eta_low_seconds, view.eta_high_seconds = (
+                remaining_steps * tenths[0],
+                remaining_steps * tenths[-1],
+            )
     return view
 
 
@@ -71,7 +75,7 @@ def _forked_from(job: JobRow) -> ForkedFrom | None:
 
 
 def _preset_title(spec: dict[str, Any]) -> str | None:
-    """A package's preset may have gone since the job was made."""
+    """The preset's package may have been removed since."""
     name = spec["algorithm"].get("preset")
     preset = PRESETS.get(name)
     return preset.title if preset else name

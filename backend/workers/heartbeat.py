@@ -20,7 +20,7 @@ async def beat(
     await count_time(session, job, attempt)
     await budgets.enforce(session, job)
     if body.applied_commands:
-        await commands.heard(session, job, body.applied_commands)
+        await commands.mark_received(session, job, body.applied_commands)
     told = [Command(id=each.id, kind=each.kind) for each in await commands.pending(session, job_id)]
     asked = [each for each in await changes.of_job(session, job_id) if each.applied_step is None]
     told += [Command(id=each.id, kind="change", change=each.change) for each in asked]

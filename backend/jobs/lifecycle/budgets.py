@@ -1,4 +1,4 @@
-"""What a project's budget does to its jobs: they pause with the reason `budget`, until there is more."""
+"""Pausing of jobs whose project has exhausted its budget."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ REASON = "budget"
 
 
 async def enforce(session: AsyncSession, job: Job) -> bool:
-    """Pause a locked job whose project has used a budget up; whether it was."""
+    """Pause a locked job whose project has exhausted a budget. Returns whether it was paused."""
     if job.status not in PAUSABLE:
         return False
     spent = await usage.exhausted(session, job.project_id, usage.TRAINING)

@@ -35,55 +35,55 @@ async def change_job(
     who: Writer,
     once: Once,
 ) -> Response:
-    """From the next step on score with another revision, whose golden cases have to pass, or train with another number.
+    """Change a reward's revision, whose golden cases have to pass, or a setting, from the next step on.
 
-    Until the trainer has applied it `step` is null; a resumed job applies it at the same step again.
+    `step` is null until the trainer has applied the change; a resumed job applies it at the same step.
     """
-    sent = once.asked(await request.body())
+    request_hash = once.asked(await request.body())
     if isinstance(body, SettingChangeCreate):
         async with database.transaction() as session:
-            if (stored := await once.begin(session, sent)) is not None:
+            if (stored := await once.begin(session, request_hash)) is not None:
                 return stored
             job = await transitions.lock_job(session, id, who.project_id)
-            made = await changes.add_setting(session, job, body, who.name)
-            return await once.finish(session, 201, changes.view(made))
+            row = await changes.add_setting(session, job, body, who.name)
+            return await once.finish(session, 201, changes.view(row))
     async with database.transaction() as session:
-        if (stored := await once.peek(session, sent)) is not None:
+        if (stored := await once.peek(session, request_hash)) is not None:
             return stored
         job = await repository.find(session, who.project_id, id)
         position, change = await changes.look_up(session, job, body)
-        asked = job.resolved_spec["rewards"][position]
+        reward_spec = job.resolved_spec["rewards"][position]
         reward_id = change.revision.partition("@")[0]
         cases = await golden.cases_of(session, reward_id)
-    limits = (asked["granularity"], asked["timeout_seconds"]) if change.kind == "python" else ()
+    limits = (reward_spec["granularity"], reward_spec["timeout_seconds"]) if change.kind == "python" else ()
     account = Account(who.project_id, reward_id)
     code = golden.Code(account, change.name, change.source, change.entry, *limits)
     await golden.gate(calls, [(position, code, cases)])
     async with database.transaction() as session:
-        if (stored := await once.begin(session, sent)) is not None:
+        if (stored := await once.begin(session, request_hash)) is not None:
             return stored
-        made = await changes.add(session, id, change, who.name)
-        return await once.finish(session, 201, changes.view(made))
+        row = await changes.add(session, id, change, who.name)
+        return await once.finish(session, 201, changes.view(row))
 
 
 @router.get("/jobs/{id}/changes", operation_id="listJobChanges")
 async def list_changes(id: str, session: Session, who: Reader) -> JobChangeList:
     job = await repository.find(session, who.project_id, id)
-    return JobChangeList(data=[changes.view(each) for each in await changes.of_job(session, job.id)])
+    return JobChangeList(data=[changes.view(change) for change in await changes.of_job(session, job.id)])
 
 
 @router.get("/jobs/{id}/settings", operation_id="listJobSettings")
 async def list_settings(id: str, session: Session, who: Reader) -> JobSettingList:
-    """The numbers that can be changed while the job runs, with what they are now."""
+    """The settings that can be changed while the job runs, with their current values."""
     job = await repository.find(session, who.project_id, id)
     return JobSettingList(data=await changes.settings(session, job))
 
 
 @router.post("/jobs/{id}/checkpoint", status_code=202, dependencies=[OnceWhole], operation_id="checkpointJob")
 async def checkpoint_job(id: str, session: Session, who: Writer) -> JobCommandView:
-    """Ask a running job for a checkpoint and a resume state after the step under way; `step` is null until it is there.
+    """Request a checkpoint and a resume state after the current step; `step` is null until it is saved.
 
-    Asked for again before it is there, it is the same one.
+    A repeated request returns the pending one.
     """
     job = await transitions.lock_job(session, id, who.project_id)
     return commands.view(await commands.ask_for_checkpoint(session, job))

@@ -1,4 +1,4 @@
-"""Changes of a job that has started: asked for, delivered with heartbeats, applied before a step."""
+"""Changes to a running job: stored, delivered with heartbeats, applied before a step."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -24,36 +24,38 @@ from reinforge.states import FINAL, JobStatus
 
 
 async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> tuple[int, RewardChange]:
-    """The change, and the reward's position in the job. Raises InvalidInput, NotFound, StateConflict `job_ended`."""
+    """The reward's position in the job, and the change. Raises InvalidInput, NotFound, StateConflict
+    `job_ended`.
+    """
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
-            f"The job is {job.status}.", code="job_ended", hint="Start a new one with the other revision."
+            f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other revision."
         )
     pinned = await pinned_reward(session, job.id, body.reward)
     name = pinned.name
     stored = body.stored or pinned.reward_id
     if stored is None:
         raise InvalidInput(
-            f"The job's reward {name!r} is code of its own.",
+            f"The job's reward {name!r} is inline code, not a stored reward.",
             code="no_revision",
             param="stored",
-            hint="Store the changed code as a reward and name its id here, so that completions can name it.",
+            hint="Store the changed code as a reward and pass its id here.",
         )
-    found, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
+    reward, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
     await _check_columns(session, job, name, revision)
     kind: Literal["python", "grader"] = "grader" if revision.kind == "grader" else "python"
     written_out = pinned.reward_id is None and kind == "grader"
     if kind != pinned.kind or written_out:
         raise InvalidInput(
-            f"The job's reward {name!r} is {_words(pinned)}, and {found.id} is a stored {kind} reward.",
+            f"The job's reward {name!r} is {_words(pinned)}, and {reward.id} is a stored {kind} reward.",
             code="other_kind",
             param="stored",
-            hint="Start a new job with it.",
+            hint="Start a new job with this revision.",
         )
     if kind == "grader":
         before = await rewards.get_revision(session, job.project_id, str(pinned.reward_id), pinned.revision)
         _check_same_services(before[1].source, revision.source)
-    label = f"{found.id}@{revision.revision}"
+    label = f"{reward.id}@{revision.revision}"
     change = RewardChange(name=name, source=revision.source, entry=revision.entry, revision=label, kind=kind)
     return pinned.position, change
 
@@ -74,22 +76,24 @@ async def _check_columns(session: AsyncSession, job: Job, name: str, revision: R
 
 
 def _check_same_services(before: str, after: str) -> None:
-    """A running attempt has the judges and checkpoints that it began with. Raises InvalidInput `other_services`."""
+    """Refuse judges and checkpoints that the running attempt did not start with. Raises InvalidInput
+    `other_services`.
+    """
     old, new = parse_grader(before), parse_grader(after)
     more = (judges(new) - judges(old)) | (checkpoints(new) - checkpoints(old))
     if more:
         raise InvalidInput(
-            f"The revision asks {', '.join(sorted(more))}, which the job's reward does not.",
+            f"The revision uses {', '.join(sorted(more))}, which the job's reward does not.",
             code="other_services",
             param="revision",
-            hint="Start a new job with it.",
+            hint="Start a new job with this revision.",
         )
 
 
 def _words(reward: JobReward) -> str:
     if reward.kind == "python":
         return "Python code"
-    return "a grader" if reward.reward_id else "a grader of its own, written out in the job"
+    return "a grader" if reward.reward_id else "an inline grader"
 
 
 async def add(session: AsyncSession, job_id: str, change: Change, created_by: str) -> JobChange:
@@ -113,22 +117,24 @@ async def add(session: AsyncSession, job_id: str, change: Change, created_by: st
 async def add_setting(
     session: AsyncSession, job: Job, body: SettingChangeCreate, created_by: str
 ) -> JobChange:
-    """Raises StateConflict `job_ended`, InvalidInput. The job is locked: one change is checked on top of the other."""
+    """Validate a setting on top of the earlier changes of the locked job. Raises StateConflict `job_ended`,
+    InvalidInput.
+    """
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
-            f"The job is {job.status}.", code="job_ended", hint="Start a new one with the other value."
+            f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other value."
         )
     spec = await spec_now(session, job)
     before = live_settings(spec).get(body.setting)
     with_setting(spec, body.setting, body.value)
-    assert before is not None, "what can be changed has a value"
+    assert before is not None, "a live setting has a value"
     return await add(
         session, job.id, SettingChange(setting=body.setting, value=body.value, before=before), created_by
     )
 
 
 async def spec_now(session: AsyncSession, job: Job) -> JobSpec:
-    """The specification with every change of a setting that was asked for."""
+    """The specification with every requested setting, applied or not."""
     spec = JobSpec.model_validate(job.resolved_spec)
     for row in await of_job(session, job.id):
         change = CHANGE.validate_python(row.change)
@@ -138,23 +144,22 @@ async def spec_now(session: AsyncSession, job: Job) -> JobSpec:
 
 
 async def settings(session: AsyncSession, job: Job) -> list[JobSetting]:
-    """What can be changed while the job runs."""
     first = live_settings(JobSpec.model_validate(job.resolved_spec))
-    found = live_settings(await spec_now(session, job))
+    current = live_settings(await spec_now(session, job))
     return [
-        JobSetting(setting=path, title=SETTINGS[path], value=found[path], created_with=value)
+        JobSetting(setting=path, title=SETTINGS[path], value=current[path], created_with=value)
         for path, value in first.items()
     ]
 
 
 async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
-    """In the order in which they were asked for."""
+    """Oldest first."""
     query = select(JobChange).where(JobChange.job_id == job_id)
     return (await session.scalars(query.order_by(JobChange.created_at, JobChange.id))).all()
 
 
 async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]:
-    """What earlier attempts have applied, in order."""
+    """The changes that earlier attempts have applied, by step."""
     rows = [row for row in await of_job(session, job_id) if row.applied_step is not None]
     return [
         ScheduledChange(id=row.id, step=row.applied_step, change=CHANGE.validate_python(row.change))
@@ -164,7 +169,7 @@ async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]
 
 
 async def mark_applied(session: AsyncSession, job: Job, id: str, step: int) -> None:
-    """Say so to the watchers; the first attempt's step stays."""
+    """Record the first attempt's step and append an event."""
     row = await session.get(JobChange, id)
     if row is None or row.job_id != job.id:
         return
@@ -175,7 +180,7 @@ async def mark_applied(session: AsyncSession, job: Job, id: str, step: int) -> N
 
 def view(row: JobChange) -> JobChangeView:
     change = CHANGE.validate_python(row.change)
-    said = (
+    details = (
         {"reward": change.name, "revision": change.revision}
         if isinstance(change, RewardChange)
         else change.model_dump(exclude={"type"}) | {"title": SETTINGS.get(change.setting, change.setting)}
@@ -188,5 +193,5 @@ def view(row: JobChange) -> JobChangeView:
         created_by=row.created_by,
         created_at=row.created_at,
         applied_at=row.applied_at,
-        **said,
+        **details,
     )

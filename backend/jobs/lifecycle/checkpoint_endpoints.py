@@ -1,4 +1,4 @@
-"""A job's checkpoints: listed with their change from the base, and as downloads.
+"""Checkpoint endpoints: list and downloads.
 
 GET /jobs/{id}/checkpoints · GET /jobs/{id}/checkpoints/{step}/download · GET /jobs/{id}/adapter/download.
 """
@@ -31,7 +31,7 @@ router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
 @router.get("/jobs/{id}/checkpoints", operation_id="listCheckpoints")
 async def list_checkpoints(id: str, session: Session, who: Reader) -> Page[Checkpoint]:
-    """The best three by held-out reward and the last, highest step first."""
+    """The three best by held-out reward and the last, highest step first."""
     job = await repository.find(session, who.project_id, id)
     return Page(data=await _views(session, job))
 
@@ -49,7 +49,7 @@ async def download_checkpoint(
     objects: ObjectsDep,
     who: Reader,
 ) -> Response:
-    """The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter."""
+    """The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top level."""
     job = await repository.find(session, who.project_id, id)
     return await _archive(session, objects, request, job, step)
 
@@ -60,10 +60,10 @@ async def download_checkpoint(
 async def download_job_adapter(
     id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader, which: Which = "best"
 ) -> Response:
-    """The adapter of a job that has succeeded: its best checkpoint, or the final one.
+    """The adapter of a succeeded job: its best checkpoint, or the final one.
 
-    Answers 409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: then ask for
-    `which=final`, or for a step.
+    409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: ask for
+    `which=final` or for a step.
     """
     job = await repository.find(session, who.project_id, id)
     chosen = pick_checkpoint(job_view(job), await _views(session, job), which)
@@ -71,12 +71,14 @@ async def download_job_adapter(
 
 
 async def _views(session: AsyncSession, job: Job) -> list[Checkpoint]:
-    """Highest step first, each with its change from the base."""
-    found = await repository.checkpoints(session, job.id)
-    measured = await verdicts.evidence(session, job, steps=[each.step for each in found])
+    """Highest step first."""
+    checkpoints = await repository.checkpoints(session, job.id)
+    measured = await verdicts.evidence(session, job, steps=[checkpoint.step for checkpoint in checkpoints])
     return [
-        checkpoint_view(each, job).model_copy(update={"held_out_change": change_at(measured, each.step)})
-        for each in found
+        checkpoint_view(checkpoint, job).model_copy(
+            update={"held_out_change": change_at(measured, checkpoint.step)}
+        )
+        for checkpoint in checkpoints
     ]
 
 
@@ -85,14 +87,14 @@ async def _archive(
 ) -> Response:
     checkpoint = await repository.checkpoint(session, job.id, step)
     model = await base_models.of(session, job)
-    found = adapters.package(checkpoint, job.name, job, model)
+    package = adapters.package(checkpoint, job.name, job, model)
     return stream_object(
         request,
         objects,
-        found.sha256,
-        etag=found.etag,
+        package.sha256,
+        etag=package.etag,
         media_type="application/gzip",
-        headers=attachment(found.filename),
-        transform=lambda stored: repack(stored, found.card),
+        headers=attachment(package.filename),
+        transform=lambda stored: repack(stored, package.card),
         caching="private, no-cache",  # after a resume the step may come again with other weights
     )

@@ -1,4 +1,4 @@
-"""What a running trainer is asked for beside changes: delivered with heartbeats until it is done."""
+"""Commands for a running trainer, delivered with heartbeats until they are done."""
 
 from collections.abc import Sequence
 
@@ -13,23 +13,26 @@ from reinforge.states import JobStatus
 
 
 async def ask_for_checkpoint(session: AsyncSession, job: Job) -> JobCommand:
-    """A checkpoint and a resume state of a locked job after the step under way; the one that is asked for already, if
-    there is one. Another attempt makes it should this one be lost. Raises StateConflict `job_not_running`."""
+    """Request a checkpoint and a resume state of a locked job after the current step.
+
+    Returns the pending request if there is one; it outlives a lost attempt. Raises StateConflict
+    `job_not_running`.
+    """
     if job.status != JobStatus.RUNNING:
         raise StateConflict(
-            f"The job is {job.status}; a checkpoint is made of a job that runs.",
+            f"The job is {job.status}; only a running job can save a checkpoint.",
             code="job_not_running",
             hint="Its checkpoints are listed with GET /api/v1/jobs/{id}/checkpoints.",
         )
     waiting = select(JobCommand).where(
         JobCommand.job_id == job.id, JobCommand.kind == "checkpoint", JobCommand.applied_at.is_(None)
     )
-    found: JobCommand | None = await session.scalar(waiting.limit(1))
-    if found is None:
-        found = JobCommand(id=new_id("cmd_"), job_id=job.id, kind="checkpoint", created_at=now())
-        session.add(found)
+    command: JobCommand | None = await session.scalar(waiting.limit(1))
+    if command is None:
+        command = JobCommand(id=new_id("cmd_"), job_id=job.id, kind="checkpoint", created_at=now())
+        session.add(command)
         await session.flush()
-    return found
+    return command
 
 
 async def pending(session: AsyncSession, job_id: str) -> Sequence[JobCommand]:
@@ -38,8 +41,8 @@ async def pending(session: AsyncSession, job_id: str) -> Sequence[JobCommand]:
     return (await session.scalars(query.order_by(JobCommand.created_at))).all()
 
 
-async def heard(session: AsyncSession, job: Job, ids: Sequence[str]) -> None:
-    """The trainer has these. A checkpoint is done only when the trainer says so: it may be lost before."""
+async def mark_received(session: AsyncSession, job: Job, ids: Sequence[str]) -> None:
+    """Mark commands as received. A checkpoint command stays pending until the trainer reports the checkpoint."""
     await _applied(session, job, job.step, JobCommand.id.in_(ids), JobCommand.kind != "checkpoint")
 
 
@@ -47,11 +50,11 @@ async def mark_applied(session: AsyncSession, job: Job, id: str, step: int) -> N
     await _applied(session, job, step, JobCommand.id == id)
 
 
-async def _applied(session: AsyncSession, job: Job, step: int, *which: ColumnElement[bool]) -> None:
-    """The step of the first attempt that applied it stays."""
+async def _applied(session: AsyncSession, job: Job, step: int, *conditions: ColumnElement[bool]) -> None:
+    """Keep the step of the first attempt that applied it."""
     await session.execute(
         update(JobCommand)
-        .where(JobCommand.job_id == job.id, JobCommand.applied_at.is_(None), *which)
+        .where(JobCommand.job_id == job.id, JobCommand.applied_at.is_(None), *conditions)
         .values(applied_at=now(), applied_attempt=job.attempt, applied_step=step)
     )
 

@@ -1,4 +1,4 @@
-"""Deleting a job: its records, checkpoints, adapter and replays, in one transaction."""
+"""Deletion of a job with its records, checkpoints, adapter and replays, in one transaction."""
 
 from sqlalchemy import delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -11,7 +11,7 @@ from reinforge.states import FINAL
 
 
 async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
-    """What the job used stays in the project's usage. Objects that nothing else needs are swept by the background.
+    """The project's usage keeps the job's usage. The background sweep deletes unreferenced objects.
 
     Raises NotAllowed, NotFound, StateConflict (`job_not_ended`, `job_has_forks`, `job_deployed`).
     """

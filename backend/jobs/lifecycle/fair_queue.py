@@ -1,8 +1,8 @@
-"""Whose turn it is: queued jobs wait in one line that is fair between projects, and are told where they stand in it.
+"""Job queue, fair between projects.
 
-A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come first; of equal
-ones that of the project which was served longest ago. So a project with one job does not wait for another one's
-hundred, and with a single worker projects take turns.
+A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come first;
+ties go to the project that was served longest ago. So a project with one job does not wait for another
+project's hundred.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from reinforge.states import LEASED, JobStatus
 
 
 def _line() -> Subquery:
-    """Every queued job with its place, 1 is next."""
-    held = (
+    """Every queued job with its position; 1 is next."""
+    running_jobs = (
         select(Job.project_id, func.count().label("jobs"))
         .where(Job.status.in_(LEASED))
         .group_by(Job.project_id)
@@ -34,10 +34,10 @@ def _line() -> Subquery:
             Job.id,
             Job.queued_at,
             Project.served_at,
-            (among_its_own + func.coalesce(held.c.jobs, 0)).label("turn"),
+            (among_its_own + func.coalesce(running_jobs.c.jobs, 0)).label("turn"),
         )
         .join(Project, Project.id == Job.project_id)
-        .outerjoin(held, held.c.project_id == Job.project_id)
+        .outerjoin(running_jobs, running_jobs.c.project_id == Job.project_id)
         .where(Job.status == JobStatus.QUEUED)
         .subquery()
     )
@@ -46,8 +46,7 @@ def _line() -> Subquery:
 
 
 async def next_job(session: AsyncSession) -> Job | None:
-    """The queued job whose turn it is, locked. Claims at the same moment take one place after the other: they see the
-    same line and pass over what is locked."""
+    """The next queued job, locked. Concurrent claims skip locked jobs, so each takes a different one."""
     line = _line()
     job: Job | None = await session.scalar(
         select(Job)
@@ -61,7 +60,7 @@ async def next_job(session: AsyncSession) -> Job | None:
 
 
 async def served(session: AsyncSession, job: Job) -> None:
-    """A worker has taken the job: its project was served."""
+    """Record that a worker has claimed a job of the project."""
     project = await session.get_one(Project, job.project_id)
     project.served_at = now()
 
@@ -69,7 +68,7 @@ async def served(session: AsyncSession, job: Job) -> None:
 async def places(
     session: AsyncSession, jobs: Sequence[Job], broker: BrokerState | None = None
 ) -> dict[str, QueuePlace]:
-    """Where those of the jobs that are queued stand, and what they wait for."""
+    """The positions of the queued jobs, and what they wait for."""
     queued = [job.id for job in jobs if job.status == JobStatus.QUEUED]
     if not queued:
         return {}
@@ -80,11 +79,11 @@ async def places(
     waiting_for = await _waiting_workers(session)
     free = idle - len(waiting_for)
     notice = _notice(broker) or (f"{waiting_for[0]}." if waiting_for and free <= 0 else None)
-    found = {}
+    positions = {}
     for id, place, waiting in rows:
         reason = "no_worker" if not online else "about_to_start" if place <= free else "workers_busy"
-        found[id] = QueuePlace(position=place, of=waiting, reason=reason, workers=online, notice=notice)
-    return found
+        positions[id] = QueuePlace(position=place, of=waiting, reason=reason, workers=online, notice=notice)
+    return positions
 
 
 def _notice(broker: BrokerState | None) -> str | None:
@@ -94,20 +93,23 @@ def _notice(broker: BrokerState | None) -> str | None:
 
 
 async def workers(session: AsyncSession) -> tuple[int, int]:
-    """Workers that train: how many are there, and how many of them have nothing to do."""
+    """Number of online trainers, and how many of them are idle."""
     busy = (
         select(Attempt.worker_id)
         .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))
         .where(Job.status.in_(LEASED), Job.lease_until.is_not(None))
     )
-    there = (Worker.kind == "trainer", Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS))
-    counted = select(func.count(), func.count().filter(Worker.id.not_in(busy))).where(*there)
+    online_trainers = (
+        Worker.kind == "trainer",
+        Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS),
+    )
+    counted = select(func.count(), func.count().filter(Worker.id.not_in(busy))).where(*online_trainers)
     online, idle = (await session.execute(counted)).one()
     return int(online), int(idle)
 
 
 async def _waiting_workers(session: AsyncSession) -> list[str]:
-    """What each worker waits for that has no job and takes none."""
+    """What each idle worker that takes no job is waiting for."""
     online_since = now() - timedelta(seconds=ONLINE_SECONDS)
     query = select(Worker.hostname, Worker.waits_for).where(
         Worker.kind == "trainer", Worker.last_seen_at > online_since, Worker.waits_for.is_not(None)
@@ -118,14 +120,12 @@ async def _waiting_workers(session: AsyncSession) -> list[str]:
 
 
 async def detail(session: AsyncSession, job: Job, broker: BrokerState | None = None) -> JobDetail:
-    """The whole job, with its place."""
-    found = await places(session, [job], broker)
-    return job_detail(job).model_copy(update={"queue": found.get(job.id)})
+    positions = await places(session, [job], broker)
+    return job_detail(job).model_copy(update={"queue": positions.get(job.id)})
 
 
 async def job_views(
     session: AsyncSession, jobs: Sequence[Job], broker: BrokerState | None = None
 ) -> list[JobView]:
-    """As the list shows them."""
-    found = await places(session, jobs, broker)
-    return [job_view(job).model_copy(update={"queue": found.get(job.id)}) for job in jobs]
+    positions = await places(session, jobs, broker)
+    return [job_view(job).model_copy(update={"queue": positions.get(job.id)}) for job in jobs]

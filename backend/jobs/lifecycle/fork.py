@@ -1,4 +1,4 @@
-"""A job that goes on from a step of another: its start, its specification and what it takes over."""
+"""Forks: a new job that continues from a step of another job."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -40,29 +40,29 @@ class Fork:
 
 
 async def starts(session: AsyncSession, job_id: str) -> list[Start]:
-    """Newest first; of one step with both, the resume state."""
+    """Newest first; a resume state takes precedence over a checkpoint of the same step."""
     states = await session.scalars(
         select(ResumeState).where(ResumeState.job_id == job_id, ResumeState.step > 0)
     )
-    kept = {
-        each.step: each
-        for each in await session.scalars(select(Checkpoint).where(Checkpoint.job_id == job_id))
+    checkpoints = {
+        checkpoint.step: checkpoint
+        for checkpoint in await session.scalars(select(Checkpoint).where(Checkpoint.job_id == job_id))
     }
-    found = {
-        step: Start(step, each.sha256, each.bytes, False, each.held_out_reward)
-        for step, each in kept.items()
+    start_by_step = {
+        step: Start(step, checkpoint.sha256, checkpoint.bytes, False, checkpoint.held_out_reward)
+        for step, checkpoint in checkpoints.items()
         if step > 0
     }
     for state in states:
         if state.attempt == BEFORE_ATTEMPTS:
-            continue  # a fork that has not begun: fork what it was forked from
-        reward = kept[state.step].held_out_reward if state.step in kept else None
-        found[state.step] = Start(state.step, state.sha256, state.bytes, True, reward)
-    return [found[step] for step in sorted(found, reverse=True)]
+            continue  # a fork that has not started: fork its source instead
+        reward = checkpoints[state.step].held_out_reward if state.step in checkpoints else None
+        start_by_step[state.step] = Start(state.step, state.sha256, state.bytes, True, reward)
+    return [start_by_step[step] for step in sorted(start_by_step, reverse=True)]
 
 
 async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
-    """Raises NotFound `no_start`, InvalidInput (`incompatible`, or what is wrong with the specification)."""
+    """Raises NotFound `no_start`, InvalidInput (`incompatible`, or an error of the specification)."""
     start = _chosen(await starts(session, source.id), body.step)
     before = await spec_at(session, source, start.step)
     spec = _changed(before, body, default_name=f"{source.name}, from step {start.step}")
@@ -71,13 +71,13 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
 
 
 def store(session: AsyncSession, job: Job, fork: Fork) -> None:
-    """Let a new job, in the transaction that makes it, begin where the other one was. Raises InvalidInput."""
+    """Set the new job's start from the source job, in the transaction that creates it. Raises InvalidInput."""
     if job.model_sha256 != fork.source.model_sha256:
         raise InvalidInput(
-            f"The files of {job.model_id} are other ones than those that {fork.source.id} was trained on.",
+            f"The files of {job.model_id} differ from those that {fork.source.id} was trained on.",
             code="incompatible",
             param="set.model",
-            hint="Put the old files back, or start a new job without a start from this one.",
+            hint="Restore the old files, or start a new job that does not continue this one.",
         )
     job.forked_from_id, job.forked_step, job.carried = fork.source.id, fork.start.step, list(fork.carried)
     job.step = fork.start.step
@@ -93,26 +93,26 @@ def store(session: AsyncSession, job: Job, fork: Fork) -> None:
 
 
 async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
-    """The resolved specification with the changes that were at work in this step."""
+    """The resolved specification with the changes that applied at this step."""
     spec = copy.deepcopy(job.resolved_spec)
     rewards = await session.scalars(select(JobReward).where(JobReward.job_id == job.id))
-    places = {each.name: each.position for each in rewards}
-    for each in await changes.scheduled(session, job.id):
-        if each.step > step:
+    places = {reward.name: reward.position for reward in rewards}
+    for scheduled_change in await changes.scheduled(session, job.id):
+        if scheduled_change.step > step:
             continue
-        if isinstance(each.change, RewardChange):
-            id, _, revision = each.change.revision.partition("@")
+        if isinstance(scheduled_change.change, RewardChange):
+            id, _, revision = scheduled_change.change.revision.partition("@")
             pinned = {"reward": id, "revision": int(revision)}
-            if each.change.kind == "python":
-                pinned |= {"source": None, "entry": each.change.entry}
-            spec["rewards"][places[each.change.name]] |= pinned
+            if scheduled_change.change.kind == "python":
+                pinned |= {"source": None, "entry": scheduled_change.change.entry}
+            spec["rewards"][places[scheduled_change.change.name]] |= pinned
         else:
-            put(spec, each.change.setting, each.change.value)
+            set_path(spec, scheduled_change.change.setting, scheduled_change.change.value)
     return JobSpec.model_validate(spec)
 
 
-def put(spec: dict[str, Any], path: str, value: Any) -> None:
-    """Set a dotted path. Raises InvalidInput where there is no such place."""
+def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
+    """Set a dotted path. Raises InvalidInput if the path does not exist."""
     if path == "algorithm.preset":
         spec["algorithm"] = {"preset": value}
         return
@@ -122,39 +122,39 @@ def put(spec: dict[str, Any], path: str, value: Any) -> None:
         part = part.get(name) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not last:
         raise InvalidInput(
-            f"A specification has no place {path!r}.",
+            f"A specification has no field {path!r}.",
             code="unknown_path",
             param="set",
             hint="Name a part that the job has, or set the part around it as a whole.",
         )
     part[last] = value
     if path == "optimizer.learning_rate":
-        part["initial_learning_rate"] = None  # the new rate holds at once
+        part["initial_learning_rate"] = None  # the new rate applies at once
 
 
 def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:
-    """What goes on in the fork as it was: nothing that something changed makes meaningless."""
-    found: list[Carried] = ["weights"]
+    """The parts of the state that remain valid in the fork under the changed specification."""
+    parts: list[Carried] = ["weights"]
     old, new = before.algorithm, after.algorithm
     if whole:
-        found.append("optimizer")
+        parts.append("optimizer")
         if old.model_dump(exclude={"preset"}) == new.model_dump(exclude={"preset"}):
-            found.append("algorithm")
+            parts.append("algorithm")
         if old.critic.type != "none" and old.critic == new.critic:
-            found.append("critic")
+            parts.append("critic")
         if old.reference.refresh_every and new.reference.refresh_every:
-            found.append("reference")
+            parts.append("reference")
     same = ("data", "seed", "rollout.prompts_per_step")
     old_parts, new_parts = before.model_dump(), after.model_dump()
-    if all(_at(old_parts, path) == _at(new_parts, path) for path in same) and (
+    if all(_value_at(old_parts, path) == _value_at(new_parts, path) for path in same) and (
         whole or after.data.sampling != "frontier"
     ):
-        found.append("order")
-    return found
+        parts.append("order")
+    return parts
 
 
 async def family(session: AsyncSession, job: Job) -> Sequence[Job]:
-    """The whole tree that the job is in, oldest first."""
+    """All jobs of the fork tree, oldest first."""
     root = job
     while root.forked_from_id is not None:
         root = await session.get_one(Job, root.forked_from_id)
@@ -168,28 +168,28 @@ def start_view(start: Start) -> JobStart:
     return JobStart(step=start.step, whole=start.whole, held_out_reward=start.held_out_reward)
 
 
-def _chosen(found: Sequence[Start], step: int | None) -> Start:
-    if not found:
+def _chosen(candidates: Sequence[Start], step: int | None) -> Start:
+    if not candidates:
         raise NotFound(
             "The job has neither a checkpoint nor a resume state yet.",
             code="no_start",
-            hint="Ask for a checkpoint now.",
+            hint="Request a checkpoint first.",
         )
-    for each in found:
-        if step is None or each.step == step:
-            return each
+    for start in candidates:
+        if step is None or start.step == step:
+            return start
     raise NotFound(
-        f"Nothing of step {step} is kept.",
+        f"No checkpoint or resume state of step {step} is stored.",
         code="no_start",
         param="step",
-        hint=f"Go on from step {', '.join(str(each.step) for each in found)}.",
+        hint=f"Continue from step {', '.join(str(start.step) for start in candidates)}.",
     )
 
 
 def _changed(before: JobSpec, body: JobFork, *, default_name: str) -> JobSpec:
     spec = before.model_dump(mode="json") | {"name": body.name or default_name[:200]}
     for path, value in body.set.items():
-        put(spec, path, value)
+        set_path(spec, path, value)
     try:
         return JobSpec.model_validate(spec)
     except ValidationError as error:
@@ -200,10 +200,10 @@ def _check(before: JobSpec, after: JobSpec, step: int) -> None:
     for part in ("model", "adapter", "environment"):
         if getattr(before, part) != getattr(after, part):
             raise InvalidInput(
-                f"The adapter's weights fit no other {part}.",
+                f"The adapter's weights do not fit another {part}.",
                 code="incompatible",
                 param=f"set.{part}",
-                hint="Start a new job, without a start from this one.",
+                hint="Start a new job that does not continue this one.",
             )
     if after.limits.steps <= step:
         raise InvalidInput(
@@ -215,8 +215,8 @@ def _check(before: JobSpec, after: JobSpec, step: int) -> None:
         )
 
 
-def _at(parts: Mapping[str, Any], path: str) -> Any:
-    found: Any = parts
+def _value_at(parts: Mapping[str, Any], path: str) -> Any:
+    value: Any = parts
     for name in path.split("."):
-        found = found[name]
-    return found
+        value = value[name]
+    return value

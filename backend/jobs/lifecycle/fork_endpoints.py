@@ -31,27 +31,29 @@ async def fork_job(
     who: Writer,
     once: Once,
 ) -> Response:
-    """A new job that goes on from a step of this one, checked like any other. The old one is not touched.
+    """Create a job that continues from a step of this one, validated like any other. This job is not changed.
 
-    `forked_from.carried` says what went on as it was; anything else began anew.
+    `forked_from.carried` lists what continues unchanged; everything else starts fresh.
     """
-    asked = fingerprint(await request.body())
+    request_hash = fingerprint(await request.body())
     async with database.transaction() as session:
-        if (stored := await once.peek(session, asked)) is not None:
+        if (stored := await once.peek(session, request_hash)) is not None:
             return stored
         planned = await fork.plan(session, await repository.find(session, who.project_id, id), body)
         plan = await plans.look_up(session, who.project_id, planned.spec)
     await ask_workers(plan, calls, objects, service.dataset_cache(settings))
     await ask_golden_cases(plan, who.project_id, database, calls)
     async with database.transaction() as session:
-        if (stored := await once.begin(session, asked)) is not None:
+        if (stored := await once.begin(session, request_hash)) is not None:
             return stored
         # Under its lock: what it starts from may have been replaced by a newer state meanwhile.
         source = await transitions.lock_job(session, id, who.project_id)
         planned = await fork.plan(session, source, body.model_copy(update={"step": planned.start.step}))
         await plans.look_up(session, who.project_id, planned.spec)
-        given = planned.spec.model_dump(mode="json")
-        job = await service.create(session, who.project_id, plan, given, who.name, request.app.state.wake_ups)
+        raw_spec = planned.spec.model_dump(mode="json")
+        job = await service.create(
+            session, who.project_id, plan, raw_spec, who.name, request.app.state.wake_ups
+        )
         fork.store(session, job, planned)
         await session.flush()
         return await once.finish(session, 201, await fair_queue.detail(session, job))
@@ -59,13 +61,13 @@ async def fork_job(
 
 @router.get("/jobs/{id}/starts", operation_id="listJobStarts")
 async def list_starts(id: str, session: Session, who: Reader) -> JobStartList:
-    """The steps that a fork can go on from, newest first."""
+    """The steps that a fork can continue from, newest first."""
     job = await repository.find(session, who.project_id, id)
-    return JobStartList(data=[fork.start_view(each) for each in await fork.starts(session, job.id)])
+    return JobStartList(data=[fork.start_view(start) for start in await fork.starts(session, job.id)])
 
 
 @router.get("/jobs/{id}/family", operation_id="listJobFamily")
 async def list_family(id: str, session: Session, who: Reader) -> JobFamily:
-    """The job, what it was forked from and every fork of those, oldest first; `forked_from` makes the tree."""
+    """The job, its ancestors and all their forks, oldest first; `forked_from` gives the tree."""
     job = await repository.find(session, who.project_id, id)
-    return JobFamily(data=[job_view(each) for each in await fork.family(session, job)])
+    return JobFamily(data=[job_view(member) for member in await fork.family(session, job)])

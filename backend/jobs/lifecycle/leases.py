@@ -1,4 +1,4 @@
-"""What time does to jobs: leases run out, stopping takes too long, and wake-ups may have been lost."""
+"""Periodic checks: expired leases, overdue stops, lost wake-ups."""
 
 from datetime import timedelta
 
@@ -24,7 +24,7 @@ STOPPED_BY = {JobStatus.PAUSING: "pause", JobStatus.CANCELLING: "cancel"}
 
 
 async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
-    """Take away every lease that has run out, each in a transaction of its own; returns the jobs."""
+    """Expire every overdue lease, each in its own transaction; returns the jobs."""
     expired: list[str] = []
     while True:
         async with database.transaction() as session:
@@ -42,7 +42,9 @@ async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
 
 
 async def stop_overdue(database: Database) -> list[str]:
-    """End every job that has been `pausing` or `cancelling` for too long, its worker alive or not; returns the jobs."""
+    """End every job that has been `pausing` or `cancelling` for too long, whether its worker is alive or not;
+    returns the jobs.
+    """
     async with database.transaction() as session:
         stopping = list(await session.scalars(select(Job.id).where(Job.status.in_(STOPPED_BY))))
     ended: list[str] = []
@@ -50,25 +52,26 @@ async def stop_overdue(database: Database) -> list[str]:
         async with database.transaction() as session:
             job = await lock_job(session, id)
             kind = STOPPED_BY.get(JobStatus(job.status))
-            asked = await session.scalar(
+            requested_at = await session.scalar(
                 select(func.max(JobCommand.created_at)).where(
                     JobCommand.job_id == id, JobCommand.kind == kind
                 )
             )
             limit = timedelta(
-                seconds=max([STOP_SECONDS, *(STOP_STEPS * each for each in job.recent_step_seconds)])
+                seconds=max(
+                    [STOP_SECONDS, *(STOP_STEPS * step_seconds for step_seconds in job.recent_step_seconds)]
+                )
             )
-            if asked is not None and asked < now() - limit:
+            if requested_at is not None and requested_at < now() - limit:
                 await end_overdue(session, job, limit)
                 ended.append(id)
     return ended
 
 
 async def wake_queued(database: Database, wake_ups: WakeUps) -> list[str]:
-    """Send the wake-up of jobs that have been queued for a while again; returns the jobs, oldest first.
+    """Resend wake-ups for jobs that have been queued for a while; returns the jobs, oldest first.
 
-    One for each worker that has nothing to do: the others look by themselves when they are done, and messages that
-    nobody needs would pile up for as long as a queue is long.
+    One per idle worker: busy workers poll when they finish, and surplus messages would pile up.
     """
     async with database.transaction() as session:
         _, idle = await fair_queue.workers(session)

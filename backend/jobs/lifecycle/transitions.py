@@ -1,7 +1,7 @@
-"""The one place where a job's state changes and its events are numbered, always under the job's row lock.
+"""State transitions and event numbers of jobs, always under the job's row lock.
 
-`seq` is taken while the lock is held until commit, so events become visible in their order: a reader that has
-seen number n will never later find a smaller one that it has not seen.
+`seq` is assigned while the lock is held until commit, so events become visible in order: a reader that has
+seen number n never later finds a smaller one that it has not seen.
 """
 
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.P
 
 
 async def lock_job(session: AsyncSession, job_id: str, project_id: str | None = None) -> Job:
-    """The job, locked until the transaction ends. Raises NotFound."""
+    """Lock the job until the transaction ends. Raises NotFound."""
     query = select(Job).where(Job.id == job_id).with_for_update()
     if project_id is not None:
         query = query.where(Job.project_id == project_id)
@@ -49,7 +49,7 @@ async def append_event(
 ) -> int:
     """Add an event to a locked job and wake its watchers; returns its number.
 
-    `step` is given for what a resume from an earlier step undoes.
+    Pass `step` for events that a resume from an earlier step deletes.
     """
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
@@ -58,7 +58,7 @@ async def append_event(
 
 
 async def wake_watchers(session: AsyncSession, job: Job) -> None:
-    """Once the transaction is stored; said once in it."""
+    """Wake watchers after the commit, once per transaction."""
     if session.info.get("notified") != (job.id, session.get_transaction()):
         session.info["notified"] = (job.id, session.get_transaction())
         await notify(session, f"job:{job.id}")
@@ -72,7 +72,7 @@ async def change_status(
     reason: str | None = None,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """Move a locked job along the table of transitions. Raises StateConflict when the table forbids it."""
+    """Apply a transition to a locked job. Raises StateConflict when the table forbids it."""
     check_transition(JobStatus(job.status), status)
     job.status, job.reason, job.error = status, reason, error
     moment = now()
@@ -94,8 +94,9 @@ async def change_status(
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
-    """Put a locked job in the queue and wake the workers once that is stored. One whose attempt broke off has the
-    place that it had: it does not wait once more behind those that came later."""
+    """Queue a locked job and wake the workers after the commit. A job whose attempt was interrupted keeps its
+    place.
+    """
     before = job.queued_at
     await change_status(session, job, JobStatus.QUEUED, reason=reason)
     if reason is not None:
@@ -105,7 +106,7 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
 
 
 async def cancel(session: AsyncSession, job: Job) -> None:
-    """Cancel a locked job: at once when no worker has it, else by asking the worker.
+    """Cancel a locked job: immediately when no worker has it, otherwise by a command to the worker.
 
     Raises StateConflict (`job_not_cancellable`).
     """
@@ -126,8 +127,8 @@ async def cancel(session: AsyncSession, job: Job) -> None:
 async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """Pause a locked job: at once when no worker has made a step of it yet, else by asking the worker for a checkpoint
-    and to stop. A job that pauses or has paused stays as it is.
+    """Pause a locked job: immediately when no worker has made a step yet, otherwise by a command to save a
+    checkpoint and stop. No effect on a pausing or paused job.
 
     Raises StateConflict (`job_not_pausable`).
     """
@@ -141,12 +142,12 @@ async def pause(
             hint="It has ended." if status in FINAL else "It is about to end.",
         )
     if status is JobStatus.STARTING:
-        # Its worker hears of it with the next heartbeat, which is refused, and ends the trainer.
+        # The worker's next heartbeat is refused, and the worker ends the trainer.
         await _end_attempt_from_here(session, job, "paused")
     if status is not JobStatus.RUNNING:
         await change_status(session, job, JobStatus.PAUSED, reason=reason, error=error)
         return
-    moment = now()  # of both: it tells this checkpoint from one that somebody asked for
+    moment = now()  # shared by both commands: distinguishes this checkpoint from a requested one
     for kind in _TO_PAUSE:
         session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind=kind, created_at=moment))
     await change_status(session, job, JobStatus.PAUSING, reason=reason, error=error)
@@ -167,11 +168,11 @@ async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
     job.lost_attempts = 0
     # The worker may have stopped before it could say that it had heard: the next attempt is not to stop again. A
     # checkpoint that was asked for by itself, and is not made yet, is the next attempt's.
-    mine = (JobCommand.job_id == job.id, JobCommand.applied_at.is_(None))
+    open_commands = (JobCommand.job_id == job.id, JobCommand.applied_at.is_(None))
     pauses = select(JobCommand.created_at).where(JobCommand.job_id == job.id, JobCommand.kind == "pause")
     await session.execute(
         update(JobCommand)
-        .where(*mine, JobCommand.kind.in_(_TO_PAUSE), JobCommand.created_at.in_(pauses))
+        .where(*open_commands, JobCommand.kind.in_(_TO_PAUSE), JobCommand.created_at.in_(pauses))
         .values(applied_at=now(), applied_attempt=job.attempt, applied_step=job.step)
     )
     await enqueue(session, job, wake_ups)
@@ -179,26 +180,30 @@ async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
 
 def _why_not_resumed(status: JobStatus) -> str:
     if status in FINAL:
-        return "It has ended; start a new job with the same specification."
-    return "Resume it once it has paused." if status is JobStatus.PAUSING else "It goes on by itself."
+        return "The job has ended; start a new job with the same specification."
+    return "Resume it once it has paused." if status is JobStatus.PAUSING else "It continues by itself."
 
 
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """The lease of a locked job has run out: queue it again, end what was being stopped, give up in the end."""
+    """Handle the expired lease of a locked job: retry, finish a requested stop, or fail after too many
+    losses.
+    """
     await _end_attempt_from_here(session, job, "lost")
     if not await try_again(session, job, wake_ups, reason="lease_lost"):
         error = {
             "code": "worker_lost",
             "message": f"The worker was lost {job.lost_attempts} times without a checkpoint in between.",
-            "hint": "Look at the log of the worker; it may have run out of memory. Then start the job again.",
+            "hint": "Check the worker's log (it may have run out of memory), then start the job again.",
             "traceback": await _log_tail(session, job.id),
         }
         await change_status(session, job, JobStatus.FAILED, reason="worker_lost", error=error)
 
 
 async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
-    """Queue a locked job whose attempt broke off, for the next to go on from its resume state; end what was being
-    stopped. False, and nothing has changed, when attempts broke off too often without a resume state in between."""
+    """Queue a locked job whose attempt was interrupted; finish a requested stop.
+
+    Returns False, with nothing changed, after too many interruptions without a resume state in between.
+    """
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
@@ -212,27 +217,27 @@ async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reaso
 
 
 async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:
-    """End a locked job that was asked to pause or to cancel and whose trainer has not stopped in time."""
+    """End a locked job whose trainer has not paused or cancelled in time."""
     await _end_attempt_from_here(session, job, "overdue")
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
         return
     error = {
         "code": "pause_overdue",
-        "message": f"The trainer did not stop within {waited.total_seconds():.0f} s, so it was ended.",
-        "hint": "When the job is resumed it goes on from its last resume state; steps after it are made again.",
+        "message": f"The trainer did not stop within {waited.total_seconds():.0f} s, so it was terminated.",
+        "hint": "A resumed job continues from its last resume state and repeats the steps after it.",
     }
     await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=error)
 
 
 async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
-    """The attempt is over, whatever its worker does: the fence refuses it from now on."""
+    """Increment the fence, so that the worker's further reports are refused."""
     attempt = await session.get_one(Attempt, (job.id, job.attempt))
     attempt.ended_at, attempt.outcome = now(), outcome
 
 
 async def _log_tail(session: AsyncSession, job_id: str) -> str | None:
-    """The last lines that any attempt reported: a lost worker sends no others."""
+    """The last log lines of any attempt."""
     query = select(LogLineRow.message).where(LogLineRow.job_id == job_id)
     lines = (await session.scalars(query.order_by(LogLineRow.seq.desc()).limit(LOG_TAIL_LINES))).all()
     return "\n".join(reversed(lines)) or None

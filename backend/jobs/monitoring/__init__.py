@@ -1,1 +1,1 @@
-"""What is recorded of a job: metrics, completions, search, events, the live stream."""
+"""Monitoring of a job: metrics, completions, search, events, the live stream."""

@@ -1,4 +1,4 @@
-"""Completions: lists from their narrow rows; one completion in full from the step's Parquet object."""
+"""Completions: lists from their rows, details from the step's Parquet object."""
 
 import json
 from typing import Any, Literal
@@ -34,8 +34,8 @@ async def list_rows(
 ) -> CompletionPage:
     """Completions of one step, the newest by default.
 
-    Without `sort` they come by prompt, always in whole groups, so a page may hold more than `limit`; with it
-    they come one by one (`-`: descending; without a value last). `offset` and `total` count completions.
+    Without `sort`: by prompt, always whole groups, so a page may exceed `limit`. With it: one by one (`-`
+    descending; rows without a value last). `offset` and `total` count completions.
     """
     steps = list(
         await session.scalars(
@@ -44,21 +44,21 @@ async def list_rows(
             .order_by(StepRollouts.step)
         )
     )
-    shown = step if step is not None else (steps[-1] if steps else None)
-    if shown not in steps:
-        return CompletionPage(data=[], total=0, step=shown, steps=steps)
-    mine = select(Row).where(Row.job_id == job_id, Row.split == split, Row.step == shown)
+    selected_step = step if step is not None else (steps[-1] if steps else None)
+    if selected_step not in steps:
+        return CompletionPage(data=[], total=0, step=selected_step, steps=steps)
+    step_rows = select(Row).where(Row.job_id == job_id, Row.split == split, Row.step == selected_step)
     if prompt_no is not None:
-        mine = mine.where(Row.prompt_no == prompt_no)
-    total = await session.scalar(select(func.count()).select_from(mine.subquery())) or 0
-    rows = list(await session.scalars(mine.order_by(*_order(sort)).limit(limit).offset(offset)))
+        step_rows = step_rows.where(Row.prompt_no == prompt_no)
+    total = await session.scalar(select(func.count()).select_from(step_rows.subquery())) or 0
+    rows = list(await session.scalars(step_rows.order_by(*_order(sort)).limit(limit).offset(offset)))
     if rows and sort is None:
         last = rows[-1]
-        rest = mine.where(Row.prompt_no == last.prompt_no, Row.sample_no > last.sample_no)
-        rows += await session.scalars(rest.order_by(Row.sample_no))
+        rest_of_group = step_rows.where(Row.prompt_no == last.prompt_no, Row.sample_no > last.sample_no)
+        rows += await session.scalars(rest_of_group.order_by(Row.sample_no))
     data = [CompletionRow.model_validate(row) for row in rows]
     has_more = offset + len(rows) < total
-    return CompletionPage(data=data, has_more=has_more, total=total, step=shown, steps=steps)
+    return CompletionPage(data=data, has_more=has_more, total=total, step=selected_step, steps=steps)
 
 
 def _order(sort: Sort | None) -> list[ColumnElement[Any]]:
@@ -81,7 +81,7 @@ async def full(
     prompt_no: int,
     sample_no: int,
 ) -> Completion:
-    """Everything known about one completion. Raises NotFound."""
+    """One completion with all details. Raises NotFound."""
     row = await session.get(Row, (job.id, split, step, prompt_no, sample_no))
     rollouts = await session.get(StepRollouts, (job.id, split, step))
     if row is None or rollouts is None:
@@ -97,34 +97,41 @@ async def group(
     session: AsyncSession, cache: ObjectCache, job: Job, *, split: Split, step: int, prompt_no: int
 ) -> CompletionGroup:
     """The completions of one prompt at one step, without their tokens. Raises NotFound."""
-    at = (Row.job_id == job.id, Row.split == split)
-    found = select(Row).where(*at, Row.step == step, Row.prompt_no == prompt_no).order_by(Row.sample_no)
-    rows = list(await session.scalars(found))
+    split_rows = (Row.job_id == job.id, Row.split == split)
+    query = (
+        select(Row).where(*split_rows, Row.step == step, Row.prompt_no == prompt_no).order_by(Row.sample_no)
+    )
+    rows = list(await session.scalars(query))
     rollouts = await session.get(StepRollouts, (job.id, split, step))
     if not rows or rollouts is None:
         raise NotFound(f"Step {step} has no {split} group {prompt_no}.", code="group_not_found")
     first = rows[0]
-    same = select(Row.step).where(*at, Row.prompt_hash == first.prompt_hash).distinct().order_by(Row.step)
+    same = (
+        select(Row.step)
+        .where(*split_rows, Row.prompt_hash == first.prompt_hash)
+        .distinct()
+        .order_by(Row.step)
+    )
     stored = await _read(cache, rollouts, prompt_no, {row.sample_no for row in rows}, tokens=False)
     completions = [_join(job, row, stored[row.sample_no]) for row in rows]
-    shown = completions[0]
+    example = completions[0]
     return CompletionGroup(
         step=step,
         split=split,
         prompt_no=prompt_no,
-        prompt_hash=first.prompt_hash,
-        row_index=first.row_index,
-        prompt=shown.prompt,
-        prompt_messages=shown.prompt_messages,
-        item=shown.item,
-        answer=_answer(shown.item, job.resolved_spec["data"]["columns"].get("answer")),
+        prompt_hash=example.prompt_hash,
+        row_index=example.row_index,
+        prompt=example.prompt,
+        prompt_messages=example.prompt_messages,
+        item=example.item,
+        answer=_answer(example.item, job.resolved_spec["data"]["columns"].get("answer")),
         completions=completions,
         steps=list(await session.scalars(same)),
     )
 
 
 def _answer(item: dict[str, Any], column: str | None) -> str | None:
-    """The reference answer as text: the job's column, or `answer` when it names none."""
+    """The reference answer as text: the job's answer column, or `answer` by default."""
     value = item.get(column or "answer")
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -132,36 +139,40 @@ def _answer(item: dict[str, Any], column: str | None) -> str | None:
 async def _read(
     cache: ObjectCache, rollouts: StepRollouts, prompt_no: int, sample_nos: set[int], *, tokens: bool = True
 ) -> dict[int, dict[str, Any]]:
-    """The file's rows of these completions by `sample_no`. Raises NotFound unless it has them all."""
+    """The file's rows of these completions by `sample_no`. Raises NotFound if any is missing."""
     async with cache.file(rollouts.sha256) as path:
         rows = await anyio.to_thread.run_sync(_read_group, str(path), prompt_no, tokens)
-    found = {row["sample_no"]: row for row in rows if row["sample_no"] in sample_nos}
-    if missing := sample_nos - found.keys():
+    row_by_sample = {row["sample_no"]: row for row in rows if row["sample_no"] in sample_nos}
+    if missing := sample_nos - row_by_sample.keys():
         raise NotFound(
             f"The step's file has no completion {min(missing)} of prompt {prompt_no}.",
             code="completion_not_found",
         )
-    return found
+    return row_by_sample
 
 
 def _read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
-    """A row group holds the group of one prompt, so one is read; which one, the file's statistics tell."""
+    """Read the one row group that holds the prompt, found by the file's statistics."""
     with opened(path) as file:
         names = [name for name in file.schema_arrow.names if tokens or name not in TOKEN_LISTS]
-        found: list[dict[str, Any]] = []
+        group_rows: list[dict[str, Any]] = []
         for number in range(file.num_row_groups):
             if _may_hold(file.metadata.row_group(number), prompt_no):
-                found += [row for row in row_group(file, number, names) if row["prompt_no"] == prompt_no]
-        return found
+                group_rows += [row for row in row_group(file, number, names) if row["prompt_no"] == prompt_no]
+        return group_rows
 
 
 def _may_hold(row_group: Any, prompt_no: int) -> bool:
-    """False when the statistics rule it out; a file without them is searched."""
+    """Whether the statistics admit the prompt; True without statistics."""
     for number in range(row_group.num_columns):
         column = row_group.column(number)
         if column.path_in_schema == "prompt_no":
-            known = column.statistics
-            return known is None or not known.has_min_max or known.min <= prompt_no <= known.max
+            statistics = column.statistics
+            return (
+                statistics is None
+                or not statistics.has_min_max
+                or statistics.min <= prompt_no <= statistics.max
+            )
     return True
 
 

@@ -1,4 +1,4 @@
-"""What is recorded of a job: metrics, completions, logs, findings, events and the live stream."""
+"""Monitoring endpoints: metrics, completions, logs, findings, events and the live stream."""
 
 from typing import Annotated, Any
 
@@ -48,18 +48,18 @@ async def get_metrics(
     to_step: Step = None,
     key: Annotated[list[str] | None, Query()] = None,
 ) -> Response:
-    """Every series, columnar; `seq` is where a stream that continues these points starts.
+    """Every series, columnar; continue a stream from `seq`.
 
-    With `buckets` a series has at most that many points: the last of each run of steps, with the smallest and the
-    largest value in it. `key` may be given several times. Answers 304 to the `ETag` of an answer that still holds.
+    With `buckets`, each series has at most that many points: the last of each bucket of steps, with the
+    bucket's minimum and maximum. Repeat `key` for several series. Answers 304 when the `ETag` still matches.
     """
     job = await repository.find(session, who.project_id, id)
-    wanted = metrics.Wanted(buckets, from_step, to_step, None if key is None else tuple(key))
-    headers = {"cache-control": "private, no-cache", "etag": f'"{wanted.etag(id, job.seq)}"'}
-    if (known := unchanged(request, headers)) is not None:
-        return known
-    content, seq = await metrics.read(session, id, wanted)
-    headers["etag"] = f'"{wanted.etag(id, seq)}"'
+    metric_filter = metrics.MetricFilter(buckets, from_step, to_step, None if key is None else tuple(key))
+    headers = {"cache-control": "private, no-cache", "etag": f'"{metric_filter.etag(id, job.seq)}"'}
+    if (not_modified := unchanged(request, headers)) is not None:
+        return not_modified
+    content, seq = await metrics.read(session, id, metric_filter)
+    headers["etag"] = f'"{metric_filter.etag(id, seq)}"'
     return Response(content, media_type="application/json", headers=headers)
 
 
@@ -103,11 +103,12 @@ async def search_completions(
     limit: Many = 50,
     after: str | None = None,
 ) -> CompletionHits:
-    """Completions of all steps by words and numbers; all that is given has to hold.
+    """Search the completions of all steps by text and numbers. Filters combine with AND.
 
-    `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Words of letters and digits are
-    found as words; anything else, such as `<think>` or `"12 + 30"`, as it stands. In any case, and in the first 2,000
-    characters of a completion. Completions without a reward come last in the order of rewards.
+    `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
+    digits match whole words; other terms, such as `<think>` or `"12 + 30"`, match literally.
+    Case-insensitive, within the first 2,000 characters of a completion. Completions without a reward sort
+    last.
     """
     await repository.find(session, who.project_id, id)
     filters = search.Filters(
@@ -137,7 +138,7 @@ async def get_group(
     cache: ObjectCacheDep,
     who: Reader,
 ) -> CompletionGroup:
-    """The completions of one prompt at one step with what each reward said, without their tokens."""
+    """The completions of one prompt at one step with the score of each reward, without their tokens."""
     job = await repository.find(session, who.project_id, id)
     return await completions.group(session, cache, job, split=split, step=step, prompt_no=prompt_no)
 
@@ -153,7 +154,7 @@ async def get_completion(
     cache: ObjectCacheDep,
     who: Reader,
 ) -> Completion:
-    """One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said."""
+    """One completion with prompt, row, tokens, log-probabilities, entropies and the score of each reward."""
     job = await repository.find(session, who.project_id, id)
     return await completions.full(
         session, cache, job, split=split, step=step, prompt_no=prompt_no, sample_no=sample_no
@@ -164,30 +165,30 @@ async def get_completion(
 async def list_logs(
     id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
 ) -> Page[LogEntry]:
-    """In order; `after` is the `seq` of the last line already seen."""
+    """Oldest first; `after` is the `seq` of the last line received."""
     await repository.find(session, who.project_id, id)
-    found = await repository.log_lines(session, id, after=after, limit=limit + 1)
-    data = [LogEntry.model_validate(line) for line in found[:limit]]
-    more = len(found) > limit
+    lines = await repository.log_lines(session, id, after=after, limit=limit + 1)
+    data = [LogEntry.model_validate(line) for line in lines[:limit]]
+    more = len(lines) > limit
     return Page(data=data, has_more=more, next_cursor=str(data[-1].seq) if more else None)
 
 
 @router.get("/jobs/{id}/findings", operation_id="listFindings")
 async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingEntry]:
     await repository.find(session, who.project_id, id)
-    found = await repository.findings(session, id)
-    return Page(data=[FindingEntry.model_validate(each) for each in found])
+    findings = await repository.findings(session, id)
+    return Page(data=[FindingEntry.model_validate(finding) for finding in findings])
 
 
 @router.get("/jobs/{id}/events", operation_id="listEvents")
 async def list_events(
     id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
 ) -> Page[JobEvent]:
-    """In order; `after` is the `seq` of the last event already seen."""
+    """Oldest first; `after` is the `seq` of the last event received."""
     await repository.find(session, who.project_id, id)
-    found = await event_store.after(session, id, after, limit + 1)
-    data = [JobEvent.model_validate(event_view(event)) for event in found[:limit]]
-    more = len(found) > limit
+    events = await event_store.after(session, id, after, limit + 1)
+    data = [JobEvent.model_validate(event_view(event)) for event in events[:limit]]
+    more = len(events) > limit
     return Page(data=data, has_more=more, next_cursor=str(data[-1].seq) if more else None)
 
 
@@ -209,7 +210,7 @@ async def stream_job(
     after: After = 0,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
-    """Live events (server-sent): frames of event `batch` with `{seq, events}`, their id being `ftjob-…:SEQ`."""
+    """Live events (server-sent): frames of event `batch` with `{seq, events}` and id `ftjob-…:SEQ`."""
     position = live_stream.cursor(id, last_event_id, after)
     async with database.transaction() as session:
         job = await repository.find(session, who.project_id, id)

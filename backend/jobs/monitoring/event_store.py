@@ -1,8 +1,8 @@
-"""Events as rows. What a worker tells of many steps at once, after a while without a backend, shares rows.
+"""Event rows. Metrics of several steps that arrive together share one row.
 
-A row stands for `count` events, numbered without gaps up to its `seq`. With more than one they are metrics of one kind
-with the same keys at ascending steps, and `data` has a list in place of each value: `{"kind", "step", "ts", "values":
-{key: [...]}}`. Whoever reads through this module sees one event per step either way.
+A row holds `count` events, numbered without gaps up to its `seq`. With more than one they are metrics of one
+kind with the same keys at ascending steps, and `data` has lists of values: `{"kind", "step", "ts", "values":
+{key: [...]}}`. Readers of this module always get one event per step.
 """
 
 from bisect import bisect_right
@@ -30,7 +30,7 @@ class OneEvent(NamedTuple):
 
 @dataclass(slots=True)
 class MetricRun:
-    """Metrics events with neighbouring numbers that can share a row."""
+    """Consecutive metrics events that can share a row."""
 
     kind: str
     first: int
@@ -46,11 +46,11 @@ class MetricRun:
 
     @property
     def last(self) -> int:
-        """Number of the last one."""
+        """Number of the last event."""
         return self.first + len(self.steps) - 1
 
     def takes(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> bool:
-        """Whether further events of its kind, with the next numbers, can share its row."""
+        """Whether the following events can share its row."""
         few = len(self.steps) + len(steps) <= MOST_SHARED
         return few and steps[0] > self.steps[-1] and values.keys() == self.values.keys()
 
@@ -63,37 +63,37 @@ class MetricRun:
             self.values[key] += column
 
     def cut(self, step: int) -> None:
-        """Leave out what comes after the step."""
-        kept = bisect_right(self.steps, step)
-        del self.steps[kept:], self.ts[kept:]
+        """Drop the events after the step."""
+        retained = bisect_right(self.steps, step)
+        del self.steps[retained:], self.ts[retained:]
         for column in self.values.values():
-            del column[kept:]
+            del column[retained:]
 
-    def each(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def numbered_events(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Number and data of each event."""
         for place, (step, ts) in enumerate(zip(self.steps, self.ts, strict=True)):
             values = {key: column[place] for key, column in self.values.items()}
             yield self.first + place, {"step": step, "kind": self.kind, "values": values, "ts": ts}
 
     def row(self) -> dict[str, Any]:
-        """The columns of its row, but for the job and the time."""
+        """The row's columns, except job and time."""
         count = len(self.steps)
         data: dict[str, Any] = {"kind": self.kind, "step": self.steps, "ts": self.ts, "values": self.values}
         if count == 1:
-            [(_, data)] = self.each()
+            [(_, data)] = self.numbered_events()
         return {"seq": self.last, "type": "metrics", "data": data, "step": self.steps[-1], "count": count}
 
 
 def events_of(row: Event) -> list[OneEvent]:
-    """In order of their numbers."""
+    """In order of number."""
     if row.count == 1:
         return [OneEvent(row.job_id, row.seq, row.type, row.data, row.ts)]
     run = MetricRun.of_row(row)
-    return [OneEvent(row.job_id, seq, row.type, data, row.ts) for seq, data in run.each()]
+    return [OneEvent(row.job_id, seq, row.type, data, row.ts) for seq, data in run.numbered_events()]
 
 
 async def after(session: AsyncSession, job_id: str, seq: int, limit: int) -> list[OneEvent]:
-    """The first `limit` events with larger numbers, in order."""
+    """The first `limit` events with larger numbers, ascending."""
     shared = func.least(Event.count, Event.seq - seq)
     where = (Event.job_id == job_id, Event.seq > seq)
     rows = await _rows(session, shared, limit, where, newest_first=False)
@@ -101,18 +101,18 @@ async def after(session: AsyncSession, job_id: str, seq: int, limit: int) -> lis
 
 
 async def before(
-    session: AsyncSession, job_id: str, seq: int | None, limit: int, *wanted: ColumnElement[bool]
+    session: AsyncSession, job_id: str, seq: int | None, limit: int, *conditions: ColumnElement[bool]
 ) -> list[OneEvent]:
-    """The last `limit` events with smaller numbers, the largest first. wanted: conditions on rows."""
+    """The last `limit` events with smaller numbers, descending."""
     shared: ColumnElement[int] = Event.count.expression
-    where = [Event.job_id == job_id, *wanted]
+    where = [Event.job_id == job_id, *conditions]
     if seq is not None:
         # The first condition says no more than the second, but it can use the index.
         where += [Event.seq < seq + MOST_SHARED, Event.seq - Event.count + 1 < seq]
         shared = func.least(Event.count, seq - (Event.seq - Event.count + 1))
     rows = await _rows(session, shared, limit, where, newest_first=True)
-    found = [event for row in rows for event in reversed(events_of(row)) if seq is None or event.seq < seq]
-    return found[:limit]
+    events = [event for row in rows for event in reversed(events_of(row)) if seq is None or event.seq < seq]
+    return events[:limit]
 
 
 async def _rows(
@@ -123,7 +123,7 @@ async def _rows(
     *,
     newest_first: bool,
 ) -> Sequence[Event]:
-    """As many rows as it takes for `limit` events. shared: how many of a row's events count."""
+    """As many rows as needed for `limit` events. shared: how many of a row's events count."""
     order = desc if newest_first else asc
     rows = select(Event.job_id, Event.seq, shared.label("shared")).where(*where)
     few = rows.order_by(order(Event.seq)).limit(limit).subquery()
@@ -145,6 +145,6 @@ async def forget_after(session: AsyncSession, job_id: str, step: int) -> None:
         run = MetricRun.of_row(row)
         run.cut(step)
         if run.steps:
-            mine = (Event.job_id == job_id, Event.seq == row.seq)
-            await session.execute(update(Event).where(*mine).values(run.row()))
+            this_row = (Event.job_id == job_id, Event.seq == row.seq)
+            await session.execute(update(Event).where(*this_row).values(run.row()))
     await session.execute(delete(Event).where(*later))

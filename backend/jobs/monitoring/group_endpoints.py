@@ -1,4 +1,4 @@
-"""GET /api/v1/jobs/{id}/groups: the prompts of a step with their rewards, for lists that lead to one group."""
+"""GET /api/v1/jobs/{id}/groups: the prompts of a step with their rewards."""
 
 from typing import Annotated
 
@@ -24,6 +24,6 @@ async def list_groups(
     step: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     split: completions.Split = "train",
 ) -> GroupList:
-    """Every group of one step, of the newest by default: how its prompt begins and what its completions got."""
+    """Every group of one step (the newest by default): the beginning of its prompt and its rewards."""
     await repository.find(session, who.project_id, id)
     return await groups.heads(session, cache, id, split=split, step=step)

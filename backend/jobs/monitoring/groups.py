@@ -1,4 +1,4 @@
-"""The groups of one step at a glance: what each prompt asks, and the rewards of its completions."""
+"""Overview of a step's groups: prompt text and rewards."""
 
 from typing import Any
 
@@ -20,24 +20,26 @@ HEAD = 300
 async def heads(
     session: AsyncSession, cache: ObjectCache, job_id: str, *, split: Split, step: int | None
 ) -> GroupList:
-    """The groups of a step by `prompt_no`, of the newest step by default; none when the step has no completions."""
+    """The groups of a step by `prompt_no`; the newest step by default; empty when the step has no
+    completions.
+    """
     rollouts = await session.execute(
         select(StepRollouts.step, StepRollouts.sha256)
         .where(StepRollouts.job_id == job_id, StepRollouts.split == split)
         .order_by(StepRollouts.step)
     )
-    tables = {each.step: each.sha256 for each in rollouts}
+    tables = {rollout.step: rollout.sha256 for rollout in rollouts}
     steps = list(tables)
-    shown = step if step is not None else (steps[-1] if steps else None)
-    if shown is None or shown not in tables:
-        return GroupList(step=shown, steps=steps, data=[])
+    selected_step = step if step is not None else (steps[-1] if steps else None)
+    if selected_step is None or selected_step not in tables:
+        return GroupList(step=selected_step, steps=steps, data=[])
     head = (Row.prompt_no, Row.prompt_hash, Row.row_index)
     rows = await session.execute(
         select(*head, Row.reward, Row.error, Row.finish_reason, Row.length)
-        .where(Row.job_id == job_id, Row.split == split, Row.step == shown)
+        .where(Row.job_id == job_id, Row.split == split, Row.step == selected_step)
         .order_by(Row.prompt_no, Row.sample_no)
     )
-    async with cache.file(tables[shown]) as path:
+    async with cache.file(tables[selected_step]) as path:
         prompts = await anyio.to_thread.run_sync(_prompts, str(path))
     data: list[GroupHead] = []
     for row in rows:
@@ -55,21 +57,21 @@ async def heads(
         group.tokens += row.length
         group.failed += row.error is not None
         group.truncated += row.finish_reason == "length"
-    return GroupList(step=shown, steps=steps, data=data)
+    return GroupList(step=selected_step, steps=steps, data=data)
 
 
 def _prompts(path: str) -> dict[int, str]:
-    """prompt_no → how its prompt begins. A row group holds one prompt, so its first row is enough."""
-    found: dict[int, str] = {}
+    """prompt_no → beginning of its prompt, from the first row of each row group."""
+    prompts: dict[int, str] = {}
     with opened(path) as file:
         for group in range(file.num_row_groups):
             for row in row_group(file, group, ["prompt_no", "prompt", "prompt_messages"])[:1]:
-                found[row["prompt_no"]] = asked(row)[:HEAD]
-    return found
+                prompts[row["prompt_no"]] = prompt_text(row)[:HEAD]
+    return prompts
 
 
-def asked(row: dict[str, Any]) -> str:
-    """What a person would call the prompt: the last message's words, or the text that the model was given."""
+def prompt_text(row: dict[str, Any]) -> str:
+    """The prompt for display: the last message's text, or the plain prompt."""
     messages = value_of(row.get("prompt_messages"), "[]")
     content = messages[-1].get("content") if messages else None
     return content if isinstance(content, str) and content else str(row["prompt"])

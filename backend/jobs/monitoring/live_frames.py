@@ -1,8 +1,8 @@
-"""What a job's viewers are shown next, read and encoded once for all of them in this process.
+"""Live frames of a job, read and encoded once per process for all its viewers.
 
-Whoever asks first what comes after an event has it read, the others that ask within a moment are given the same bytes.
-So an event costs one look into the tables, however many watch. Who comes later reads for himself: all there is by then
-in one frame, where the frames of the others would take as long again as they took.
+The first viewer to request the events after a number has them read; others that request them within a moment
+share the bytes, so the tables are read once per event, however many watch. A viewer that is behind gets all
+newer events in a single frame.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ SHARED_SECONDS = 1.0
 
 
 class Next(NamedTuple):
-    """What follows an event."""
+    """The frame after an event."""
 
     frame: bytes | None
     """None: nothing yet."""
@@ -40,7 +40,7 @@ class Next(NamedTuple):
 
 
 class WatchedJob:
-    """The frames that viewers of one job were given last."""
+    """Recently read frames of one job."""
 
     def __init__(
         self, database: Database, job_id: str, subscribe: contextlib.AbstractContextManager[Subscription]
@@ -63,35 +63,37 @@ class WatchedJob:
             return self._shared(seq) or await self._read(seq)
 
     def _shared(self, seq: int) -> Next | None:
-        """What was found for somebody else a moment ago."""
+        """A frame that another viewer read a moment ago."""
         oldest = time.monotonic() - SHARED_SECONDS
-        self._frames = {key: each for key, each in self._frames.items() if each[1] > oldest}
+        self._frames = {key: frame for key, frame in self._frames.items() if frame[1] > oldest}
         if seq in self._frames:
             return self._frames[seq][0]
-        found, count, at = self._nothing or (None, 0, 0.0)
-        holds = found is not None and found.seq == seq and count == self._notified.count and at > oldest
-        return found if holds else None
+        shared, count, read_at = self._nothing or (None, 0, 0.0)
+        holds = (
+            shared is not None and shared.seq == seq and count == self._notified.count and read_at > oldest
+        )
+        return shared if holds else None
 
     async def _read(self, seq: int) -> Next:
         count = self._notified.count
         async with self._database.transaction() as session:
             events = await event_store.after(session, self._job_id, seq, MAX_EVENTS_PER_FRAME)
             if not events:
-                # An event that came since then has moved the job's number, too.
+                # A newer event has also increased the job's seq.
                 query = select(Job.status, Job.seq).where(Job.id == self._job_id)
                 job = (await session.execute(query)).one_or_none()
-                found = Next(None, seq, job is None or (job.status in FINAL and job.seq <= seq))
-                self._nothing = (found, count, time.monotonic())
-                return found
+                following = Next(None, seq, job is None or (job.status in FINAL and job.seq <= seq))
+                self._nothing = (following, count, time.monotonic())
+                return following
         if any(event.type == "rewind" for event in events):
-            self._frames.clear()  # they tell of events that are gone
-        found = Next(_frame(self._job_id, events), events[-1].seq)
-        self._frames[seq] = (found, time.monotonic())
-        return found
+            self._frames.clear()  # these frames hold deleted events
+        following = Next(_frame(self._job_id, events), events[-1].seq)
+        self._frames[seq] = (following, time.monotonic())
+        return following
 
 
 class LiveJobs:
-    """The jobs that somebody watches through this process."""
+    """The jobs watched through this process."""
 
     def __init__(self, database: Database, hub: Hub) -> None:
         self._database, self._hub = database, hub
@@ -99,7 +101,7 @@ class LiveJobs:
 
     @contextlib.contextmanager
     def watch(self, job_id: str) -> Iterator[tuple[WatchedJob, Subscription]]:
-        """The job, and what wakes this viewer when there is something new."""
+        """The job, and the event that wakes this viewer."""
         topic = f"job:{job_id}"
         with self._hub.subscribe(topic) as changed:
             if job_id not in self._watched:

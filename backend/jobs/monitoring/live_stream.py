@@ -1,8 +1,8 @@
-"""Live events as server-sent events: at most two frames a second and job, resumable from any `seq`.
+"""Server-sent events: at most two frames a second and job, resumable from any `seq`.
 
-A frame carries every event after the cursor, in order, and the cursor as its id. Events are read from the
-table; NOTIFY only says when to look. When a resume has deleted events that a client had seen, its next frame
-holds the `rewind`.
+A frame carries every event after the cursor, in order, with the new cursor as its id. Events are read from
+the table; NOTIFY only says when to read. When a resume has deleted events that a client has received, its
+next frame holds the `rewind`.
 """
 
 import asyncio
@@ -18,7 +18,9 @@ _LAST_EVENT_ID = re.compile(r"^(?:(?P<job>[A-Za-z0-9_-]{1,100}):)?(?P<seq>\d{1,1
 
 
 def cursor(job_id: str, last_event_id: str | None, after: int) -> int:
-    """Where to go on: `Last-Event-ID` (`ftjob-…:SEQ`) wins over `?after=`. Raises InvalidInput."""
+    """The start position: `Last-Event-ID` (`ftjob-…:SEQ`) takes precedence over `?after=`. Raises
+    InvalidInput.
+    """
     if not last_event_id:
         return after
     match = _LAST_EVENT_ID.match(last_event_id.strip())
@@ -32,17 +34,17 @@ def cursor(job_id: str, last_event_id: str | None, after: int) -> int:
 
 
 async def frames(live: LiveJobs, job_id: str, after: int) -> AsyncIterator[bytes]:
-    """Frames for as long as the job can change; ends after the last one of a finished job."""
+    """Frames until the job has ended and all its events are sent."""
     position = after
     with live.watch(job_id) as (job, changed):
         yield b"retry: 1000\n\n"
         while True:
-            found = await job.after(position)
-            if found.frame is not None:
-                position = found.seq
-                yield found.frame
+            following = await job.after(position)
+            if following.frame is not None:
+                position = following.seq
+                yield following.frame
                 await asyncio.sleep(MIN_SECONDS_BETWEEN_FRAMES)
-            elif found.over:
+            elif following.over:
                 return
             elif not await changed.wait(KEEP_ALIVE_SECONDS):
                 yield b": keep-alive\n\n"

@@ -1,8 +1,7 @@
-"""Metric series of a job, columnar: every point, or the last, smallest and largest of each bucket of steps.
+"""Metric series of a job, columnar: every point, or one point with extremes per bucket of steps.
 
-One statement reads the points and `seq` in one snapshot, so that a stream continued from `seq` neither repeats nor
-leaves out a point. The database writes the arrays as JSON and they pass through as they are: a long job has
-millions of points.
+One statement reads points and `seq` in one snapshot, so a stream continued from `seq` neither repeats nor
+skips a point. The database builds the JSON arrays: a long job has millions of points.
 """
 
 import hashlib
@@ -82,8 +81,8 @@ _SHORTENED = text(_STATEMENT.format(grid=_RUNS, series=_POINTS_OR_BUCKETS))
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which points; None: all."""
+class MetricFilter:
+    """Filter of metric points; None: no restriction."""
 
     buckets: int | None = None
     from_step: int | None = None
@@ -91,34 +90,34 @@ class Wanted:
     keys: tuple[str, ...] | None = None
 
     def etag(self, job_id: str, seq: int) -> str:
-        """Whatever changes a point moves `seq`."""
-        asked = (VERSION, job_id, seq, self.buckets, self.from_step, self.to_step, self.keys)
-        return hashlib.sha256(repr(asked).encode()).hexdigest()[:40]
+        """`seq` changes with every point."""
+        key = (VERSION, job_id, seq, self.buckets, self.from_step, self.to_step, self.keys)
+        return hashlib.sha256(repr(key).encode()).hexdigest()[:40]
 
 
-async def read(session: AsyncSession, job_id: str, wanted: Wanted) -> tuple[bytes, int]:
+async def read(session: AsyncSession, job_id: str, metric_filter: MetricFilter) -> tuple[bytes, int]:
     """`schemas.jobs.Metrics` as JSON, and its `seq`.
 
-    With `buckets`, the asked steps (cut to those that the job has) are divided into at most that many runs of
-    equal length, the same for every series. A series has one point per bucket in which it has any: the last that is
-    defined, as it was reported, with its own step; so series reported at every step share their positions,
-    sparse ones keep theirs, and nothing is interpolated. The value is NULL only where the whole bucket is. `minima`
-    and `maxima` are over the bucket's defined values; a series in which no bucket holds two points has neither.
+    With `buckets`, the requested steps (cut to those of the job) are divided into at most that many buckets
+    of equal length, the same for every series. A series has one point per non-empty bucket: the last defined
+    one, with its own step; nothing is interpolated. The value is NULL only where the whole bucket is.
+    `minima` and `maxima` are over the bucket's defined values; a series in which no bucket holds two points
+    has neither.
     """
-    given = {
+    parameters = {
         "job": job_id,
-        "from_step": wanted.from_step,
-        "to_step": wanted.to_step,
-        "keys": None if wanted.keys is None else list(wanted.keys),
+        "from_step": metric_filter.from_step,
+        "to_step": metric_filter.to_step,
+        "keys": None if metric_filter.keys is None else list(metric_filter.keys),
     }
-    if wanted.buckets is None:
-        rows = (await session.execute(_ALL, given)).all()
+    if metric_filter.buckets is None:
+        rows = (await session.execute(_ALL, parameters)).all()
     else:
-        rows = (await session.execute(_SHORTENED, given | {"buckets": wanted.buckets})).all()
+        rows = (await session.execute(_SHORTENED, parameters | {"buckets": metric_filter.buckets})).all()
     answer = {"object": "metrics", "job": job_id, "seq": rows[0].seq}
     answer["series"] = [_series(row) for row in rows if row.key is not None]
-    if wanted.buckets is not None:
-        answer["buckets"] = wanted.buckets
+    if metric_filter.buckets is not None:
+        answer["buckets"] = metric_filter.buckets
     return orjson.dumps(answer), rows[0].seq
 
 

@@ -1,4 +1,4 @@
-"""A folder with the objects that were read last, so that browsing a step's completions fetches its file once."""
+"""Least-recently-used disk cache of objects, so that browsing a step's completions downloads its file once."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ LIMIT_BYTES = 512 * 1024 * 1024
 
 
 class ObjectCache:
-    """Files by their SHA-256 under one folder; the ones used longest ago go first."""
+    """Files by SHA-256 in one folder; the least recently used are evicted."""
 
     def __init__(self, objects: Objects, folder: Path, limit: int = LIMIT_BYTES) -> None:
         self._objects, self._folder, self._limit = objects, folder, limit
@@ -25,7 +25,7 @@ class ObjectCache:
 
     @asynccontextmanager
     async def file(self, sha256: str) -> AsyncIterator[Path]:
-        """The object as a local file, for as long as the block lasts. Raises ObjectNotFound."""
+        """The object as a local file within the block. Raises ObjectNotFound."""
         path = self._folder / sha256
         async with self._lock:
             self._in_use[sha256] = self._in_use.get(sha256, 0) + 1
@@ -55,7 +55,7 @@ class ObjectCache:
 
 
 def get_object_cache(request: Request) -> ObjectCache:
-    """One per process, made when first needed."""
+    """The process's cache, created on first use."""
     state = request.app.state
     if not hasattr(state, "object_cache"):
         settings: Settings = state.settings

@@ -1,4 +1,4 @@
-"""Completions of all steps of a job by words and numbers, in pages that stay right while steps arrive."""
+"""Search of a job's completions, with pages that stay stable while steps arrive."""
 
 import base64
 import binascii
@@ -31,8 +31,15 @@ COUNTED_TO = 10_000
 
 Sort = Literal["step", "-step", "reward", "-reward", "length", "-length"]
 Advantage = Literal["positive", "negative", "zero", "none"]
-Whole = Annotated[int, Field(ge=0, le=2**53)]
-Place = tuple[Sort, Annotated[float, Field(allow_inf_nan=False)] | None, Whole, Split, Whole, Whole]
+NonNegativeInt = Annotated[int, Field(ge=0, le=2**53)]
+Place = tuple[
+    Sort,
+    Annotated[float, Field(allow_inf_nan=False)] | None,
+    NonNegativeInt,
+    Split,
+    NonNegativeInt,
+    NonNegativeInt,
+]
 """Sort, value sorted by, step, split, prompt_no, sample_no of the last completion of a page."""
 
 _PLACE: TypeAdapter[Place] = TypeAdapter(Place)
@@ -47,7 +54,7 @@ _SIGN = {
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """All have to hold; None: any. Ranges include their ends."""
+    """Combined with AND; None: no restriction. Ranges are inclusive."""
 
     q: str | None = None
     """See `search_text`."""
@@ -72,28 +79,28 @@ class Filters:
         }
         least = {Row.step: self.step_from, Row.reward: self.reward_min, Row.length: self.length_min}
         most = {Row.step: self.step_to, Row.reward: self.reward_max, Row.length: self.length_max}
-        found: list[ColumnElement[bool]] = [
+        conditions: list[ColumnElement[bool]] = [
             *(column == value for column, value in equal.items() if value is not None),
             *(column >= value for column, value in least.items() if value is not None),
             *(column <= value for column, value in most.items() if value is not None),
         ]
         if self.advantage is not None:
-            found.append(_SIGN[self.advantage])
+            conditions.append(_SIGN[self.advantage])
         if self.failed is not None:
-            found.append(Row.error.is_not(None) if self.failed else Row.error.is_(None))
+            conditions.append(Row.error.is_not(None) if self.failed else Row.error.is_(None))
         if self.q is not None and (words := search_text.condition(self.q)) is not None:
-            found.append(words)
-        return found
+            conditions.append(words)
+        return conditions
 
 
 async def find(
     session: AsyncSession, job_id: str, filters: Filters, *, sort: Sort, limit: int, after: str | None
 ) -> CompletionHits:
-    """One page and how many there are in all, counted up to COUNTED_TO. Raises InvalidInput.
+    """One page and the total, counted up to COUNTED_TO. Raises InvalidInput.
 
-    First all that match are collected, up to one more than are counted, which the planner must not mix with the
-    page's order: for a rare word it would walk all steps, newest first, in search of a page full. Only when there are
-    more does a second query walk in that order; then a page is soon full.
+    First all matches are collected, up to one more than are counted, separately from the page's order: for a
+    rare word the planner would otherwise scan all steps for a full page. Only if there are more does a second
+    query use the page's order.
     """
     place = None if after is None else _decode(after, sort)
     narrow = select(*_KEY, Row.reward, Row.length).where(Row.job_id == job_id, *filters.conditions())
@@ -104,16 +111,16 @@ async def find(
         select(count.c.total, Row)
         .select_from(count)
         .outerjoin(page, true())
-        .outerjoin(Row, _at(job_id, page))
+        .outerjoin(Row, _matches_key(job_id, page))
     )
     answer = (await session.execute(first.order_by(*_order(page, sort)))).all()
     total = answer[0].total
-    found = [row for _, row in answer if row is not None]
+    rows = [row for _, row in answer if row is not None]
     if total > COUNTED_TO:
         page = _page(narrow.subquery(), sort, limit, place)
-        second = select(Row).select_from(page).join(Row, _at(job_id, page))
-        found = list(await session.scalars(second.order_by(*_order(page, sort))))
-    rows, has_more = cut(found, limit)
+        second = select(Row).select_from(page).join(Row, _matches_key(job_id, page))
+        rows = list(await session.scalars(second.order_by(*_order(page, sort))))
+    rows, has_more = cut(rows, limit)
     return CompletionHits(
         data=[CompletionRow.model_validate(row) for row in rows],
         has_more=has_more,
@@ -124,36 +131,40 @@ async def find(
 
 
 def _page(source: FromClause, sort: Sort, limit: int, place: Place | None) -> Subquery:
-    """`limit + 1` places of `source` behind `place`."""
+    """`limit + 1` sort keys of `source` after `place`."""
     page = select(source)
     if place is not None:
         page = page.where(_beyond(source, place))
     return page.order_by(*_order(source, sort)).limit(limit + 1).subquery()
 
 
-def _at(job_id: str, page: Subquery) -> ColumnElement[bool]:
+def _matches_key(job_id: str, page: Subquery) -> ColumnElement[bool]:
     return and_(Row.job_id == job_id, *(column == page.c[column.key] for column in _KEY))
 
 
 def _keys(source: FromClause, sort: Sort) -> list[tuple[ColumnElement[Any], bool]]:
-    """What a page is ordered by, and whether it falls: the value, then newest step first, then by prompt."""
+    """Sort columns and whether each descends: the value, then newest step first, then by prompt."""
     name, falls = sort.removeprefix("-"), sort.startswith("-")
-    rest = [(source.c["split"], False), (source.c["prompt_no"], False), (source.c["sample_no"], False)]
+    tie_breakers = [
+        (source.c["split"], False),
+        (source.c["prompt_no"], False),
+        (source.c["sample_no"], False),
+    ]
     if name == "step":
-        return [(source.c["step"], falls), *rest]
-    return [(source.c[name], falls), (source.c["step"], True), *rest]
+        return [(source.c["step"], falls), *tie_breakers]
+    return [(source.c[name], falls), (source.c["step"], True), *tie_breakers]
 
 
 def _order(source: FromClause, sort: Sort) -> list[ColumnElement[Any]]:
-    """Completions without a reward come last, however the others are sorted."""
+    """Completions without a reward sort last in either direction."""
     keys = [column.desc() if falls else column.asc() for column, falls in _keys(source, sort)]
     return [nulls_last(keys[0]) if sort.endswith("reward") else keys[0], *keys[1:]]
 
 
 def _beyond(source: FromClause, place: Place) -> ColumnElement[bool]:
-    """What comes after a place, in the order of `_order`."""
-    sort, value, step, *rest = place
-    values = [step, *rest] if sort.endswith("step") else [value, step, *rest]
+    """What follows a place in the order of `_order`."""
+    sort, value, step, *tie_values = place
+    values = [step, *tie_values] if sort.endswith("step") else [value, step, *tie_values]
     alternatives: list[ColumnElement[bool]] = []
     same: list[ColumnElement[bool]] = []
     for (column, falls), last in zip(_keys(source, sort), values, strict=True):
@@ -166,7 +177,7 @@ def _beyond(source: FromClause, place: Place) -> ColumnElement[bool]:
         alternatives.append(and_(*same, further))
         same.append(column == last)
     beyond = or_(*alternatives)
-    if sort.endswith("step"):  # said once more in a way that an index can begin with
+    if sort.endswith("step"):  # repeated in a form that can use an index
         return and_(source.c["step"] <= step if sort == "-step" else source.c["step"] >= step, beyond)
     return beyond
 
@@ -178,7 +189,7 @@ def _encode(sort: Sort, row: Row) -> str:
 
 
 def _decode(cursor: str, sort: Sort) -> Place:
-    """Raises InvalidInput for text that this order has not given out."""
+    """Raises InvalidInput for a cursor of another order."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         place = _PLACE.validate_json(base64.b64decode(padded, altchars=b"-_", validate=True), strict=True)

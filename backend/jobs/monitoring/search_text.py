@@ -1,13 +1,12 @@
-"""What a person types into the search of completions, as a condition on their text.
+"""Parser of the completion search, and its SQL condition.
 
-Terms are written as for web searches: all have to be there, `or` stands between alternatives, `-` before what must
-not be there, quotes around what belongs together. A term of plain letters and digits is found as a word, a quoted one
-as words in a row, whatever punctuation is between them; both by index, in any case. Any other term (`<think>`,
-`12+30=42`, `"a = b"`, letters beyond ASCII, which scripts without spaces run together) is found as it stands, anywhere
-in the text, in any case. `or` where there is nothing to choose from is a word.
+Terms combine with AND; `or` separates alternatives, `-` excludes, quotes group words. A term of ASCII letters
+and digits matches a word, a quoted one consecutive words, ignoring punctuation; both use the index and ignore
+case. Any other term (`<think>`, `12+30=42`, `"a = b"`, letters beyond ASCII) matches literally as a
+substring, ignoring case. `or` without alternatives is a word.
 
-Limits: a text is searched in its first 2,000 characters; words in a row are missed where they follow the 256th
-occurrence of one of them.
+Limits: the first 2,000 characters are searched; a phrase is missed after the 256th occurrence of one of its
+words.
 """
 
 import re
@@ -37,12 +36,12 @@ class Term:
 
 
 def parse(q: str) -> list[list[Term]]:
-    """Alternatives, each a list of terms that all have to hold; none when nothing is asked for."""
+    """Alternatives, each a list of terms combined with AND; empty for an empty query."""
     alternatives: list[list[Term]] = [[]]
-    found = [match for match in _TERM.finditer(q) if (match["quoted"] or match["bare"] or "").strip()]
-    for number, match in enumerate(found):
+    matches = [match for match in _TERM.finditer(q) if (match["quoted"] or match["bare"] or "").strip()]
+    for number, match in enumerate(matches):
         is_or = match["bare"] is not None and match["bare"].lower() == "or" and not match["without"]
-        if is_or and alternatives[-1] and number + 1 < len(found):
+        if is_or and alternatives[-1] and number + 1 < len(matches):
             alternatives.append([])
             continue
         text = match["bare"] if match["bare"] is not None else match["quoted"].strip()
@@ -51,7 +50,7 @@ def parse(q: str) -> list[list[Term]]:
 
 
 def condition(q: str) -> ColumnElement[bool] | None:
-    """On `Completion`; None when `q` asks for nothing."""
+    """Condition on `Completion`; None for an empty query."""
     alternatives = parse(q)
     return or_(*(_all(terms) for terms in alternatives)) if alternatives else None
 
@@ -65,7 +64,7 @@ def _all(terms: list[Term]) -> ColumnElement[bool]:
             parts.append(not_(as_it_stands) if term.without else as_it_stands)
             if (
                 not term.without
-            ):  # what is certain to be a word of the text lets the index do most of the work
+            ):  # terms that are certainly words of the text let the index do most of the work
                 words += [f'"{word}"' for word in _WHOLE.findall(term.text)]
     if words:
         parts.insert(0, Completion.words.op("@@")(func.websearch_to_tsquery(_SIMPLE, " ".join(words))))

@@ -1,4 +1,4 @@
-"""Steps' Parquet objects as workers have uploaded them: read with bounds, and refused where they are damaged."""
+"""Bounded reading of the steps' Parquet objects, which may be damaged."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _DAMAGE = (
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Raises StateConflict `step_table_damaged` for what reading such a file, or making use of it, raises."""
+    """Convert errors of reading a file to StateConflict `step_table_damaged`."""
     try:
         yield
     except _DAMAGE as error:
@@ -37,13 +37,13 @@ def readable() -> Iterator[None]:
 
 @contextmanager
 def opened(path: str) -> Iterator[parquet.ParquetFile]:
-    """As `readable`, around all that is done with the file."""
+    """`readable` around everything done with the open file."""
     with readable(), parquet.ParquetFile(path) as file:
         yield file
 
 
 def row_group(file: parquet.ParquetFile, number: int, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Its rows. Raises ValueError beyond `MOST_BYTES`."""
+    """The rows of a row group. Raises ValueError beyond `MOST_BYTES`."""
     rows: list[dict[str, Any]] = []
     _check_size(file.metadata.row_group(number).total_byte_size)
     size = 0
@@ -60,11 +60,13 @@ def every_row(file: parquet.ParquetFile, columns: Sequence[str]) -> Iterator[dic
 
 
 def value_of(cell: str | None, empty: str) -> Any:
-    """JSON in a cell. Raises ValueError where it is too deep, or has text that no answer can hold."""
+    """The JSON in a cell. Raises ValueError if it is nested too deeply or contains text that JSON output
+    cannot hold.
+    """
     value = json.loads(cell or empty)
     level = [value]
     for _ in range(MOST_DEPTH + 1):
-        level = [below for each in level for below in _nested(each)]
+        level = [below for value in level for below in _nested(value)]
     if level:
         raise ValueError(f"JSON in it is nested more than {MOST_DEPTH} times")
     if cell and "\\ud" in cell.lower():
@@ -73,9 +75,9 @@ def value_of(cell: str | None, empty: str) -> Any:
 
 
 def _nested(value: Any) -> Iterator[Any]:
-    """Lists and objects that are directly in it."""
+    """Its direct child lists and objects."""
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (each for each in values if isinstance(each, dict | list))
+    return (child for child in values if isinstance(child, dict | list))
 
 
 def _check_size(size: int) -> None:

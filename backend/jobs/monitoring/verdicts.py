@@ -23,19 +23,20 @@ async def refresh(session: AsyncSession, job: Job) -> None:
 
 
 async def evidence(session: AsyncSession, job: Job, *, steps: Iterable[int] = ()) -> Evidence:
-    """The job's series. steps: evaluations that are compared with the base row by row, besides the newest and the
-    best."""
+    """The job's series. steps: evaluations to compare with the base row by row, besides the newest and the
+    best.
+    """
     start = job.forked_step or 0
     series = await _series(session, job.id, start)
     held_out = _measured(series, *_HELD_OUT)
     if not held_out:
         return _with_train(series, Evidence(start=start))
-    rewards = {each.step: each.value for each in held_out}
-    best = max(held_out, key=lambda each: (each.value, each.step)).step
+    rewards = {point.step: point.value for point in held_out}
+    best = max(held_out, key=lambda point: (point.value, point.step)).step
     compared = {*steps, best, held_out[-1].step} & rewards.keys()
     rows = await _rows(session, job.id, {held_out[0].step, *compared})
     base = rows.get(held_out[0].step, {})
-    found = Evidence(
+    result = Evidence(
         held_out=held_out,
         answers=_measured(series, *_ANSWERS),
         rows=len(base),
@@ -46,17 +47,17 @@ async def evidence(session: AsyncSession, job: Job, *, steps: Iterable[int] = ()
             if (pair := _paired(step, base, rows.get(step, {}), rewards, held_out[0].value)) is not None
         },
     )
-    return _with_train(series, found)
+    return _with_train(series, result)
 
 
-def _with_train(series: dict[str, Points], found: Evidence) -> Evidence:
+def _with_train(series: dict[str, Points], measured: Evidence) -> Evidence:
     reward, truncated, errors, correlation = (series.get(key, ()) for key in _TRAIN)
     return Evidence(
-        held_out=found.held_out,
-        answers=found.answers,
-        rows=found.rows,
-        start=found.start,
-        paired=found.paired,
+        held_out=measured.held_out,
+        answers=measured.answers,
+        rows=measured.rows,
+        start=measured.start,
+        paired=measured.paired,
         reward=reward,
         truncated=truncated,
         errors=errors,
@@ -65,7 +66,7 @@ def _with_train(series: dict[str, Points], found: Evidence) -> Evidence:
 
 
 async def _series(session: AsyncSession, job_id: str, start: int) -> dict[str, Points]:
-    """Key → points with a value, by step."""
+    """Key → defined points, by step."""
     query = (
         select(MetricSeries.key, MetricPoint.step, MetricPoint.value)
         .join(MetricPoint, MetricPoint.series_id == MetricSeries.id)
@@ -73,10 +74,10 @@ async def _series(session: AsyncSession, job_id: str, start: int) -> dict[str, P
         .where(MetricPoint.step >= start, MetricPoint.value.is_not(None))
         .order_by(MetricPoint.step)
     )
-    found: dict[str, list[tuple[int, float]]] = {}
+    points_by_key: dict[str, list[tuple[int, float]]] = {}
     for row in await session.execute(query):
-        found.setdefault(row.key, []).append((row.step, row.value))
-    return dict(found)
+        points_by_key.setdefault(row.key, []).append((row.step, row.value))
+    return dict(points_by_key)
 
 
 def _measured(series: dict[str, Points], key: str, error_key: str) -> list[Measured]:
@@ -92,16 +93,16 @@ async def _rows(session: AsyncSession, job_id: str, steps: set[int]) -> dict[int
         .where(Completion.reward.is_not(None))
         .group_by(Completion.step, Completion.row_index)
     )
-    found: dict[int, dict[int, float]] = {}
+    rewards_by_step: dict[int, dict[int, float]] = {}
     for step, row, value in await session.execute(query):
-        found.setdefault(step, {})[row] = value
-    return found
+        rewards_by_step.setdefault(step, {})[row] = value
+    return rewards_by_step
 
 
 def _paired(
     step: int, base: dict[int, float], then: dict[int, float], rewards: dict[int, float], base_reward: float
 ) -> Measured | None:
-    """The change row by row; None where the stored completions are not those of the stored means."""
+    """The change row by row; None if the stored completions do not match the stored means."""
     both = sorted(base.keys() & then.keys())
     if len(both) < 2 or len(both) < max(len(base), len(then)):
         return None

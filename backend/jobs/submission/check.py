@@ -1,4 +1,4 @@
-"""Everything wrong with a specification at once, for a form: the same rules as for creating, and nothing stored."""
+"""Check of a specification for a form: all problems at once, by the rules for creating, nothing stored."""
 
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,11 @@ async def check(
     *,
     quick: bool,
 ) -> JobCheck:
-    """quick: without what only a worker can tell. No worker there: a warning says so."""
+    """quick: skip the worker checks. Without an online worker there is a warning instead."""
     try:
         spec = JobSpec.model_validate(raw)
     except ValidationError as error:
-        listed = [JobProblem.model_validate(each) for each in listed_errors(error.errors(), raw)]
+        listed = [JobProblem.model_validate(problem) for problem in listed_errors(error.errors(), raw)]
         return JobCheck(ok=False, problems=listed)
     warnings: list[str] = []
     if not quick:
@@ -75,7 +75,7 @@ async def _ask(
 
 
 def facts(plan: Plan) -> dict[str, Any]:
-    """What the specification comes to, in numbers."""
+    """The specification's totals."""
     training, held_out = plan.split
     rollout, steps = plan.spec.rollout, plan.spec.limits.steps
     per_step = rollout.prompts_per_step * rollout.completions_per_prompt
@@ -93,30 +93,30 @@ def facts(plan: Plan) -> dict[str, Any]:
 
 
 def advice(plan: Plan) -> list[str]:
-    """What is allowed and perhaps not meant."""
-    spec, found = plan.spec, []
+    """Warnings about settings that are valid but probably not intended."""
+    spec, warnings = plan.spec, []
     training, held_out = plan.split
     prompts = spec.limits.steps * spec.rollout.prompts_per_step
     epochs = prompts / training
     if epochs < 1:
-        found.append(
+        warnings.append(
             f"{spec.limits.steps:,} steps take {prompts:,} prompts: {training - prompts:,} of the {training:,} "
-            "training rows are never seen."
+            "training rows are never used."
         )
     elif epochs > MANY_EPOCHS:
-        found.append(
+        warnings.append(
             f"{spec.limits.steps:,} steps see each of the {training:,} training rows about {epochs:.0f} times. "
-            "Watch the held-out reward: it tells learning from memorising."
+            "Watch the held-out reward: it distinguishes learning from memorising."
         )
     if held_out == 0 and spec.data.held_out_rows == 0:
-        found.append("No row is held out: there will be no held-out reward, and no best checkpoint.")
+        warnings.append("No row is held out: there will be no held-out reward, and no best checkpoint.")
     elif held_out and spec.evaluation.rows == 0:
-        found.append(
+        warnings.append(
             f"{held_out:,} rows are held out, but evaluation.rows is 0: there will be no held-out reward."
         )
     if all(reward.weight == 0 for reward in spec.rewards):
-        found.append("Every reward has weight 0: there is nothing to learn from.")
-    return found
+        warnings.append("Every reward has weight 0: there is nothing to learn from.")
+    return warnings
 
 
 def _unchecked(error: Unavailable) -> str:
@@ -124,9 +124,9 @@ def _unchecked(error: Unavailable) -> str:
 
 
 def _distinct(problems: list[InvalidInput]) -> list[JobProblem]:
-    """The same fault in two datasets is one problem of one field."""
-    found: dict[tuple[str | None, str], JobProblem] = {}
+    """The same problem in two datasets is reported once per field."""
+    distinct: dict[tuple[str | None, str], JobProblem] = {}
     for error in problems:
         problem = JobProblem(param=error.param, message=error.message, code=error.code, hint=error.hint)
-        found.setdefault((problem.param, problem.message), problem)
-    return list(found.values())
+        distinct.setdefault((problem.param, problem.message), problem)
+    return list(distinct.values())

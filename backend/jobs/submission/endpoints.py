@@ -29,14 +29,14 @@ async def check(
     who: Reader,
     quick: bool = False,
 ) -> JobCheck:
-    """Everything wrong with a specification, by field; `quick` leaves out what only a worker can tell."""
+    """All problems of a specification, by field; `quick` skips the worker checks."""
     cache = service.dataset_cache(settings)
     return await checking.check(spec, who.project_id, database, calls, objects, cache, quick=quick)
 
 
 @router.get("/job-form", operation_id="getJobForm")
 async def form(who: Reader) -> JobForm:
-    """What a form for jobs is made from."""
+    """Everything a form for jobs needs: choices, defaults and limits."""
     presets = [_card(family, name) for family, members in FAMILIES.items() for name in members]
     return JobForm(json_schema=spec_schema(), presets=presets)
 

@@ -1,4 +1,4 @@
-"""The rewards of a job that is there already, by their names."""
+"""Lookup of a stored job's rewards by name."""
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -10,20 +10,20 @@ from reinforge.errors import InvalidInput
 async def pinned_reward(session: AsyncSession, job_id: str, name: str | None) -> JobReward:
     """The named reward, or the only one. Raises InvalidInput (param `reward`)."""
     query = select(JobReward).where(JobReward.job_id == job_id).order_by(JobReward.position)
-    known = {each.name: each for each in await session.scalars(query)}
-    if name is None and len(known) > 1:
+    rewards_by_name = {reward_row.name: reward_row for reward_row in await session.scalars(query)}
+    if name is None and len(rewards_by_name) > 1:
         raise InvalidInput(
-            f"The job has several rewards: {', '.join(known)}.",
+            f"The job has several rewards: {', '.join(rewards_by_name)}.",
             code="ambiguous_reward",
             param="reward",
             hint="Name one of them as `reward`.",
         )
-    wanted = name or next(iter(known))
-    if wanted not in known:
+    selected_name = name or next(iter(rewards_by_name))
+    if selected_name not in rewards_by_name:
         raise InvalidInput(
-            f"The job has no reward {wanted!r}.",
+            f"The job has no reward {selected_name!r}.",
             code="unknown_reward",
             param="reward",
-            hint=f"It has: {', '.join(known)}.",
+            hint=f"It has: {', '.join(rewards_by_name)}.",
         )
-    return known[wanted]
+    return rewards_by_name[selected_name]

@@ -1,4 +1,4 @@
-"""Validation of a job, part 3: stored rewards pass their golden cases."""
+"""Job validation, part 3: golden cases of stored rewards."""
 
 from backend.data.database import Database
 from backend.golden import service as golden
@@ -9,16 +9,19 @@ from backend.rpc.client import Calls
 
 
 async def ask_golden_cases(plan: Plan, project_id: str, database: Database, calls: Calls) -> None:
-    """Run the cases of every stored reward of a validated job. Raises InvalidInput `golden_cases_failed`, Unavailable.
+    """Run the golden cases of every stored reward of a validated job. Raises InvalidInput
+    `golden_cases_failed`, Unavailable.
 
-    The revision that the job would run is asked, with the job's own entry, granularity and time limit.
+    Uses the job's revision, entry, granularity and time limit.
     """
     checked = []
     async with database.transaction() as session:
-        for position, (pinned, asked) in enumerate(zip(plan.rewards, plan.spec.rewards, strict=True)):
+        for position, (pinned, reward_spec) in enumerate(zip(plan.rewards, plan.spec.rewards, strict=True)):
             if pinned.reward_id is None:
                 continue
-            limits = (asked.granularity, asked.timeout_seconds) if asked.type == "python" else ()
+            limits = (
+                (reward_spec.granularity, reward_spec.timeout_seconds) if reward_spec.type == "python" else ()
+            )
             account = Account(project_id, pinned.reward_id)
             code = Code(account, pinned.name, pinned.source, pinned.entry, *limits)
             checked.append((position, code, await golden.cases_of(session, pinned.reward_id)))

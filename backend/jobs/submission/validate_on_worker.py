@@ -1,4 +1,4 @@
-"""Validation of a job, part 2: what only a worker can tell. Rewards load in a jail; prompts fit the model."""
+"""Job validation, part 2: checks on a worker. Rewards load in a sandbox; prompts fit the model."""
 
 import heapq
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ Rows = list[PromptRow]
 
 
 async def ask_workers(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> None:
-    """Have workers check rewards and prompts; fills in entries, jail and the longest prompt.
+    """Check rewards and prompts on workers; fills in entries, sandbox and the longest prompt.
 
     Raises InvalidInput with `param`, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
     """
@@ -40,8 +40,8 @@ async def ask_workers(plan: Plan, calls: Calls, objects: Objects, cache: Path) -
 
 
 async def examine(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> list[InvalidInput]:
-    """Like `ask_workers`, with all problems instead of the first. Raises Unavailable."""
-    tables = [each for each in (plan.dataset, plan.held_out) if each is not None]
+    """Like `ask_workers`, but returns all problems instead of raising the first. Raises Unavailable."""
+    tables = [table for table in (plan.dataset, plan.held_out) if table is not None]
     problems, plan.jail = await examine_rewards(plan.rewards, calls, tables, plan.spec.data.columns)
     checks = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
@@ -61,49 +61,50 @@ async def examine(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> li
 
 
 async def _leaks(plan: Plan, objects: Objects, cache: Path) -> list[str]:
-    """What a person should know about held-out prompts that are trained on; also counts a split by prompts."""
+    """Warnings about held-out prompts that also train; counts a split by prompts."""
     data = plan.spec.data
     if plan.held_out is None and plan.split[1] == 0:
         return []
-    held = Held()
+    split = Held()
     if plan.held_out is None:
-        held = Held(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
+        split = Held(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
     view = PromptView(columns=data.columns, prompt_template=data.prompt_template)
     try:
-        found = await report(objects, cache, plan.dataset, held, plan.held_out, view=view)
+        overlap = await report(objects, cache, plan.dataset, split, plan.held_out, view=view)
     except TooLarge:
         return ["The dataset is too large to look for held-out prompts that are trained on as well."]
-    if found.status != "ready":
+    if overlap.status != "ready":
         return [
             "Whether held-out prompts are trained on as well is still being looked at: "
             f"`reinforge dataset report {plan.dataset.id}` tells."
         ]
-    if found.leakage is not None and plan.held_out is None:
-        plan.split = (found.leakage.train, found.leakage.held_out)
-    return leaks(found)
+    if overlap.leakage is not None and plan.held_out is None:
+        plan.split = (overlap.leakage.train, overlap.leakage.held_out)
+    return leaks(overlap)
 
 
 async def examine_rewards(
     pinned: Sequence[PinnedReward | None], calls: Calls, tables: Sequence[Dataset], roles: ColumnRoles
 ) -> tuple[list[InvalidInput], str | None]:
-    """Problems of the rewards, also with the data's columns, and the jail that loaded them; fills in entries.
+    """Problems of the rewards, also with the data's columns, and the sandbox that loaded them; fills in
+    entries.
 
     Raises Unavailable.
     """
-    found = [(index, each) for index, each in enumerate(pinned) if each is not None]
+    pinned_rewards = [(index, reward) for index, reward in enumerate(pinned) if reward is not None]
     sources = [
-        rewards.Source(each.name, each.source, each.entry, f"rewards[{index}].{_origin(each)}")
-        for index, each in found
+        rewards.Source(reward.name, reward.source, reward.entry, f"rewards[{index}].{_origin(reward)}")
+        for index, reward in pinned_rewards
     ]
     loaded, jail = await rewards.load(calls, sources)
-    if jail is None and any(needs_sandbox(each) for _, each in found):
+    if jail is None and any(needs_sandbox(reward) for _, reward in pinned_rewards):
         raise Unavailable(
             "The worker has no sandbox in which rewards could run.",
             code="sandbox_unavailable",
             hint="`python -m worker.sandbox probe` on the worker tells what is missing.",
         )
     problems = []
-    for (index, reward), answer in zip(found, loaded, strict=True):
+    for (index, reward), answer in zip(pinned_rewards, loaded, strict=True):
         try:
             if answer.error is not None:
                 raise answer.error
@@ -163,17 +164,17 @@ def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
 
 
 async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> Rows:
-    """The rows with the longest prompts, and proof that every row has one. Raises InvalidInput."""
+    """The rows with the longest prompts; checks that every row has a prompt. Raises InvalidInput."""
     arguments = (str(path), dataset.format, data.model_dump_json())
-    found, failure = await read_apart(dataset, read_longest, *arguments)
+    result, failure = await read_apart(dataset, read_longest, *arguments)
     if failure is not None:
         at_fault = "data.prompt_template" if data.prompt_template else param
         raise InvalidInput(**failure | {"param": failure["param"] or at_fault})
-    return found
+    return result
 
 
 def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any] | None]:
-    """`longest_prompts`, or why not, as plain values that travel between processes."""
+    """`longest_prompts` or its error as plain values, for a child process."""
     try:
         return longest_prompts(path, format, data), None
     except DatasetError as error:
@@ -245,15 +246,15 @@ async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> No
 
 
 def _refused_prompts(error: InvalidInput, rows: Rows, param: str) -> InvalidInput:
-    """A refused `render` in terms of the job: the worker counts the rows that it was sent and knows no fields."""
+    """Translate a `render` error to the job's rows and fields."""
     if error.param != "data.dataset":  # the model itself cannot be used
         return InvalidInput(
             error.message, code=error.code, hint=error.hint, param="model", errors=error.errors
         )
     errors = [
-        each | {"row": rows[each["row"]].index + 1, "param": param} if "row" in each else each
-        for each in error.errors
+        problem | {"row": rows[problem["row"]].index + 1, "param": param} if "row" in problem else problem
+        for problem in error.errors
     ]
-    numbers = [each["row"] for each in errors if "row" in each]
+    numbers = [problem["row"] for problem in errors if "row" in problem]
     where = f"Row {numbers[0]}: " if numbers else ""
     return InvalidInput(where + error.message, code=error.code, hint=error.hint, param=param, errors=errors)

@@ -1,6 +1,6 @@
-"""Validation of a job before anything is stored, part 1: what the database knows.
+"""Job validation, part 1: what the database knows, before anything is stored.
 
-Every refusal is an InvalidInput that names the field at fault as `param`.
+Every error is an InvalidInput that names the field as `param`.
 """
 
 import hashlib
@@ -70,12 +70,12 @@ class Plan:
 
     @property
     def prompt_limit(self) -> int | None:
-        """Longest prompt in tokens; None when the model's context is unknown and none was asked for."""
+        """Longest prompt in tokens; None if neither the context nor a limit is known."""
         return _prompt_limit(self.spec, self.model)
 
     @cached_property
     def split(self) -> tuple[int, int]:
-        """Rows that train, rows that are held out. Raises InvalidInput `invalid_held_out`."""
+        """Number of training rows and held-out rows. Raises InvalidInput `invalid_held_out`."""
         if self.held_out is not None:
             return self.dataset.rows, self.held_out.rows
         training, held_out = split(self.dataset.rows, self.spec.data.held_out_rows, self.spec.seed)
@@ -84,7 +84,7 @@ class Plan:
 
 @dataclass
 class Survey:
-    """What was found of a specification, and everything that is wrong with it, in the order of its fields."""
+    """Resolved references of a specification and all its problems, in field order."""
 
     plan: Plan | None
     """None when the model or the dataset is not there."""
@@ -96,32 +96,33 @@ class Survey:
 
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
-    """Find what the specification names and check that it fits together. Raises InvalidInput."""
-    found = await survey(session, project_id, spec)
-    if found.problems:
-        raise found.problems[0]
-    assert found.plan is not None, "without a plan there is a problem"
-    return found.plan
+    """Resolve the specification's references and check that they fit together. Raises InvalidInput."""
+    result = await survey(session, project_id, spec)
+    if result.problems:
+        raise result.problems[0]
+    assert result.plan is not None, "without a plan there is a problem"
+    return result.plan
 
 
 async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Survey:
-    """Like `look_up`, with all problems instead of the first."""
+    """Like `look_up`, but returns all problems instead of raising the first."""
     problems: list[InvalidInput] = []
 
-    async def kept(found: Awaitable[T]) -> T | None:
+    async def collect(lookup: Awaitable[T]) -> T | None:
         try:
-            return await found
+            return await lookup
         except InvalidInput as error:
             problems.append(error)
             return None
 
-    model = await kept(base_models.get_usable(session, project_id, spec.model))
-    dataset = await kept(_dataset(session, project_id, spec.data.dataset, "data.dataset"))
+    model = await collect(base_models.get_usable(session, project_id, spec.model))
+    dataset = await collect(_dataset(session, project_id, spec.data.dataset, "data.dataset"))
     held_out = None
     if spec.data.held_out is not None:
-        held_out = await kept(_dataset(session, project_id, spec.data.held_out, "data.held_out"))
+        held_out = await collect(_dataset(session, project_id, spec.data.held_out, "data.held_out"))
     pinned = [
-        await kept(_reward(session, project_id, reward, index)) for index, reward in enumerate(spec.rewards)
+        await collect(_reward(session, project_id, reward, index))
+        for index, reward in enumerate(spec.rewards)
     ]
     problems += await _judge_problems(session, project_id, spec, pinned)
     plan = None
@@ -131,7 +132,7 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
         plan.engine, missing = await auto_engine(session), await engine_missing(session, spec.rollout.engine)
         plan.warnings += [missing] if missing else []
     problems += _column_problems(spec, dataset, held_out)
-    tables = [each for each in (dataset, held_out) if each is not None]
+    tables = [table for table in (dataset, held_out) if table is not None]
     for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):
         if pin is not None:
             problems += lacking(pin, index, _templates_read(reward, pin), tables, spec.data.columns)
@@ -180,8 +181,8 @@ async def _reward(session: AsyncSession, project_id: str, reward: Reward, index:
     try:
         stored, revision = await rewards.get_revision(session, project_id, reward.reward, reward.revision)
     except NotFound as error:
-        known = error.code != "reward_revision_not_found"
-        raise _refused(error, f"{param}.reward" if known else f"{param}.revision") from error
+        reward_exists = error.code != "reward_revision_not_found"
+        raise _refused(error, f"{param}.reward" if reward_exists else f"{param}.revision") from error
     if revision.kind == "grader":
         grader = parse_grader(revision.source, f"{param}.reward")
         return PinnedReward(reward.name, revision.source, None, stored.id, revision.revision, grader)
@@ -204,10 +205,10 @@ def _grader(name: str, grader: Grader | None) -> PinnedReward:
 async def _judge_problems(
     session: AsyncSession, project_id: str, spec: JobSpec, pinned: Sequence[PinnedReward | None]
 ) -> list[InvalidInput]:
-    found = []
+    problems = []
     if spec.judges:
         hint = "Store them with POST /api/v1/judges (`reinforge judge add`); graders name them as `model`."
-        found.append(
+        problems.append(
             InvalidInput(
                 "Judges of a job file are for `reinforge train`.",
                 code="judges_not_allowed",
@@ -219,7 +220,7 @@ async def _judge_problems(
         if pin is None:
             continue
         for name in await judges.missing(session, project_id, judges_of(reward, pin.grader)):
-            found.append(
+            problems.append(
                 InvalidInput(
                     f"The project has no judge {name!r}.",
                     code="unknown_judge",
@@ -227,11 +228,13 @@ async def _judge_problems(
                     hint="Add it with `reinforge judge add`; `reinforge judge list` shows those that exist.",
                 )
             )
-    return found
+    return problems
 
 
 def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
-    """Columns in the templates of a grader, or of the judges that code has asked; what code reads, a worker tells."""
+    """Columns in the templates of a grader or of the judges that code calls; a worker finds the columns that
+    code reads.
+    """
     judging = reward.judges.values() if isinstance(reward, PythonReward) else ()
     graders = [*judging, *([pin.grader] if pin.grader is not None else [])]
     return frozenset().union(*map(columns, graders))
@@ -240,16 +243,16 @@ def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
 def lacking(
     reward: PinnedReward, index: int, reads: Collection[str], tables: Sequence[Dataset], roles: ColumnRoles
 ) -> list[InvalidInput]:
-    """A column that no row has would fail every completion."""
+    """Problems for columns that no row has: every completion would fail."""
     param = f"rewards[{index}]"
     return [
         problem
-        for each in tables
+        for table in tables
         for problem in missing_columns(
             reward.name,
             reads,
-            each.name,
-            [str(column["name"]) for column in each.columns],
+            table.name,
+            [str(column["name"]) for column in table.columns],
             roles,
             param=param,
         )
@@ -257,12 +260,12 @@ def lacking(
 
 
 def _shadowed(tables: Sequence[Dataset], roles: ColumnRoles) -> list[str]:
-    notes = [shadowed_answer([str(column["name"]) for column in each.columns], roles) for each in tables]
+    notes = [shadowed_answer([str(column["name"]) for column in table.columns], roles) for table in tables]
     return list(dict.fromkeys(note for note in notes if note is not None))
 
 
 def _refused(error: NotFound, param: str) -> InvalidInput:
-    """Something that the request names and that is not there: the request is at fault."""
+    """Turn NotFound into InvalidInput: the request named it."""
     return InvalidInput(error.message, code=error.code, hint=error.hint, param=param)
 
 
@@ -270,18 +273,18 @@ def _column_problems(
     spec: JobSpec, dataset: Dataset | None, held_out: Dataset | None
 ) -> Iterator[InvalidInput]:
     data = spec.data
-    for each, param in ((dataset, "data.dataset"), (held_out, "data.held_out")):
-        if each is None:
+    for table, param in ((dataset, "data.dataset"), (held_out, "data.held_out")):
+        if table is None:
             continue
         try:
-            check_roles([column["name"] for column in each.columns], data.columns, data.prompt_template)
+            check_roles([column["name"] for column in table.columns], data.columns, data.prompt_template)
         except InvalidInput as error:
             error.param = error.param or param
             yield error
 
 
 def _split_problems(plan: Plan) -> Iterator[InvalidInput]:
-    """Also notes in the plan's warnings what is possible but perhaps not meant."""
+    """Also adds warnings to the plan."""
     spec, rows = plan.spec, plan.dataset.rows
     try:
         training, held_out = plan.split
@@ -308,10 +311,14 @@ def _model_problems(spec: JobSpec, model: BaseModel) -> Iterator[InvalidInput]:
             param="rollout.max_completion_tokens",
             hint=f"Use less than {model.context_length}.",
         )
-    elif (wanted := spec.rollout.max_prompt_tokens) is not None and limit is not None and wanted > limit:
+    elif (
+        (prompt_tokens := spec.rollout.max_prompt_tokens) is not None
+        and limit is not None
+        and prompt_tokens > limit
+    ):
         yield InvalidInput(
-            f"{wanted} prompt tokens and {spec.rollout.max_completion_tokens} completion tokens do not fit into a "
-            f"context of {model.context_length}.",
+            f"{prompt_tokens} prompt tokens and {spec.rollout.max_completion_tokens} completion tokens do not fit into "
+            f"a context of {model.context_length}.",
             code="context_too_short",
             param="rollout.max_prompt_tokens",
             hint=f"Use at most {limit}.",

@@ -57,7 +57,7 @@ def test_an_engine_that_no_worker_has_is_warned_of(open_lane: Backend) -> None:
     open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
     assert "vllm" not in warnings()
     open_lane.register("wrk_cpu", engines=["transformers"])
-    assert "No worker that is online has vllm" in warnings()
+    assert "No online worker has vllm" in warnings()
     open_lane.register("wrk_gpu", engines=["vllm", "transformers"])
     assert "vllm" not in warnings()
     open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")

@@ -35,7 +35,7 @@ def test_a_good_specification_comes_back_filled_in_and_in_numbers(attended: Back
     spec = attended.spec(data={"dataset": dataset})
     found = checked(attended, spec)
     assert (found["ok"], found["problems"], found["warnings"]) == (True, [], [
-        "3 steps take 12 prompts: 6 of the 18 training rows are never seen."
+        "3 steps take 12 prompts: 6 of the 18 training rows are never used."
     ])  # fmt: skip
     assert found["facts"] == {
         "rows": 20,
