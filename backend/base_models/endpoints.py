@@ -36,7 +36,7 @@ async def create(
 
     `wait=false` answers at once with a model that is `adding`; reading it then says how far that is.
     """
-    asked = once.asked(await request.body())
+    asked = once.request_hash(await request.body())
     async with database.transaction() as session:
         if (stored := await once.peek(session, asked)) is not None:
             return stored

@@ -1,1 +1,1 @@
-"""Datasets: uploaded as a stream, read once by a child process with bounded memory, kept by content."""
+"""Datasets: streaming upload, inspection in a bounded child process, content-addressed storage."""

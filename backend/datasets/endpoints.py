@@ -52,7 +52,9 @@ _MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "parquet": "app
 async def create(
     request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
 ) -> Response:
-    """Upload JSONL, CSV or Parquet: accepted whole, or refused with the line and column of the first fault."""
+    """Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the line and column of the first
+    error.
+    """
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
     await session.commit()  # receiving may take a while
@@ -78,15 +80,15 @@ async def list_datasets(
     session: Session, who: Reader, limit: Limit = 50, after: str | None = None
 ) -> Page[Dataset]:
     """Newest first."""
-    found, more = await service.page(session, who.project_id, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=await service.view(session, found), has_more=more, next_cursor=cursor)
+    datasets, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(datasets[-1].created_at, datasets[-1].id) if more else None
+    return Page(data=await service.view(session, datasets), has_more=more, next_cursor=cursor)
 
 
 @router.get("/datasets/{id}", operation_id="getDataset")
 async def get(id: str, response: Response, session: Session, who: Reader) -> Dataset:
-    [shown] = await service.view(session, [await service.get(session, who.project_id, id)])
-    return tagged(shown, response)
+    [view] = await service.view(session, [await service.get(session, who.project_id, id)])
+    return tagged(view, response)
 
 
 @router.get("/datasets/{id}/rows", response_model=DatasetRows, operation_id="listDatasetRows")
@@ -100,9 +102,9 @@ async def rows(
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Rows as they stand in the file: fewer than `limit` where they would be more than 4 MiB of JSON.
+    """Rows as stored in the file; fewer than `limit` if they would exceed 4 MiB of JSON.
 
-    What follows begins at `offset` plus the number of rows in the answer.
+    The next page starts at `offset` plus the number of rows returned.
     """
     dataset = await service.get(session, who.project_id, id)
     await session.commit()  # reading may take a while
@@ -117,7 +119,7 @@ async def rows(
 
 @router.get("/datasets/{id}/content", operation_id="downloadDataset", response_class=StreamingResponse)
 async def content(id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader) -> Response:
-    """The file, byte for byte as it was uploaded."""
+    """The file, byte for byte as uploaded."""
     dataset = await service.get(session, who.project_id, id)
     headers = attachment(dataset.filename) | {"content-length": str(dataset.bytes)}
     return stream_object(

@@ -1,7 +1,6 @@
-"""Reading a dataset's rows for people who look at it: where it happens, and how much of it is held at once.
+"""Reading of dataset rows for display, with bounded memory.
 
-The functions that read run outside the event loop, large files in a process of their own, so that other requests
-go on; what they take and give travels between processes.
+Readers run outside the event loop, large files in a child process; their arguments and results are picklable.
 """
 
 import asyncio
@@ -56,7 +55,7 @@ _turns: RunVar[Turns] = RunVar("turns at reading datasets")
 
 @dataclass(frozen=True, slots=True)
 class RowPrompt:
-    """What one row becomes. `messages` is None when it cannot become a prompt; then `error` says why."""
+    """The prompt of one row. Without a prompt `messages` is None and `error` gives the reason."""
 
     index: int
     messages: list[Message] | None
@@ -71,18 +70,18 @@ class RowPrompt:
 
 
 def turns() -> Turns:
-    """At reading datasets, in this process and in children."""
+    """Slots for dataset readers, in this process and in children."""
     turns = _turns.get(None)
     if turns is None:
         _turns.set(turns := Turns(AT_ONCE, WAITING))
     return turns
 
 
-async def read_apart(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
-    """`read(*arguments)`, in a thread for a small file, else in a process with a limit of memory.
+async def read_in_background(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
+    """Run `read(*arguments)` in a thread for a small file, otherwise in a child process with limited memory.
 
-    Parquet is never small: some hundred bytes of it may be rows of gigabytes. Raises Unavailable `call_timeout`,
-    TooLarge `file_too_complex`, TooManyRequests.
+    Parquet never counts as small: a few hundred bytes may decode to gigabytes. Raises Unavailable
+    `call_timeout`, TooLarge `file_too_complex`, TooManyRequests.
     """
     async with turns().turn(dataset.project_id):
         if dataset.bytes <= _SMALL_FILE_BYTES and dataset.format != "parquet":
@@ -103,7 +102,7 @@ async def read_in_process(read: Callable[..., T], *arguments: Any) -> T:
 
 
 def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[bytes]:
-    """Consecutive rows as JSON. The first one is always among them; the others are while they fit ANSWER_BYTES."""
+    """Consecutive rows as JSON: always the first, the others while they fit ANSWER_BYTES."""
     rows: list[bytes] = []
     size = 0
     for row in islice(iter_rows(Path(path), format), offset, offset + limit):
@@ -116,52 +115,51 @@ def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[b
 
 
 def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> list[RowPrompt]:
-    """Consecutive rows. Past `MOST_CHARACTERS` prompts are left out, and their rows say so."""
-    found, left = [], MOST_CHARACTERS
+    """Consecutive rows. Past `MOST_CHARACTERS` prompts are replaced by an error."""
+    prompts, remaining = [], MOST_CHARACTERS
     for row in _prompts(path, format, view, range(offset, offset + limit)):
-        left -= row.characters
-        if left < 0 and row.messages is not None:
+        remaining -= row.characters
+        if remaining < 0 and row.messages is not None:
             why = "This prompt is too long to be shown beside the others. Ask for fewer rows at once."
             if row.characters > MOST_CHARACTERS:
                 why = f"This prompt has {row.characters:,} characters; at most {MOST_CHARACTERS:,} are rendered."
             row = RowPrompt(row.index, None, why, row.answer, row.slice)
-        found.append(row)
-    return found
+        prompts.append(row)
+    return prompts
 
 
-def read_sample(path: str, format: Format, view: str, rows: int, wanted: int) -> list[RowPrompt]:
-    """At most `wanted` of the file's `rows`, evenly spread.
+def read_sample(path: str, format: Format, view: str, rows: int, count: int) -> list[RowPrompt]:
+    """At most `count` of the file's `rows`, evenly spaced.
 
-    When their prompts come to more than `SAMPLE_CHARACTERS`, every second one is let go, so that what is left is
-    spread evenly, too.
+    Beyond `SAMPLE_CHARACTERS` every second row is dropped, which keeps the spacing even.
     """
-    count = min(wanted, rows)
-    chosen = [place * rows // count for place in range(count)]
-    kept: list[RowPrompt] = []
+    size = min(count, rows)
+    chosen = [place * rows // size for place in range(size)]
+    sample: list[RowPrompt] = []
     stride, characters = 1, 0
     for place, row in enumerate(_prompts(path, format, view, chosen)):
         if place % stride:
             continue
-        kept.append(row)
+        sample.append(row)
         characters += row.characters
-        while characters > SAMPLE_CHARACTERS and len(kept) > 1:
-            kept, stride = kept[::2], stride * 2
-            characters = sum(each.characters for each in kept)
-    return kept
+        while characters > SAMPLE_CHARACTERS and len(sample) > 1:
+            sample, stride = sample[::2], stride * 2
+            characters = sum(prompt.characters for prompt in sample)
+    return sample
 
 
 def _prompts(path: str, format: Format, view: str, indexes: range | list[int]) -> Iterator[RowPrompt]:
-    """The rows of these numbers, which ascend."""
+    """Rows of these numbers, which must ascend."""
     how = PromptView.model_validate_json(view)
     template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
-    wanted = iter(indexes)
-    following = next(wanted, None)
+    remaining = iter(indexes)
+    following = next(remaining, None)
     for index, row in enumerate(iter_rows(Path(path), format)):
         if following is None:
             return
         if index == following:
             yield _prompt(index, row, how, template)
-            following = next(wanted, None)
+            following = next(remaining, None)
 
 
 def _prompt(index: int, row: dict[str, Any], how: PromptView, template: PromptTemplate | None) -> RowPrompt:

@@ -13,7 +13,7 @@ from reinforge.states import FINAL
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: str | None = None) -> Dataset | None:
-    """lock: `share` keeps others from deleting it until the transaction ends, `update` keeps others from using it."""
+    """lock: `share` blocks deletion until the transaction ends, `update` also blocks use."""
     query = select(Dataset).where(
         Dataset.id == id, Dataset.project_id == project_id, Dataset.deleted_at.is_(None)
     )
@@ -29,8 +29,8 @@ async def find_content(session: AsyncSession, project_id: str, sha256: str, name
         Dataset.name == name,
         Dataset.deleted_at.is_(None),
     )
-    found: Dataset | None = await session.scalar(query.order_by(Dataset.created_at.desc()).limit(1))
-    return found
+    dataset: Dataset | None = await session.scalar(query.order_by(Dataset.created_at.desc()).limit(1))
+    return dataset
 
 
 async def page(
@@ -57,29 +57,31 @@ async def page_behind(
 
 
 async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset | None:
-    """Also a deleted one, so that a list can be read on behind it."""
-    found: Dataset | None = await session.scalar(
+    """Includes deleted datasets, so that a list can continue after one."""
+    dataset: Dataset | None = await session.scalar(
         select(Dataset).where(Dataset.id == id, Dataset.project_id == project_id)
     )
-    return found
+    return dataset
 
 
 async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """Dataset → the newest one of the same name in its project, for those that are not it."""
-    wanted = {(dataset.project_id, dataset.name) for dataset in datasets}
+    """Dataset → newest dataset of the same name in its project, for those that are older."""
+    names = {(dataset.project_id, dataset.name) for dataset in datasets}
     query = (
         select(Dataset.project_id, Dataset.name, Dataset.id)
-        .where(tuple_(Dataset.project_id, Dataset.name).in_(wanted), Dataset.deleted_at.is_(None))
+        .where(tuple_(Dataset.project_id, Dataset.name).in_(names), Dataset.deleted_at.is_(None))
         .ext(distinct_on(Dataset.project_id, Dataset.name))
         .order_by(Dataset.project_id, Dataset.name, Dataset.created_at.desc(), Dataset.id.desc())
     )
     newest = {(project, name): id for project, name, id in await session.execute(query)}
-    found = {dataset.id: newest.get((dataset.project_id, dataset.name)) for dataset in datasets}
-    return {id: other for id, other in found.items() if other is not None and other != id}
+    newest_by_id = {dataset.id: newest.get((dataset.project_id, dataset.name)) for dataset in datasets}
+    return {
+        id: newest_id for id, newest_id in newest_by_id.items() if newest_id is not None and newest_id != id
+    }
 
 
 async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:
-    """Those whose time is over and that no unfinished job needs, locked."""
+    """Expired datasets that no unfinished job needs, locked."""
     unfinished = select(Job.id).where(
         or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id),
         Job.status.not_in([str(status) for status in FINAL]),
@@ -91,13 +93,13 @@ async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:
 
 
 async def forget_deleted(session: AsyncSession, before: datetime) -> None:
-    """Rows of datasets deleted before then that no job, a pre-flight's neither, names."""
-    named = select(Job.id).where(or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id))
-    await session.execute(delete(Dataset).where(Dataset.deleted_at < before, ~named.exists()))
+    """Delete the rows of datasets that were deleted before then and that no job or pre-flight refers to."""
+    jobs = select(Job.id).where(or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id))
+    await session.execute(delete(Dataset).where(Dataset.deleted_at < before, ~jobs.exists()))
 
 
 async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
-    """How many jobs name each dataset, for training or held out."""
+    """Number of jobs that use each dataset, for training or held out."""
     used = union_all(
         select(Job.dataset_id.label("dataset"), Job.id.label("job")).where(
             Job.dataset_id.in_(ids), Job.purpose == "train"
@@ -117,5 +119,5 @@ async def unfinished_job(session: AsyncSession, id: str) -> str | None:
     query = select(Job.id).where(
         or_(Job.dataset_id == id, Job.held_out_dataset_id == id), Job.status.not_in([str(s) for s in FINAL])
     )
-    found: str | None = await session.scalar(query.limit(1))
-    return found
+    job_id: str | None = await session.scalar(query.limit(1))
+    return job_id

@@ -1,4 +1,4 @@
-"""Datasets: accepted whole or not at all, read by other rooms through here."""
+"""Dataset service: creation, lookup, content, deletion and expiry."""
 
 import os
 from datetime import timedelta
@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.data.ids import new_id
 from backend.data.objects import Objects, object_key
 from backend.datasets import repository
-from backend.datasets.reading import read_apart, read_rows_json
+from backend.datasets.reading import read_in_background, read_rows_json
 from backend.models import Dataset, now
 from reinforge.dataset import DatasetReport
 from reinforge.errors import NotFound, StateConflict
@@ -18,12 +18,12 @@ from reinforge.records import Blob
 from reinforge.schemas import resources
 from reinforge.schemas.datasets import PromptView
 
-KEPT_FILES = 16
+CACHED_FILES = 16
 """Datasets of which a local copy is kept for reading rows."""
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Dataset:
-    """lock: nobody deletes it before the transaction ends. Raises NotFound `dataset_not_found`."""
+    """lock: prevents deletion until the transaction ends. Raises NotFound `dataset_not_found`."""
     dataset = await repository.find(session, project_id, id, lock="share" if lock else None)
     if dataset is None:
         raise _not_found(id)
@@ -31,17 +31,17 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
 
 
 def blob(dataset: Dataset) -> Blob:
-    """The dataset's bytes, as the worker door names them."""
+    """The dataset's bytes as the worker API names them."""
     return Blob(sha256=dataset.sha256, bytes=dataset.bytes)
 
 
 def cache_folder(home: Path) -> Path:
-    """Where local copies of datasets lie."""
+    """Folder of local dataset copies."""
     return home / "cache" / "datasets"
 
 
 async def local_file(objects: Objects, dataset: Dataset, cache: Path) -> Path:
-    """A local copy of the dataset's bytes, with the suffix of its format; for reading only."""
+    """A read-only local copy of the dataset's bytes, with the suffix of its format."""
     return await anyio.to_thread.run_sync(_local_file, objects, dataset.sha256, dataset.format, cache)
 
 
@@ -52,9 +52,9 @@ async def add(
     name: str | None,
     created_by: str,
     *,
-    kept_seconds: int | None = None,
+    lifetime_seconds: int | None = None,
 ) -> Dataset:
-    """Store what is known of a dataset whose bytes are in the object store. kept_seconds: None for ever."""
+    """Create the record of a dataset whose bytes are in the object store. lifetime_seconds: None: no expiry."""
     moment = now()
     dataset = Dataset(
         id=new_id("file-"),
@@ -78,7 +78,7 @@ async def add(
         preview=report.preview,
         created_by=created_by,
         created_at=moment,
-        expires_at=None if kept_seconds is None else moment + timedelta(seconds=kept_seconds),
+        expires_at=None if lifetime_seconds is None else moment + timedelta(seconds=lifetime_seconds),
     )
     session.add(dataset)
     await session.flush()
@@ -93,7 +93,6 @@ async def find_content(session: AsyncSession, project_id: str, sha256: str, name
 async def update(
     session: AsyncSession, dataset: Dataset, name: str | None, prompt_view: PromptView | None
 ) -> None:
-    """Change what is given."""
     if name is not None:
         dataset.name = name
     if prompt_view is not None:
@@ -101,11 +100,11 @@ async def update(
     await session.flush()
 
 
-def nothing_held_out(rows: int, held_out: int, asked: int | None) -> str | None:
-    """What a person should know when a dataset's split leaves no row for evaluation; None otherwise."""
+def nothing_held_out(rows: int, held_out: int, requested: int | None) -> str | None:
+    """A warning when the dataset's split leaves no row for evaluation; None otherwise."""
     if held_out:
         return None
-    if asked == 0:
+    if requested == 0:
         return "No row is held out: there will be no held-out reward."
     return f"The dataset has {rows} row, so none is held out: there will be no held-out reward."
 
@@ -119,7 +118,7 @@ async def page(
 async def page_behind(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None, oldest_first: bool
 ) -> tuple[list[Dataset], bool] | None:
-    """A page behind the dataset with the id `after`, which may have been deleted; None when it never was."""
+    """The page after dataset `after`, which may have been deleted; None if it never existed."""
     place = None if after is None else await repository.find_place(session, project_id, after)
     if after is not None and place is None:
         return None
@@ -129,7 +128,6 @@ async def page_behind(
 
 
 async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources.Dataset]:
-    """Datasets as the API shows them."""
     jobs = await repository.count_jobs(session, [dataset.id for dataset in datasets])
     newest = await repository.newest_of_name(session, datasets)
     return [
@@ -141,12 +139,12 @@ async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources
 
 
 async def rows(objects: Objects, dataset: Dataset, cache: Path, *, offset: int, limit: int) -> list[bytes]:
-    """Rows in the file's order as JSON, as many as fit an answer. Takes time in proportion to `offset`.
+    """Rows in file order as JSON, as many as fit an answer. Takes time proportional to `offset`.
 
     Raises TooManyRequests, TooLarge `file_too_complex`, Unavailable.
     """
     path = await local_file(objects, dataset, cache)
-    return await read_apart(dataset, read_rows_json, str(path), dataset.format, offset, limit)
+    return await read_in_background(dataset, read_rows_json, str(path), dataset.format, offset, limit)
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
@@ -165,10 +163,10 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
 
 
 async def expire(session: AsyncSession, limit: int = 100) -> int:
-    """Delete datasets whose time is over, but none that an unfinished job needs; returns how many.
+    """Delete expired datasets, except those that an unfinished job needs; returns how many.
 
-    Rows of deleted ones go an hour later, and with them their bytes, except where a job goes on naming them. Until
-    then a list can be read on behind them.
+    Rows of deleted datasets are removed an hour later with their bytes, unless a job refers to them. Until
+    then a list can continue after them.
     """
     over = await repository.expired(session, limit)
     for dataset in over:
@@ -189,13 +187,13 @@ def _local_file(objects: Objects, sha256: str, format: str, cache: Path) -> Path
 
 
 def _keep_newest(cache: Path, path: Path) -> None:
-    others = sorted(
-        (each for each in cache.iterdir() if each != path),
-        key=lambda each: each.stat().st_mtime,
+    older = sorted(
+        (file for file in cache.iterdir() if file != path),
+        key=lambda file: file.stat().st_mtime,
         reverse=True,
     )
-    for each in others[KEPT_FILES - 1 :]:
-        each.unlink(missing_ok=True)
+    for file in older[CACHED_FILES - 1 :]:
+        file.unlink(missing_ok=True)
 
 
 def _not_found(id: str) -> NotFound:

@@ -75,7 +75,7 @@ async def start(id: str, request: Request, session: Session, who: Writer) -> Dep
 @router.post("/deployments/{id}/stop", response_model=DeploymentInfo, operation_id="stopDeployment")
 async def stop(id: str, database: DatabaseDep, who: Writer, once: Once) -> Response:
     """Take no more requests: `draining` until those under way have ended, then `stopped`."""
-    asked = once.asked(b"")
+    asked = once.request_hash(b"")
     async with database.transaction() as session:
         if (stored := await once.peek(session, asked)) is not None:
             return stored

@@ -1,1 +1,1 @@
-"""Evaluations: replays of a job's stored completions, stand-alone ones, labels and calibration."""
+"""Evaluations: replays of stored completions, stand-alone evaluations, labels and calibration."""

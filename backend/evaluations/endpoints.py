@@ -50,45 +50,45 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Start one, by `kind`.
+    """Start an evaluation of a `kind`.
 
     `replay` scores a job's stored completions with another revision of one of its rewards, and compares.
-    `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores it with a reward; it goes
-    on after a restart of the server.
+    `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores the completions
+    with a reward; it continues after a server restart.
     """
-    asked = once.asked(await request.body())
+    request_hash = once.request_hash(await request.body())
     if isinstance(body, StandAloneCreate):
         if body.model is not None:
             await base_models.ensure_builtin(database, calls, body.model)
         files = datasets.cache_folder(settings.home_folder)
         async with database.transaction() as session:
-            if (stored := await once.peek(session, asked)) is not None:
+            if (stored := await once.peek(session, request_hash)) is not None:
                 return stored
         await check_columns(database, calls, who.project_id, body)
         async with database.transaction() as session:
-            if (stored := await once.begin(session, asked)) is not None:
+            if (stored := await once.begin(session, request_hash)) is not None:
                 return stored
             row = await stand_alone.create(session, objects, files, who.project_id, body, who.name)
             await require_budget(session, row)
-            shown = service.view(row)
-            answer = await once.finish(session, 201, shown)
-        await request.app.state.evaluator.start(shown.id)
+            view = service.view(row)
+            answer = await once.finish(session, 201, view)
+        await request.app.state.evaluator.start(view.id)
         return answer
     async with database.transaction() as session:
-        if (stored := await once.begin(session, asked)) is not None:
+        if (stored := await once.begin(session, request_hash)) is not None:
             return stored
         job = await jobs.get(session, who.project_id, body.job)
         code = await look_up(session, job, body)
         await usage.require_budget(session, job.project_id, rewards.kinds_of(code.source))
         row = await service.create_replay(session, job, code, body.completions, who.name)
         pass_above = float(job.resolved_spec["evaluation"].get("pass_above", 0.5))
-        shown = service.view(row)
-        answer = await once.finish(session, 201, shown)
+        view = service.view(row)
+        answer = await once.finish(session, 201, view)
     state = request.app.state
     if not hasattr(state, "replayer"):
         # Not the calls of this request, which end with it.
         state.replayer = Replayer(database, state.calls, cache)
-    state.replayer.start(shown.id, job.id, code, body.completions, pass_above)
+    state.replayer.start(view.id, job.id, code, body.completions, pass_above)
     return answer
 
 
@@ -104,10 +104,10 @@ async def list_evaluations(
     kind: Literal["replay", "stand_alone"] | None = None,
 ) -> Page[Evaluation]:
     """Newest first."""
-    wanted = {"job_id": job, "name": name, "status": status, "kind": kind}
-    found, more = await repository.page(session, who.project_id, wanted, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
+    filters = {"job_id": job, "name": name, "status": status, "kind": kind}
+    evaluations, more = await repository.page(session, who.project_id, filters, limit=limit, after=after)
+    cursor = encode_cursor(evaluations[-1].created_at, evaluations[-1].id) if more else None
+    return Page(data=[service.view(row) for row in evaluations], has_more=more, next_cursor=cursor)
 
 
 @router.get("/evaluations/{id}", operation_id="getEvaluation")
@@ -119,19 +119,19 @@ async def get(id: str, session: Session, who: Reader) -> Evaluation:
 async def cancel(id: str, request: Request, session: Session, who: Writer) -> Evaluation:
     row = await service.find(session, who.project_id, id)
     service.cancel(row)
-    shown = service.view(row)
+    view = service.view(row)
     await session.commit()  # a task that is told to stop must find it so
     if hasattr(request.app.state, "replayer"):
         request.app.state.replayer.cancel(id)
     request.app.state.evaluator.cancel(id)
-    return shown
+    return view
 
 
 @router.post("/evaluations/{id}/resume", response_model=Evaluation, operation_id="resumeEvaluation")
 async def resume(id: str, request: Request, database: DatabaseDep, who: Writer, once: Once) -> Response:
-    """A stand-alone one that failed or was cancelled goes on behind its last completion."""
+    """Continue a failed or cancelled stand-alone evaluation after its last completion."""
     async with database.transaction() as session:
-        if (stored := await once.begin(session, once.asked(b""))) is not None:
+        if (stored := await once.begin(session, once.request_hash(b""))) is not None:
             return stored
         row = await service.find(session, who.project_id, id)
         stand_alone.resume(row)
@@ -143,7 +143,7 @@ async def resume(id: str, request: Request, database: DatabaseDep, who: Writer, 
 
 @router.get("/evaluations/{id}/rows", operation_id="listEvaluationRows")
 async def rows(id: str, session: Session, who: Reader) -> EvaluationRows:
-    """Rewards of a stand-alone one, by row."""
+    """Rewards of a stand-alone evaluation, by row."""
     row = await service.find(session, who.project_id, id)
     pass_above = float(row.params.get("settings", {}).get("pass_above", 0.5))
     return EvaluationRows(data=await stand_alone.row_scores(session, id), pass_above=pass_above)
@@ -158,10 +158,10 @@ async def completions(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
 ) -> EvaluatedCompletions:
-    """What a stand-alone one sampled and what the reward said, by row of the dataset."""
+    """Completions and scores of a stand-alone evaluation, by dataset row."""
     await service.find(session, who.project_id, id)
-    found = await stand_alone.completions(session, id, row=row, limit=limit, offset=offset)
-    return EvaluatedCompletions(data=found)
+    page = await stand_alone.completions(session, id, row=row, limit=limit, offset=offset)
+    return EvaluatedCompletions(data=page)
 
 
 @router.get("/jobs/{id}/labels", operation_id="listLabels")
@@ -171,7 +171,7 @@ async def labels(id: str, session: Session, who: Reader) -> LabelList:
 
 @router.post("/jobs/{id}/labels", dependencies=[OnceWhole], operation_id="putLabels")
 async def put_labels(id: str, body: LabelsCreate, session: Session, who: Writer) -> LabelList:
-    """Say of stored completions whether they are right; the last word on each counts."""
+    """Label stored completions as right or wrong; a later label replaces an earlier one."""
     job = await jobs.get(session, who.project_id, id)
     await service.put_labels(session, job, body.labels, who.name)
     return LabelList(data=await service.labels(session, job))
@@ -181,6 +181,6 @@ async def put_labels(id: str, body: LabelsCreate, session: Session, who: Writer)
 async def calibration(
     id: str, session: Session, cache: ObjectCacheDep, who: Reader, reward: str | None = None
 ) -> Calibration:
-    """How far one of the job's rewards agrees with the labels, and which completions to label next."""
+    """Agreement of one of the job's rewards with the labels, and completions to label next."""
     job = await jobs.get(session, who.project_id, id)
     return await service.calibration(session, cache, job, reward)

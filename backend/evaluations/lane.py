@@ -1,4 +1,4 @@
-"""An evaluation's place among its project's calls."""
+"""Retry of an evaluation's RPCs while its project has too many."""
 
 import asyncio
 import time
@@ -12,10 +12,10 @@ AGAIN_SECONDS = 2.0
 T = TypeVar("T")
 
 
-async def when_there_is_room(ask: Callable[[], Awaitable[T]], within: float | None = None) -> T:
-    """What `ask` returns; while the project has as many calls waiting as it may, it is asked again.
+async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None = None) -> T:
+    """The result of `ask`, retried while the project has its maximum of waiting RPCs.
 
-    within: seconds; None without end. Raises TooManyRequests after them, and what `ask` raises otherwise.
+    within: seconds; None: no limit. Raises TooManyRequests after them, and any other error of `ask`.
     """
     began = time.monotonic()
     while True:

@@ -1,4 +1,4 @@
-"""A replay: what it is asked, and the task that scores a job's stored completions anew."""
+"""Replays: rescoring of a job's stored completions with another reward revision."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.database import Database
 from backend.evaluations import repository
-from backend.evaluations.lane import when_there_is_room
+from backend.evaluations.lane import retry_while_busy
 from backend.evaluations.stored import Stored, every, read_groups
 from backend.jobs.monitoring.object_cache import ObjectCache
 from backend.jobs.submission.pinned_rewards import pinned_reward
@@ -36,7 +36,7 @@ ROOM_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What takes the place of one of the job's rewards."""
+    """The replacement for one of the job's rewards."""
 
     project_id: str
     reward: str
@@ -51,13 +51,13 @@ class Code:
 
 
 async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
-    """Raises InvalidInput with the field at fault, NotFound."""
+    """Raises InvalidInput with `param`, NotFound."""
     pinned = await pinned_reward(session, job.id, body.reward)
     name = pinned.name
-    asked = next(each for each in job.resolved_spec["rewards"] if each["name"] == name)
+    reward_spec = next(candidate for candidate in job.resolved_spec["rewards"] if candidate["name"] == name)
     usual = {
-        "granularity": asked.get("granularity", "sample"),
-        "timeout_seconds": asked.get("timeout_seconds", 2.0),
+        "granularity": reward_spec.get("granularity", "sample"),
+        "timeout_seconds": reward_spec.get("timeout_seconds", 2.0),
         "roles": ColumnRoles.model_validate(job.resolved_spec["data"]["columns"]),
     }
     if body.source is not None:
@@ -65,12 +65,12 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
     stored = body.stored or pinned.reward_id
     if stored is None:
         raise InvalidInput(
-            f"The job's reward {name!r} is code of its own, so there is no other revision of it.",
+            f"The job's reward {name!r} is inline code, so it has no other revision.",
             code="no_revision",
             param="stored",
             hint="Give `source`, or name a stored reward as `stored`.",
         )
-    found, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
+    stored_reward, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
     entry = body.entry or revision.entry
     return Code(
         job.project_id,
@@ -78,13 +78,13 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
         revision.source,
         entry,
         **usual,
-        stored=found.id,
+        stored=stored_reward.id,
         revision=revision.revision,
     )
 
 
 class Replayer:
-    """Runs replays beside the requests of this process."""
+    """Runs replays as tasks of this process."""
 
     def __init__(self, database: Database, calls: Calls, cache: ObjectCache) -> None:
         self._database, self._calls, self._cache = database, calls, cache
@@ -96,7 +96,7 @@ class Replayer:
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
 
     def cancel(self, id: str) -> None:
-        """Here or not: the row says that it is over, and a task elsewhere stops when it looks there."""
+        """Also works from another process: the task checks the row's status."""
         if (task := self._tasks.get(id)) is not None:
             task.cancel()
 
@@ -119,7 +119,7 @@ class Replayer:
         except ReinforgeError as error:
             await self._finish(id, "failed", error=error.envelope()["error"])
         except Exception as error:
-            # The end of a task that nobody awaits: without a word the row would look like a server that stopped.
+            # Nobody awaits this task: without a record the row would look interrupted.
             log.exception("replay %s failed", id)
             fault = {
                 "code": "replay_failed",
@@ -139,11 +139,11 @@ class Replayer:
                 groups = await anyio.to_thread.run_sync(
                     read_groups, str(path), step, stride, number, code.roles
                 )
-            for asked in _calls(groups, rewards.granularity_of(code.source, code.granularity)):
-                yield await self._score(code, asked, account)
+            for batch in _calls(groups, rewards.granularity_of(code.source, code.granularity)):
+                yield await self._score(code, batch, account)
 
-    async def _score(self, code: Code, asked: Sequence[Stored], account: rewards.Account) -> list[Rescored]:
-        rows = [RewardTestRow.model_validate(each.row()) for each in asked]
+    async def _score(self, code: Code, batch: Sequence[Stored], account: rewards.Account) -> list[Rescored]:
+        rows = [RewardTestRow.model_validate(completion.row()) for completion in batch]
         body = RewardTest(rows=rows, timeout_seconds=code.timeout_seconds)
         ask = partial(
             rewards.test,
@@ -155,13 +155,16 @@ class Replayer:
             body,
             account,
         )
-        answer = await when_there_is_room(ask, within=ROOM_SECONDS)
+        answer = await retry_while_busy(ask, within=ROOM_SECONDS)
         if answer.load_error is not None:
             raise InvalidInput(f"The reward does not load: {answer.load_error}", code="invalid_reward")
-        return [_rescored(each, code.reward, new) for each, new in zip(asked, answer.results, strict=True)]
+        return [
+            _rescored(completion, code.reward, new)
+            for completion, new in zip(batch, answer.results, strict=True)
+        ]
 
     async def _touch(self, id: str, done: int) -> bool:
-        """Whether it is still wanted."""
+        """Whether the replay is still running."""
         async with self._database.transaction() as session:
             row = await session.get(EvaluationRow, id, with_for_update=True)
             if row is None or row.status != "running":
@@ -180,10 +183,10 @@ class Replayer:
 
 
 def _calls(groups: Sequence[Sequence[Stored]], granularity: str) -> list[list[Stored]]:
-    """What one call asks about: a group for a group reward, else as many completions of a step as a call takes."""
+    """Batches for one RPC: a group for a group reward, otherwise as many completions of a step as fit."""
     if granularity == "group":
         return [list(group) for group in groups]
-    flat = [each for group in groups for each in group]
+    flat = [completion for group in groups for completion in group]
     return [flat[start : start + ROWS_PER_CALL] for start in range(0, len(flat), ROWS_PER_CALL)]
 
 

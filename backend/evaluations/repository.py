@@ -1,4 +1,4 @@
-"""Queries about evaluations, labels and what they are about."""
+"""Queries about evaluations, labels and the records they refer to."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,21 +16,21 @@ async def find(
     session: AsyncSession, project_id: str, id: str, *, lock: bool = False
 ) -> EvaluationRow | None:
     query = select(EvaluationRow).where(EvaluationRow.id == id, EvaluationRow.project_id == project_id)
-    found: EvaluationRow | None = await session.scalar(query.with_for_update() if lock else query)
-    return found
+    evaluation: EvaluationRow | None = await session.scalar(query.with_for_update() if lock else query)
+    return evaluation
 
 
 async def page(
     session: AsyncSession,
     project_id: str,
-    wanted: Mapping[str, str | None],
+    filters: Mapping[str, str | None],
     *,
     limit: int,
     after: str | None,
 ) -> tuple[list[EvaluationRow], bool]:
-    """wanted: column → the value that it has to have; None takes any."""
+    """wanted: column → required value; None: any."""
     query = select(EvaluationRow).where(EvaluationRow.project_id == project_id)
-    query = query.filter_by(**{column: value for column, value in wanted.items() if value is not None})
+    query = query.filter_by(**{column: value for column, value in filters.items() if value is not None})
     query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
 
@@ -38,7 +38,7 @@ async def page(
 async def completions(
     session: AsyncSession, evaluation_id: str, *, row: int | None, limit: int, offset: int
 ) -> Sequence[EvaluationCompletion]:
-    """Of a stand-alone evaluation, by row."""
+    """Completions of a stand-alone evaluation, by row."""
     query = select(EvaluationCompletion).where(EvaluationCompletion.evaluation_id == evaluation_id)
     if row is not None:
         query = query.where(EvaluationCompletion.row_no == row)
@@ -50,10 +50,12 @@ async def scores(
     session: AsyncSession, evaluation_id: str
 ) -> list[tuple[int, float | None, int, str | None]]:
     """(row, reward, tokens, finish reason) of every completion of a stand-alone evaluation, in order."""
-    each = EvaluationCompletion
-    value = case((each.result["status"].astext == "ok", each.result["value"].astext.cast(Double)))
-    query = select(each.row_no, value, each.tokens, each.finish_reason)
-    query = query.where(each.evaluation_id == evaluation_id).order_by(each.row_no, each.sample_no)
+    completion = EvaluationCompletion
+    value = case((completion.result["status"].astext == "ok", completion.result["value"].astext.cast(Double)))
+    query = select(completion.row_no, value, completion.tokens, completion.finish_reason)
+    query = query.where(completion.evaluation_id == evaluation_id).order_by(
+        completion.row_no, completion.sample_no
+    )
     return [(row, reward, tokens, reason) for row, reward, tokens, reason in await session.execute(query)]
 
 
@@ -65,8 +67,8 @@ async def abandoned(session: AsyncSession, before: datetime) -> EvaluationRow | 
         EvaluationRow.touched_at < before,
     )
     query = query.order_by(EvaluationRow.touched_at).limit(1).with_for_update(skip_locked=True)
-    found: EvaluationRow | None = await session.scalar(query)
-    return found
+    evaluation: EvaluationRow | None = await session.scalar(query)
+    return evaluation
 
 
 async def tables(session: AsyncSession, job_id: str) -> list[tuple[int, str, int]]:
@@ -82,8 +84,8 @@ async def table_of(session: AsyncSession, job_id: str, split: str, step: int) ->
     query = select(StepRollouts.sha256).where(
         StepRollouts.job_id == job_id, StepRollouts.split == split, StepRollouts.step == step
     )
-    found: str | None = await session.scalar(query)
-    return found
+    sha256: str | None = await session.scalar(query)
+    return sha256
 
 
 async def labels(session: AsyncSession, job_id: str) -> Sequence[Label]:
@@ -92,15 +94,15 @@ async def labels(session: AsyncSession, job_id: str) -> Sequence[Label]:
     return (await session.scalars(query.order_by(*order))).all()
 
 
-async def known_places(
-    session: AsyncSession, job_id: str, wanted: Sequence[LabelCreate]
+async def existing_completions(
+    session: AsyncSession, job_id: str, labels: Sequence[LabelCreate]
 ) -> set[tuple[str, int, int, int]]:
-    """Those of `wanted` that the job has."""
-    steps = {each.step for each in wanted}
+    """Those of the labelled completions that the job has."""
+    steps = {label.step for label in labels}
     query = select(Completion.split, Completion.step, Completion.prompt_no, Completion.sample_no)
     rows = await session.execute(query.where(Completion.job_id == job_id, Completion.step.in_(steps)))
-    asked = {(each.split, each.step, each.prompt_no, each.sample_no) for each in wanted}
-    return {(split, step, prompt, sample) for split, step, prompt, sample in rows} & asked
+    places = {(label.split, label.step, label.prompt_no, label.sample_no) for label in labels}
+    return {(split, step, prompt, sample) for split, step, prompt, sample in rows} & places
 
 
 async def put_label(session: AsyncSession, job_id: str, label: LabelCreate, by: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether the reward of a stand-alone evaluation finds the columns that it reads in the dataset."""
+"""Check that the dataset has the columns that a stand-alone evaluation's reward reads."""
 
 from typing import Any
 
@@ -18,16 +18,17 @@ LOAD_SECONDS = 5.0
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
     """Raises InvalidInput `unknown_column` for a column that no row has.
 
-    Passes what cannot be known here: a reward or dataset that does not exist, code that does not load, code that no
-    worker can load now.
+    Passes if it cannot know: unknown reward or dataset, code that does not load, no worker to load it.
     """
     try:
         async with database.transaction() as session:
             dataset = await datasets.get(session, project_id, body.dataset)
             name, source, entry, entries = None, body.source or "", body.entry, None
             if body.reward is not None:
-                found, revision = await rewards.get_revision(session, project_id, body.reward, body.revision)
-                name, source, entries = found.name, revision.source, revision.entries
+                stored_reward, revision = await rewards.get_revision(
+                    session, project_id, body.reward, body.revision
+                )
+                name, source, entries = stored_reward.name, revision.source, revision.entries
                 entry = body.entry or revision.entry
     except NotFound:
         return
@@ -48,11 +49,11 @@ async def check_columns(database: Database, calls: Calls, project_id: str, body:
 async def _reads(
     calls: Calls, source: str, entry: str | None, entries: list[dict[str, Any]] | None
 ) -> set[str]:
-    """entries: those stored with a revision; revisions of older releases have none with columns."""
-    if entries is None or any("columns" not in each for each in entries):
+    """entries: as stored with the revision; older releases stored none with columns."""
+    if entries is None or any("columns" not in entry_record for entry_record in entries):
         try:
-            asked = rewards.Source("reward", source, entry)
-            [loaded], _ = await rewards.load(calls, [asked], timeout=LOAD_SECONDS)
+            source_to_load = rewards.Source("reward", source, entry)
+            [loaded], _ = await rewards.load(calls, [source_to_load], timeout=LOAD_SECONDS)
         except Unavailable:
             return set()
         if loaded.error is not None:

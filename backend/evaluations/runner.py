@@ -1,8 +1,8 @@
-"""Runs stand-alone evaluations beside the requests of this process: sample some rows, score them, store them, go on.
+"""Runs stand-alone evaluations in this process, in batches: sample, score, store.
 
-Every batch is stored before the next one, so that whoever takes an evaluation up again goes on behind the last one.
-A process that stops lets go of what it runs; one that dies is noticed by the time of its last touch. The `runner`
-in the row is the fence: a process that finds another's name there stops.
+Every batch is stored before the next one, so another process can continue after the last. A process that
+stops releases its evaluations; one that dies is detected by its last touch. The row's `runner` is the fence:
+a process that finds another's name stops.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from backend.data.objects import Objects
 from backend.datasets import service as datasets
 from backend.evaluations import repository, stand_alone
 from backend.evaluations.budgets import require_budget
-from backend.evaluations.lane import when_there_is_room
-from backend.evaluations.stand_alone import Asked, Code
+from backend.evaluations.lane import retry_while_busy
+from backend.evaluations.stand_alone import Code, EvaluationPrompt
 from backend.models import EvaluationCompletion, EvaluationRow, now
 from backend.playground import service as playground
 from backend.rewards import service as rewards
@@ -58,7 +58,7 @@ Sampled = dict[tuple[int, int], dict[str, Any]]
 
 
 class Evaluator:
-    """One per process; `adopt` runs as a task as long as the process does."""
+    """One per process; `adopt` runs as a task for the process's lifetime."""
 
     def __init__(self, database: Database, calls: Calls, objects: Objects, settings: Settings) -> None:
         self._database, self._calls, self._objects = database, calls, objects
@@ -67,7 +67,7 @@ class Evaluator:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def adopt(self) -> None:
-        """Take up what other processes have let go of, until cancelled."""
+        """Take over evaluations that other processes released, until cancelled."""
         while True:
             try:
                 async with self._database.transaction() as session:
@@ -83,27 +83,27 @@ class Evaluator:
             await asyncio.sleep(ADOPT_SECONDS)
 
     async def start(self, id: str) -> None:
-        """Run it here; after its row is stored."""
+        """Run it here; call after its row is stored."""
         async with self._database.transaction() as session:
             query = update(EvaluationRow).where(EvaluationRow.id == id, EvaluationRow.status == "running")
             await session.execute(query.values(runner=self._name, touched_at=now()))
         self._spawn(id)
 
     def cancel(self, id: str) -> None:
-        """At once when it runs here; elsewhere it stops behind its batch, because the row says so."""
+        """Immediate when it runs here; in another process it stops after its batch."""
         if (task := self._tasks.get(id)) is not None:
             task.cancel()
 
     async def close(self) -> None:
-        """Stop, and let go: another process, or this one's successor, takes them up at once."""
+        """Stop and release the evaluations for another process."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(SQLAlchemyError):
             async with self._database.transaction() as session:
-                mine = (EvaluationRow.runner == self._name, EvaluationRow.status == "running")
-                await session.execute(update(EvaluationRow).where(*mine).values(touched_at=_LET_GO))
+                own_rows = (EvaluationRow.runner == self._name, EvaluationRow.status == "running")
+                await session.execute(update(EvaluationRow).where(*own_rows).values(touched_at=_LET_GO))
 
     def _spawn(self, id: str) -> None:
         if id in self._tasks:
@@ -118,15 +118,15 @@ class Evaluator:
             await self._evaluate(id)
         except ReinforgeError as error:
             if error.code == "budget_exceeded":
-                error.hint = f"{error.hint} POST …/resume then goes on behind the last completion."
+                error.hint = f"{error.hint} POST …/resume then continues after the last completion."
             await self._finish(id, "failed", error=error.envelope()["error"])
         except Exception as error:
-            # The end of a task that nobody awaits: without a word it would be taken up and fail again for ever.
+            # Nobody awaits this task: without a record it would be adopted and fail again forever.
             log.exception("evaluation %s failed", id)
             fault = {
                 "code": "evaluation_failed",
                 "message": f"The evaluation failed: {type(error).__name__}: {error}"[:2000],
-                "hint": "The server's log has the details. POST …/resume goes on behind the last completion.",
+                "hint": "The server's log has the details. POST …/resume continues after the last completion.",
             }
             await self._finish(id, "failed", error=fault)
         finally:
@@ -137,7 +137,7 @@ class Evaluator:
             row = await session.get_one(EvaluationRow, id)
             code = await stand_alone.code_of(session, row)
             dataset = await datasets.get(session, row.project_id, row.params["dataset"])
-            done = set(
+            sampled_rows = set(
                 await session.scalars(
                     select(EvaluationCompletion.row_no)
                     .where(EvaluationCompletion.evaluation_id == id)
@@ -145,11 +145,13 @@ class Evaluator:
                 )
             )
         settings = SamplingSettings.model_validate(row.params["settings"])
-        asked = await stand_alone.asked(
+        prompts = await stand_alone.prompts_to_sample(
             self._objects, self._cache, dataset, settings, row.params.get("prompt_view")
         )
         account = rewards.Account(row.project_id, id)
-        for batch in batches([each for each in asked if each.row not in done], settings.samples_per_row):
+        for batch in batches(
+            [prompt for prompt in prompts if prompt.row not in sampled_rows], settings.samples_per_row
+        ):
             async with self._database.transaction() as session:
                 await require_budget(session, row, code)
             sampled = await self._patiently(partial(self._sample, row, settings, batch))
@@ -157,27 +159,27 @@ class Evaluator:
             if not await self._store(id, settings.samples_per_row, batch, sampled, results):
                 return
         async with self._database.transaction() as session:
-            found = await repository.scores(session, id)
-        report = await anyio.to_thread.run_sync(partial(stand_alone.summary, found, settings.pass_above))
+            scores = await repository.scores(session, id)
+        report = await anyio.to_thread.run_sync(partial(stand_alone.summary, scores, settings.pass_above))
         await self._finish(id, "succeeded", result=report.model_dump(mode="json"))
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """What is asked of a worker; tried again while it is only that none is there. Raises ReinforgeError."""
+        """Call a worker; retry while none is online. Raises ReinforgeError."""
         for attempt in range(TRIES - 1):
             try:
-                return await when_there_is_room(ask)
+                return await retry_while_busy(ask)
             except Unavailable as error:
                 log.info("tried again: %s", error.message)
                 await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
-        return await when_there_is_room(ask)
+        return await retry_while_busy(ask)
 
     async def _sample(
-        self, row: EvaluationRow, settings: SamplingSettings, batch: Sequence[Asked]
+        self, row: EvaluationRow, settings: SamplingSettings, batch: Sequence[EvaluationPrompt]
     ) -> Sampled:
         body = SampleRequest(
             model=row.params["model"],
             checkpoint=row.params["checkpoint"],
-            prompts=[list(each.messages) for each in batch],
+            prompts=[list(prompt.messages) for prompt in batch],
             seed=seed_of(settings.seed, batch[0].row),
             samples_per_prompt=settings.samples_per_row,
             **settings.model_dump(include={"max_tokens", "temperature", "top_p", "stop"}),
@@ -190,42 +192,42 @@ class Evaluator:
                 code="model_changed",
                 hint="Start a new one.",
             )
-        if any(each.tools for each in batch):
-            payload["row_tools"] = [each.tools for each in batch]
+        if any(prompt.tools for prompt in batch):
+            payload["row_tools"] = [prompt.tools for prompt in batch]
         stream = await playground.start(self._calls.of_project(row.project_id), payload)
-        found: Sampled = {}
+        sampled: Sampled = {}
         counted = playground.counted(self._database, stream, row.project_id, row.id)
         async with aclosing(counted) as events:
             async for event in events:
                 if event is not None and event["type"] == "done":
-                    found[event["prompt"], event["sample"]] = event
-        if len(found) != len(batch) * settings.samples_per_row:
+                    sampled[event["prompt"], event["sample"]] = event
+        if len(sampled) != len(batch) * settings.samples_per_row:
             raise Unavailable(
                 "The worker sent fewer completions than it was asked for.", code="sampling_incomplete"
             )
-        return found
+        return sampled
 
     async def _score(
         self,
         account: rewards.Account,
         code: Code,
         settings: SamplingSettings,
-        batch: Sequence[Asked],
+        batch: Sequence[EvaluationPrompt],
         sampled: Sampled,
     ) -> dict[tuple[int, int], RewardResult]:
         places = sorted(sampled)
         calls = [places]
         if code.granularity == "group":
-            calls = [[place for place in places if place[0] == each] for each in range(len(batch))]
+            calls = [[place for place in places if place[0] == prompt_no] for prompt_no in range(len(batch))]
         results: dict[tuple[int, int], RewardResult] = {}
-        for asked in calls:
+        for group in calls:
             rows = [
                 RewardTestRow(
                     completion=sampled[place]["text"],
                     item=batch[place[0]].item,
                     prompt=list(batch[place[0]].messages),
                 )
-                for place in asked
+                for place in group
             ]
             body = RewardTest(rows=rows, timeout_seconds=settings.timeout_seconds)
             ask = partial(
@@ -241,18 +243,18 @@ class Evaluator:
             answer = await self._patiently(ask)
             if answer.load_error is not None:
                 raise InvalidInput(f"The reward does not load: {answer.load_error}", code="invalid_reward")
-            results |= dict(zip(asked, answer.results, strict=True))
+            results |= dict(zip(group, answer.results, strict=True))
         return results
 
     async def _store(
         self,
         id: str,
         samples: int,
-        batch: Sequence[Asked],
+        batch: Sequence[EvaluationPrompt],
         sampled: Sampled,
         results: dict[tuple[int, int], RewardResult],
     ) -> bool:
-        """Keep a batch; whether the evaluation is still wanted, and ours."""
+        """Store a batch; returns whether to continue: still running, and this process is the runner."""
         values = [
             {
                 "evaluation_id": id,
@@ -266,51 +268,51 @@ class Evaluator:
             for place, result in results.items()
         ]
         async with self._database.transaction() as session:
-            row = await self._mine(session, id)
+            row = await self._owns(session, id)
             if row is None:
                 return False
             await session.execute(insert(EvaluationCompletion).values(values).on_conflict_do_nothing())
             row.done, row.touched_at = row.done + len(batch) * samples, now()
         return True
 
-    async def _mine(self, session: Any, id: str) -> EvaluationRow | None:
+    async def _owns(self, session: Any, id: str) -> EvaluationRow | None:
         row: EvaluationRow | None = await session.get(EvaluationRow, id, with_for_update=True)
-        wanted = row is not None and row.status == "running" and row.runner == self._name
-        return row if wanted else None
+        active = row is not None and row.status == "running" and row.runner == self._name
+        return row if active else None
 
     async def _keep_touching(self, id: str) -> None:
         while True:
             await asyncio.sleep(TOUCH_SECONDS)
             with suppress(SQLAlchemyError):
                 async with self._database.transaction() as session:
-                    mine = (EvaluationRow.id == id, EvaluationRow.runner == self._name)
-                    await session.execute(update(EvaluationRow).where(*mine).values(touched_at=now()))
+                    own_row = (EvaluationRow.id == id, EvaluationRow.runner == self._name)
+                    await session.execute(update(EvaluationRow).where(*own_row).values(touched_at=now()))
 
     async def _finish(self, id: str, status: str, **values: Any) -> None:
         async with self._database.transaction() as session:
-            row = await self._mine(session, id)
+            row = await self._owns(session, id)
             if row is not None:
                 row.status, row.finished_at, row.touched_at = status, now(), now()
                 row.result, row.error = values.get("result"), values.get("error")
                 await tell_of_evaluation(session, row)
 
 
-def batches(rows: Sequence[Asked], samples: int) -> Iterator[list[Asked]]:
-    """Rows whose completions fit one call, and whose prompts one request."""
-    batch: list[Asked] = []
+def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[EvaluationPrompt]]:
+    """Batches whose completions fit one RPC and whose prompts fit one request."""
+    batch: list[EvaluationPrompt] = []
     characters = 0
-    for each in rows:
-        size = sum(len(str(part)) for part in (*each.messages, *(each.tools or ())))
+    for prompt in rows:
+        size = sum(len(str(part)) for part in (*prompt.messages, *(prompt.tools or ())))
         full = len(batch) == ROWS_PER_CALL or (len(batch) + 1) * samples > COMPLETIONS_PER_CALL
         if batch and (full or characters + size > playground.MOST_CHARACTERS):
             yield batch
             batch, characters = [], 0
-        batch.append(each)
+        batch.append(prompt)
         characters += size
     if batch:
         yield batch
 
 
 def seed_of(seed: int, row: int) -> int:
-    """A batch's own seed: noise counts prompts from 0 in every call."""
+    """A batch's seed: sampling noise counts prompts from 0 in every RPC."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{row}".encode()).digest()[:4], "big") >> 1

@@ -1,4 +1,4 @@
-"""Evaluations as the API has them; labels and what a calibration makes of them."""
+"""Evaluation service: views, labels and calibration."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ async def create_replay(
 
 
 def cancel(row: EvaluationRow) -> None:
-    """One that has ended stays as it is."""
+    """No effect on an evaluation that has ended."""
     if row.status == "running":
         row.status, row.finished_at = "cancelled", now()
 
@@ -100,9 +100,9 @@ def view(row: EvaluationRow) -> Evaluation:
 
 async def put_labels(session: AsyncSession, job: Job, labels: Sequence[LabelCreate], by: str) -> None:
     """All or none. Raises InvalidInput `unknown_completion`."""
-    known = await repository.known_places(session, job.id, labels)
+    existing = await repository.existing_completions(session, job.id, labels)
     for number, label in enumerate(labels):
-        if (label.split, label.step, label.prompt_no, label.sample_no) not in known:
+        if (label.split, label.step, label.prompt_no, label.sample_no) not in existing:
             raise InvalidInput(
                 f"The job has no completion {label.sample_no} of prompt {label.prompt_no} at step {label.step}.",
                 code="unknown_completion",
@@ -118,7 +118,7 @@ async def labels(session: AsyncSession, job: Job) -> list[LabelView]:
 
 async def calibration(session: AsyncSession, cache: ObjectCache, job: Job, reward: str | None) -> Calibration:
     """Raises InvalidInput when the reward is not the job's."""
-    names = [each["name"] for each in job.resolved_spec["rewards"]]
+    names = [reward_spec["name"] for reward_spec in job.resolved_spec["rewards"]]
     if reward is not None and reward not in names:
         raise InvalidInput(
             f"The job has no reward {reward!r}.",
@@ -129,13 +129,13 @@ async def calibration(session: AsyncSession, cache: ObjectCache, job: Job, rewar
     name = reward or names[0]
     pass_above = float(job.resolved_spec["evaluation"].get("pass_above", 0.5))
     rows = await repository.labels(session, job.id)
-    found = await _stored(session, cache, job.id, rows)
+    stored_completions = await _stored(session, cache, job.id, rows)
     judged, differ = [], []
     for row in rows:
-        stored = found.get((row.split, row.step, row.prompt_no, row.sample_no))
-        each = _judged(row.right, stored.results.get(name, {}) if stored else {})
-        judged.append(each)
-        if each.value is not None and (each.value > pass_above) != row.right:
+        stored = stored_completions.get((row.split, row.step, row.prompt_no, row.sample_no))
+        judgement = _judged(row.right, stored.results.get(name, {}) if stored else {})
+        judged.append(judgement)
+        if judgement.value is not None and (judgement.value > pass_above) != row.right:
             differ.append(_label(row))
     return Calibration(
         job=job.id,
@@ -151,8 +151,8 @@ def suggest(open_places: Sequence[tuple[int, int, int, float]], pass_above: floa
     """Up to 30 completions to label: half that pass and half that do not, spread evenly over the steps."""
     sides = [[p for p in open_places if p[3] > pass_above], [p for p in open_places if p[3] <= pass_above]]
     chosen: list[tuple[int, int, int, float]] = []
-    for side, other in (sides, sides[::-1]):
-        count = min(len(side), max(SUGGESTED // 2, SUGGESTED - len(other)))
+    for side, opposite in (sides, sides[::-1]):
+        count = min(len(side), max(SUGGESTED // 2, SUGGESTED - len(opposite)))
         chosen += [side[place * len(side) // count] for place in range(count)]
     return [LabelPlace(step=p[0], prompt_no=p[1], sample_no=p[2]) for p in sorted(chosen[:SUGGESTED])]
 
@@ -160,19 +160,19 @@ def suggest(open_places: Sequence[tuple[int, int, int, float]], pass_above: floa
 async def _stored(
     session: AsyncSession, cache: ObjectCache, job_id: str, rows: Sequence[Label]
 ) -> dict[tuple[str, int, int, int], Stored]:
-    wanted: dict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
+    places_by_table: dict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
     for row in rows:
-        wanted[row.split, row.step].add((row.prompt_no, row.sample_no))
-    found = {}
-    for (split, step), places in wanted.items():
+        places_by_table[row.split, row.step].add((row.prompt_no, row.sample_no))
+    completions = {}
+    for (split, step), places in places_by_table.items():
         sha256 = await repository.table_of(session, job_id, split, step)
         if sha256 is None:
             continue
         async with cache.file(sha256) as path:
             read = partial(_read, str(path), step, places)
-            for each in await anyio.to_thread.run_sync(read):
-                found[split, step, each.prompt_no, each.sample_no] = each
-    return found
+            for completion in await anyio.to_thread.run_sync(read):
+                completions[split, step, completion.prompt_no, completion.sample_no] = completion
+    return completions
 
 
 def _read(path: str, step: int, places: set[tuple[int, int]]) -> list[Stored]:

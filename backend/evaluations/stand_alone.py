@@ -1,4 +1,4 @@
-"""A stand-alone evaluation: what it is asked, the rows it takes, and what its completions come to."""
+"""Stand-alone evaluations: validation, row selection, results."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from backend.data.ids import new_id
 from backend.data.objects import Objects
 from backend.datasets import service as datasets
 from backend.datasets.prompts import rendering
-from backend.datasets.reading import read_apart
+from backend.datasets.reading import read_in_background
 from backend.evaluations import repository
 from backend.models import BaseModel, Dataset, EvaluationRow, now
 from backend.playground import service as playground
@@ -35,7 +35,7 @@ MOST_CHARACTERS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EvaluationPrompt:
     """One row with its prompt."""
 
     row: int
@@ -62,9 +62,9 @@ async def create(
     body: StandAloneCreate,
     created_by: str,
 ) -> EvaluationRow:
-    """Raises InvalidInput with the field at fault."""
+    """Raises InvalidInput with `param`."""
     model, checkpoint = await _policy(session, project_id, body)
-    dataset = await _named(datasets.get(session, project_id, body.dataset), "dataset")
+    dataset = await _resolve_field(datasets.get(session, project_id, body.dataset), "dataset")
     view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
     _check_view(dataset, view)
     reward = await _reward(session, project_id, body)
@@ -98,7 +98,7 @@ async def create(
 
 
 def _check_view(dataset: Dataset, view: PromptView) -> None:
-    """Raises InvalidInput that names fields of an evaluation instead of a job's."""
+    """Raises InvalidInput with the evaluation's fields instead of a job's."""
     try:
         rendering.check_view(dataset, view)
     except InvalidInput as error:
@@ -115,7 +115,7 @@ async def _policy(
 ) -> tuple[BaseModel, str | None]:
     """Base model and checkpoint. Raises InvalidInput."""
     if body.adapter is not None:
-        adapter = await _named(adapters.get(session, project_id, body.adapter), "adapter")
+        adapter = await _resolve_field(adapters.get(session, project_id, body.adapter), "adapter")
         return base_models.usable(await base_models.of(session, adapter)), adapter.checkpoint_id
     if body.checkpoint is not None:
         model = await playground.checkpoint_model(session, project_id, body.checkpoint)
@@ -124,35 +124,37 @@ async def _policy(
 
 
 async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:
-    """What says which reward scores, by content too: a gate asks whether two were scored alike. Raises InvalidInput."""
+    """Identity of the reward, including its content: a gate compares only evaluations scored alike. Raises
+    InvalidInput.
+    """
     if body.reward is None:
         source = body.source or ""
         sha256 = hashlib.sha256(source.encode()).hexdigest()
         return {"reward": "reward", "source": source, "entry": body.entry, "reward_sha256": sha256}
-    asked = rewards.get_revision(session, project_id, body.reward, body.revision)
-    found, revision = await _named(asked, "reward")
+    lookup = rewards.get_revision(session, project_id, body.reward, body.revision)
+    stored_reward, revision = await _resolve_field(lookup, "reward")
     return {
-        "reward": found.name,
-        "stored": found.id,
+        "reward": stored_reward.name,
+        "stored": stored_reward.id,
         "revision": revision.revision,
         "entry": body.entry,
         "reward_sha256": revision.sha256,
     }
 
 
-async def _named(found: Any, param: str) -> Any:
-    """What a field of the body names. Raises InvalidInput instead of NotFound."""
+async def _resolve_field(lookup: Any, param: str) -> Any:
+    """Await a lookup; turns NotFound into InvalidInput for the field."""
     try:
-        return await found
+        return await lookup
     except NotFound as error:
         raise InvalidInput(error.message, code=error.code, hint=error.hint, param=param) from error
 
 
 def resume(row: EvaluationRow) -> None:
-    """Go on behind the last completion. Raises StateConflict `evaluation_not_resumable`."""
+    """Continue after the last completion. Raises StateConflict `evaluation_not_resumable`."""
     if row.kind != "stand_alone" or row.status not in ("failed", "cancelled"):
         raise StateConflict(
-            f"The evaluation is {row.status}; only a stand-alone one that failed or was cancelled can go on.",
+            f"The evaluation is {row.status}; only a stand-alone one that failed or was cancelled can be resumed.",
             code="evaluation_not_resumable",
             hint="Start a new one." if row.status != "running" else "It goes on by itself.",
         )
@@ -169,17 +171,17 @@ async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
             params["entry"],
             rewards.granularity_of(params["source"], params["granularity"]),
         )
-    found, revision = await rewards.get_revision(
+    stored_reward, revision = await rewards.get_revision(
         session, row.project_id, params["stored"], params["revision"]
     )
-    granularity = rewards.granularity_of(revision.source, found.granularity)
-    return Code(found.name, revision.source, params["entry"] or revision.entry, granularity)
+    granularity = rewards.granularity_of(revision.source, stored_reward.granularity)
+    return Code(stored_reward.name, revision.source, params["entry"] or revision.entry, granularity)
 
 
 async def chosen_rows(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, view: PromptView
 ) -> list[int]:
-    """Row numbers, ascending: at most `settings.rows` of the split, evenly spread. Raises InvalidInput."""
+    """Row numbers, ascending: at most `settings.rows` of the split, evenly spaced. Raises InvalidInput."""
     pool: Sequence[int] = range(dataset.rows)
     if settings.split != "all":
         how = (settings.held_out_rows, settings.seed, settings.split_by)
@@ -192,21 +194,21 @@ async def chosen_rows(
             param="split",
             hint="Take split `all`, or another held_out_rows.",
         )
-    wanted = min(settings.rows, len(pool))
-    return [pool[place * len(pool) // wanted] for place in range(wanted)]
+    count = min(settings.rows, len(pool))
+    return [pool[place * len(pool) // count] for place in range(count)]
 
 
-def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[Asked]:
-    """Those rows with their prompts. Raises DatasetError, TooLarge. Runs outside the event loop."""
+def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[EvaluationPrompt]:
+    """Those rows with their prompts. Raises DatasetError, TooLarge. Call outside the event loop."""
     how = PromptView.model_validate_json(view)
-    wanted, found, characters = iter(indexes), [], 0
-    following = next(wanted, None)
+    remaining, prompts, characters = iter(indexes), [], 0
+    following = next(remaining, None)
     rows = iter_prompts(
         Path(path), format, roles=how.columns, template=how.prompt_template, system_prompt=how.system_prompt
     )
-    for each in rows:
-        if each.index == following:
-            characters += len(str(each.item))
+    for row_number in rows:
+        if row_number.index == following:
+            characters += len(str(row_number.item))
             if characters > MOST_CHARACTERS:
                 raise TooLarge(
                     f"The rows have more than {MOST_CHARACTERS:,} characters.",
@@ -214,46 +216,50 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
                     param="rows",
                     hint="Ask for fewer rows.",
                 )
-            found.append(Asked(each.index, each.item, each.messages, each.tools))
-            following = next(wanted, None)
+            prompts.append(
+                EvaluationPrompt(row_number.index, row_number.item, row_number.messages, row_number.tools)
+            )
+            following = next(remaining, None)
         if following is None:
             break
-    return found
+    return prompts
 
 
-async def asked(
+async def prompts_to_sample(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, stored: dict[str, Any] | None
-) -> list[Asked]:
-    """The rows that are sampled. Raises InvalidInput, TooLarge.
+) -> list[EvaluationPrompt]:
+    """The rows to sample. Raises InvalidInput, TooLarge.
 
-    stored: the evaluation's view; None for one that was made before it was kept, which takes the dataset's.
+    stored: the evaluation's view; None for evaluations of older releases, which use the dataset's.
     """
     view = PromptView.model_validate(dataset.prompt_view if stored is None else stored)
     rows = await chosen_rows(objects, cache, dataset, settings, view)
     path = await datasets.local_file(objects, dataset, cache)
-    return await read_apart(dataset, read_rows, str(path), dataset.format, view.model_dump_json(), rows)
+    return await read_in_background(
+        dataset, read_rows, str(path), dataset.format, view.model_dump_json(), rows
+    )
 
 
 async def row_scores(session: AsyncSession, evaluation_id: str) -> list[RowScores]:
     return _by_row(await repository.scores(session, evaluation_id))
 
 
-def _by_row(found: Iterable[tuple[int, float | None, int, str | None]]) -> list[RowScores]:
+def _by_row(scores: Iterable[tuple[int, float | None, int, str | None]]) -> list[RowScores]:
     return [
-        RowScores(row=row, rewards=[each[1] for each in group])
-        for row, group in groupby(found, key=lambda each: each[0])
+        RowScores(row=row, rewards=[score[1] for score in group])
+        for row, group in groupby(scores, key=lambda score: score[0])
     ]
 
 
 def summary(
-    found: Sequence[tuple[int, float | None, int, str | None]], pass_above: float
+    scores: Sequence[tuple[int, float | None, int, str | None]], pass_above: float
 ) -> EvaluationSummary:
     """Of `repository.scores`."""
     return summarise(
-        _by_row(found),
+        _by_row(scores),
         pass_above=pass_above,
-        truncated=sum(reason == "length" for *_, reason in found),
-        tokens=sum(tokens for _, _, tokens, _ in found),
+        truncated=sum(reason == "length" for *_, reason in scores),
+        tokens=sum(tokens for _, _, tokens, _ in scores),
     )
 
 
@@ -263,12 +269,12 @@ async def completions(
     rows = await repository.completions(session, evaluation_id, row=row, limit=limit, offset=offset)
     return [
         EvaluatedCompletion(
-            row=each.row_no,
-            sample=each.sample_no,
-            text=each.text,
-            tokens=each.tokens,
-            finish_reason=each.finish_reason,
-            result=each.result,
+            row=completion.row_no,
+            sample=completion.sample_no,
+            text=completion.text,
+            tokens=completion.tokens,
+            finish_reason=completion.finish_reason,
+            result=completion.result,
         )
-        for each in rows
+        for completion in rows
     ]

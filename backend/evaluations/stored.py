@@ -1,4 +1,4 @@
-"""Stored completions as they are read for an evaluation: from the steps' Parquet objects, in whole groups."""
+"""Reading of stored completions for evaluations, from the steps' Parquet objects, in whole groups."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ COLUMNS = ["prompt_no", "sample_no", "text", "item", "prompt_messages", "rewards
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One completion with what its rewards said."""
+    """One completion with its reward results."""
 
     step: int
     prompt_no: int
@@ -24,33 +24,33 @@ class Stored:
     """Reward name → `reinforge.schemas.jobs.RewardResult` as JSON."""
 
     def row(self) -> dict[str, Any]:
-        """As a reward is asked about it."""
+        """The completion as a row for scoring."""
         return {"completion": self.text, "item": self.item, "prompt": self.prompt}
 
 
 def every(tables: Sequence[tuple[int, str, int]], most: int) -> int:
-    """Take one group in this many, so that about `most` completions come together."""
+    """Group stride that gives about `most` completions."""
     total = sum(count for _, _, count in tables)
     return max(1, -(-total // most))
 
 
 def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRoles) -> list[list[Stored]]:
-    """Every `stride`-th group of a step's file, the first one `start % stride`.
+    """Every `stride`-th group of a step's file, starting at `start % stride`.
 
-    roles: the job's; files of jobs from before they filled `item.answer` hold the plain row.
+    roles: the job's; files of older releases hold the plain row without `item.answer`.
     """
-    found = []
+    groups = []
     with opened(path) as file:
         for number in range(start % stride, file.num_row_groups, stride):
-            found.append([_stored(step, line, roles) for line in row_group(file, number, COLUMNS)])
-    return found
+            groups.append([_stored(step, line, roles) for line in row_group(file, number, COLUMNS)])
+    return groups
 
 
-def read_places(path: str, step: int, wanted: set[tuple[int, int]]) -> Iterator[Stored]:
+def read_places(path: str, step: int, places: set[tuple[int, int]]) -> Iterator[Stored]:
     """Completions by (prompt_no, sample_no)."""
     with opened(path) as file:
         for line in every_row(file, COLUMNS):
-            if (line["prompt_no"], line["sample_no"]) in wanted:
+            if (line["prompt_no"], line["sample_no"]) in places:
                 yield _stored(step, line, None)
 
 
@@ -62,5 +62,5 @@ def _stored(step: int, line: dict[str, Any], roles: ColumnRoles | None) -> Store
         text=line["text"],
         item=item_of(value_of(line["item"], "{}"), roles),
         prompt=value_of(line["prompt_messages"], "[]"),
-        results={each["name"]: each for each in value_of(line["rewards"], "[]")},
+        results={result["name"]: result for result in value_of(line["rewards"], "[]")},
     )

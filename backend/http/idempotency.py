@@ -1,19 +1,19 @@
-"""`Idempotency-Key` on POST: the same key and request get the first answer again instead of a second thing.
+"""`Idempotency-Key` on POST: repeating a request with its key returns the first response.
 
-An endpoint that is one transaction says so and no more:
+An endpoint that is one transaction needs only a dependency:
 
     @router.post("/things", status_code=201, dependencies=[OnceWhole])
 
-One that first asks workers, or is several transactions, does it by hand in the one that makes the thing:
+One that calls workers first, or has several transactions, uses it in the transaction that creates the thing:
 
-    if (stored := await once.begin(session, once.asked(await request.body()))) is not None:
+    if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
         return stored
-    made = ...                                        # in the same transaction
-    return await once.finish(session, 201, made)
+    row = ...                                         # in the same transaction
+    return await once.finish(session, 201, row)
 
-The key's row is inserted in the transaction that makes the thing: a second request with the key waits for the
-first to commit and then finds the answer, and a failed first request leaves nothing behind. Kept for a day, sealed:
-answers may hold secrets (a new API key, the address of an invitation), which exist nowhere else in clear.
+The key's row is inserted in that transaction: a second request with the key waits for the first to commit and
+then finds the response, and a failed request leaves nothing behind. Responses are stored for a day, sealed:
+they may hold secrets (a new API key, an invitation's address) that are stored nowhere else in clear.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ from backend.http.strict_json import Answered
 from backend.models import IdempotencyKey, now
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
 
-KEPT = timedelta(hours=24)
+LIFETIME = timedelta(hours=24)
 _SEAL = "idempotency"
 
 
@@ -45,15 +45,17 @@ class Idempotency:
     def __init__(self, request: Request, who: Principal, sealer: Sealer, key: str | None) -> None:
         self._where = {"project_id": who.project_id, "path": request.url.path, "key": key or ""}
         self._asker, self._query, self._sealer = who.id, request.url.query, sealer
-        self.given = key is not None
+        self.has_key = key is not None
 
-    def asked(self, body: bytes) -> str:
-        """The fingerprint of a request. Another asker's is another one: the answer may hold a secret."""
+    def request_hash(self, body: bytes) -> str:
+        """Hash of a request, including the caller: the response may hold a secret."""
         return fingerprint(self._asker, self._query, body)
 
     async def peek(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """The stored answer, without reserving the key. Raises InvalidInput when the request is another one."""
-        if not self.given:
+        """The stored response, without reserving the key. Raises InvalidInput if the key was used for another
+        request.
+        """
+        if not self.has_key:
             return None
         row = await session.scalar(select(IdempotencyKey).filter_by(**self._where))
         if row is None or row.status is None or row.body is None:
@@ -67,11 +69,11 @@ class Idempotency:
         return _json(self._opened(row.body), row.status, replayed=True)
 
     async def begin(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """Reserve the key until the transaction ends; the stored answer when there is one already.
+        """Reserve the key until the transaction ends; returns the stored response if there is one.
 
-        `fingerprint` is a hash of the request's content.
+        `fingerprint` is a hash of the request.
         """
-        if not self.given:
+        if not self.has_key:
             return None
         reserved = await session.scalar(
             insert(IdempotencyKey)
@@ -82,27 +84,27 @@ class Idempotency:
         return None if reserved is not None else await self.peek(session, fingerprint)
 
     async def finish(self, session: AsyncSession, status: int, answer: BaseModel) -> Response:
-        """Keep the answer under the key, and send it."""
+        """Store the response under the key, and return it."""
         body = answer.model_dump_json()
         await self.keep(session, status, body)
         return _json(body, status, replayed=False)
 
     async def keep(self, session: AsyncSession, status: int, body: str) -> None:
-        if self.given:
+        if self.has_key:
             values = {"status": status, "body": self._sealer.seal(_SEAL, body)}
             await session.execute(update(IdempotencyKey).filter_by(**self._where).values(**values))
 
-    def _opened(self, kept: str) -> str:
-        """Raises StateConflict where the server has got another secret key since."""
-        if kept.startswith("{"):  # from before answers were sealed
-            return kept
+    def _opened(self, stored: str) -> str:
+        """Raises StateConflict if the server's secret key has changed since."""
+        if stored.startswith("{"):  # from before answers were sealed
+            return stored
         try:
-            return self._sealer.open(_SEAL, kept)
+            return self._sealer.open(_SEAL, stored)
         except Unavailable as error:
             raise StateConflict(
-                "This was done, but its answer cannot be read: the server has got another secret key since.",
+                "The request succeeded, but its stored response cannot be read: the server's secret key has changed.",
                 code="idempotency_answer_unreadable",
-                hint="Look for what was made in its list; set REINFORGE_SECRET_KEY to what it was.",
+                hint="Look up the created object in its list, or restore the former REINFORGE_SECRET_KEY.",
             ) from error
 
 
@@ -114,7 +116,7 @@ def _json(body: str, status: int, *, replayed: bool) -> Response:
 
 
 def fingerprint(*parts: str | bytes) -> str:
-    """One hash for the parts of a request."""
+    """SHA-256 of the parts, each with its length."""
     joined = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -136,10 +138,10 @@ Once = Annotated[Idempotency, Depends(_idempotency)]
 
 
 async def _whole(request: Request, session: Session, once: Once) -> None:
-    """Everything that the endpoint does in the request's transaction is done once. Raises Answered."""
-    if not once.given:
+    """Make the endpoint's transaction idempotent. Raises Answered."""
+    if not once.has_key:
         return
-    if (stored := await once.begin(session, once.asked(await request.body()))) is not None:
+    if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
         raise Answered(stored)
 
     async def keep(response: Response) -> None:
@@ -152,5 +154,5 @@ OnceWhole = Depends(_whole)
 
 
 async def forget_old(session: AsyncSession) -> None:
-    """Delete keys whose day is over."""
-    await session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < now() - KEPT))
+    """Delete expired keys."""
+    await session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < now() - LIFETIME))

@@ -34,7 +34,7 @@ async def create(
     """For owners. The key is kept encrypted and not answered again."""
     await service.check_address(settings.guard, who, body.base_url)
     async with database.transaction() as session:
-        if (stored := await once.begin(session, once.asked(await request.body()))) is not None:
+        if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
             return stored
         return await once.finish(session, 201, service.view(await service.create(session, who, body, sealer)))
 

@@ -1,1 +1,1 @@
-"""OpenAI's wire: translates to the services of the rooms, and owns no state."""
+"""OpenAI-compatible API: translates requests to the services, and holds no state."""

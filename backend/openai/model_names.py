@@ -28,8 +28,8 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a name means."""
+class NamedModel:
+    """The model that a name resolves to."""
 
     base: BaseModel
     checkpoint: Checkpoint | None = None
@@ -44,23 +44,23 @@ def plain(text: str) -> str:
 
 
 def tuned(job: Job, project: Project, *, step: int | None = None) -> str:
-    """The name of the job's adapter, or of its checkpoint after `step`."""
+    """Name of the job's adapter, or of its checkpoint after `step`."""
     suffix = plain(str((job.openai or {}).get("suffix") or ""))
     name = f"ft:{job.model_id}:{plain(project.name)}:{suffix}:{job.id.removeprefix('ftjob-')[:CODE_LENGTH]}"
     return name if step is None else f"{name}:ckpt-step-{step}"
 
 
-async def find(session: AsyncSession, project_id: str, name: str) -> Found:
-    """What the project calls by this name. Raises NotFound `model_not_found` (param `model`)."""
+async def find(session: AsyncSession, project_id: str, name: str) -> NamedModel:
+    """Resolve a name in the project. Raises NotFound `model_not_found` (param `model`)."""
     match = _TUNED.fullmatch(name)
     if match is None:
         try:
-            return Found(await base_models.get(session, project_id, name))
+            return NamedModel(await base_models.get(session, project_id, name))
         except NotFound as error:
             if name in base_models.BUILTIN:
                 raise not_found(name, error.hint) from error
-            others = await base_models.suggestion(session, project_id, name)
-            raise not_found(name, f"`model` names a model of this server. {others or LISTED}") from error
+            suggestion = await base_models.suggestion(session, project_id, name)
+            raise not_found(name, f"`model` names a model of this server. {suggestion or LISTED}") from error
     step = match["step"]
     checkpoint = None
     job = await jobs.find_by_code(session, match["base"], match["code"])
@@ -78,13 +78,15 @@ async def find(session: AsyncSession, project_id: str, name: str) -> Found:
             checkpoint = await adapters.weights(session, job.adapter_id)
     if job is None or checkpoint is None:
         raise not_found(name)
-    return Found(await base_models.of(session, job), checkpoint, job)
+    return NamedModel(await base_models.of(session, job), checkpoint, job)
 
 
 async def resolve(session: AsyncSession, project_id: str, name: str) -> tuple[BaseModel, Checkpoint | None]:
-    """The base model, and the checkpoint on top of it or None. Raises NotFound `model_not_found` (param `model`)."""
-    found = await find(session, project_id, name)
-    return found.base, found.checkpoint
+    """The base model, and the checkpoint on top of it or None. Raises NotFound `model_not_found` (param
+    `model`).
+    """
+    named = await find(session, project_id, name)
+    return named.base, named.checkpoint
 
 
 def not_found(name: str, hint: str | None = None) -> NotFound:

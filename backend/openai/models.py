@@ -12,13 +12,13 @@ from backend.deployments import service as deployments
 from backend.models import BaseModel, Checkpoint, CheckpointPermission, Deployment, Job, Project
 from backend.openai import model_names
 from backend.openai.jobs import rows
-from backend.openai.wire import WireRoute, listed, seconds
+from backend.openai.wire import OpenAIRoute, listed, seconds
 from backend.projects.service import require_owner
 from reinforge.errors import InvalidInput, NotAllowed
 from reinforge.schemas.openai_common import Deleted, WireList
 from reinforge.schemas.openai_jobs import ModelView
 
-router = APIRouter(prefix="/v1/models", tags=["openai"], route_class=WireRoute)
+router = APIRouter(prefix="/v1/models", tags=["openai"], route_class=OpenAIRoute)
 
 MOST_CHECKPOINTS = 10_000
 """The list is not paged; the newest are in it."""
@@ -26,14 +26,14 @@ MOST_CHECKPOINTS = 10_000
 
 @router.get("", operation_id="listWireModels")
 async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
-    """All that `model` may be in a request: base models, then deployments, adapters and checkpoints, newest first."""
+    """Every valid `model`: base models, then deployments, adapters and checkpoints, newest first."""
     bases = await session.scalars(
         select(BaseModel)
         .where(BaseModel.status == "ready", base_models.seen_by(who.project_id))
         .order_by(BaseModel.created_at, BaseModel.key)
     )
     project = await rows.project(session, who.project_id)
-    views = [_base(each, project) for each in bases]
+    views = [_base(base_model, project) for base_model in bases]
     for row in await deployments.named(session, who.project_id):
         views.append(_deployed(row, project))
     for adapter, job in await rows.adapters(session, who.project_id):
@@ -46,43 +46,45 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
 async def get(model: str, session: Session, who: Reader) -> ModelView:
     if (row := await deployments.find_named(session, who.project_id, model)) is not None:
         return _deployed(row, await rows.project(session, who.project_id))
-    found = await model_names.find(session, who.project_id, model)
-    if found.checkpoint is None or found.job is None:
-        return _base(found.base, await rows.project(session, who.project_id))
-    project = await rows.project(session, found.job.project_id)
-    step = found.checkpoint.step if ":ckpt-step-" in model else None
-    name = model_names.tuned(found.job, project, step=step)
-    return _view(name, seconds(found.checkpoint.created_at), project)
+    named = await model_names.find(session, who.project_id, model)
+    if named.checkpoint is None or named.job is None:
+        return _base(named.base, await rows.project(session, who.project_id))
+    project = await rows.project(session, named.job.project_id)
+    step = named.checkpoint.step if ":ckpt-step-" in model else None
+    name = model_names.tuned(named.job, project, step=step)
+    return _view(name, seconds(named.checkpoint.created_at), project)
 
 
 @router.delete("/{model:path}", operation_id="deleteWireModel")
 async def delete(model: str, session: Session, who: Writer) -> Deleted:
-    """Owners take a stopped deployment or the adapter of a finished job off the list. Job and checkpoints stay."""
+    """Remove a stopped deployment or a finished job's adapter from the list. The job and its checkpoints
+    stay. Owners only.
+    """
     require_owner(who, "models")
     if (row := await deployments.find_named(session, who.project_id, model)) is not None:
         await deployments.remove(session, who.project_id, row.id)
         return Deleted(id=model, object="model")
-    found = await model_names.find(session, who.project_id, model)
-    if found.job is None:
+    named = await model_names.find(session, who.project_id, model)
+    if named.job is None:
         raise NotAllowed(
             f"{model} is a base model.",
             code="model_not_deletable",
             param="model",
             hint="`reinforge models remove` and DELETE /api/v1/models/{id} remove base models.",
         )
-    if ":ckpt-step-" in model or found.job.adapter_id is None:
+    if ":ckpt-step-" in model or named.job.adapter_id is None:
         raise InvalidInput(
             "A checkpoint is deleted with its job.",
             code="model_not_deletable",
             param="model",
             hint="Of each job the best three by held-out reward and the newest are kept.",
         )
-    await adapters.delete(session, who.project_id, found.job.adapter_id)
+    await adapters.delete(session, who.project_id, named.job.adapter_id)
     return Deleted(id=model, object="model")
 
 
 async def _checkpoints(session: AsyncSession, project_id: str) -> list[ModelView]:
-    """Of the project's jobs, and those that other projects share with it."""
+    """Checkpoints of the project's jobs, and those shared with it."""
     shared = select(CheckpointPermission.checkpoint_id).where(CheckpointPermission.project_id == project_id)
     query = (
         select(Checkpoint, Job, Project)

@@ -1,9 +1,9 @@
-"""No second job for a request that was sent again.
+"""Deduplication of retried requests.
 
-OpenAI's clients send no idempotency key; a request sent again after a failure differs in `x-stainless-retry-count`
-alone. The answer to a request is kept under the asker and a hash of the body: a repeat finds it for as long as clients
-repeat, and a new request with the same body makes a new job. A first request that comes to its end after its own
-repeat (the client gave up waiting) finds the repeat's job.
+OpenAI's clients send no idempotency key; a retry differs only in `x-stainless-retry-count`. The response is
+stored under the caller and a hash of the body while clients may retry; a new request with the same body
+creates a new job. A first request that completes after its own retry (the client timed out) returns the
+retry's job.
 """
 
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ _FIRST, _AGAIN = "first", "again"
 
 
 class Repeats:
-    """One request, and whether it was sent before."""
+    """One request, and whether it is a retry."""
 
     def __init__(self, request: Request, body: bytes, who: Principal) -> None:
         count = request.headers.get("x-stainless-retry-count", "0")
@@ -35,9 +35,9 @@ class Repeats:
         self._where = {"project_id": who.project_id, "path": request.url.path, "key": key}
 
     async def find(self, session: AsyncSession) -> Response | None:
-        """What a repeat is answered; None for a first request, or when nothing has come of the one before.
+        """The stored response for a retry; None for a first request, or if the earlier one stored nothing.
 
-        A first request forgets an older one with the same body: its own repeats are not to find that.
+        A first request deletes an older response for the same body, so that its own retries cannot find that.
         """
         if not self._again:
             old = delete(IdempotencyKey).filter_by(**self._where)
@@ -47,7 +47,7 @@ class Repeats:
         return self._answer(row, self._since)
 
     async def begin(self, session: AsyncSession) -> Response | None:
-        """Reserve the request until the transaction ends; the answer of the same request when there is one."""
+        """Reserve the request until the transaction ends; returns the stored response if there is one."""
         kind = _AGAIN if self._again else _FIRST
         fresh = {"request_sha256": kind, "created_at": now(), "status": None, "body": None}
         statement = insert(IdempotencyKey).values(**self._where, **fresh)
@@ -68,7 +68,7 @@ class Repeats:
         return self._answer(row, self._since)
 
     async def finish(self, session: AsyncSession, answer: BaseModel) -> None:
-        """Keep the answer for repeats."""
+        """Store the response for retries."""
         values = {"status": 200, "body": answer.model_dump_json()}
         await session.execute(update(IdempotencyKey).filter_by(**self._where).values(**values))
 

@@ -1,4 +1,4 @@
-"""What every route under `/v1` has in common: errors as OpenAI's clients expect them, times, lists."""
+"""Conventions of all `/v1` routes: error format, timestamps, lists."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
@@ -15,8 +15,8 @@ from reinforge.schemas.openai_common import WireList, WireObject
 T = TypeVar("T", bound=WireObject)
 
 
-class WireRoute(StrictRoute):
-    """A request that is not valid is a 400 on this wire; elsewhere it is a 422."""
+class OpenAIRoute(StrictRoute):
+    """An invalid request is a 400 in this API; in the native API it is a 422."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
@@ -25,9 +25,9 @@ class WireRoute(StrictRoute):
             try:
                 return await handler(request)
             except RequestValidationError as error:
-                known = validation_error(error.errors(), error.body, body_schema(request))
-                known.status = 400
-                raise known from error
+                invalid = validation_error(error.errors(), error.body, body_schema(request))
+                invalid.status = 400
+                raise invalid from error
             except InvalidInput as error:
                 error.status = 400
                 raise
@@ -52,7 +52,7 @@ def listed(objects: Sequence[T], *, has_more: bool) -> WireList[T]:
 
 def unknown_after(after: str) -> InvalidInput:
     return InvalidInput(
-        f"`after` names nothing in this list: {after[:100]!r}.",
+        f"`after` is not an id of this list: {after[:100]!r}.",
         code="invalid_cursor",
         param="after",
         hint="Pass the id of the last object of the page before.",

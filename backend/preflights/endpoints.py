@@ -38,7 +38,7 @@ async def create(
 
     The job is checked like one that is created, and refused for the same reasons.
     """
-    asked = once.asked(await request.body())
+    asked = once.request_hash(await request.body())
     await base_models.ensure_builtin(database, calls, spec.model)
     async with database.transaction() as session:
         if (stored := await once.peek(session, asked)) is not None:

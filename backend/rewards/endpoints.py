@@ -80,7 +80,7 @@ async def revise(
     once: Once,
 ) -> Response:
     """Store the revision that follows the one in If-Match; jobs keep the one they were created with."""
-    asked = once.asked(await request.body())
+    asked = once.request_hash(await request.body())
     async with database.transaction() as session:
         if (stored := await once.peek(session, asked)) is not None:
             return stored  # before If-Match, which names what the first one has changed

@@ -42,7 +42,7 @@ async def create(
     """For owners. The secret is in this answer and in no other."""
     await service.check_target(settings.guard, body.url)
     async with database.transaction() as session:
-        if (stored := await once.begin(session, once.asked(await request.body()))) is not None:
+        if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
             return stored
         hook, secret = await service.create(session, who, body, sealer)
         return await once.finish(session, 201, service.with_secret(hook, secret))

@@ -1,1 +1,1 @@
-"""Equal and nearly equal prompts, within a dataset and between training and held-out rows."""
+"""Duplicate and near-duplicate prompts, within a dataset and between training and held-out rows."""

@@ -1,7 +1,7 @@
-"""Equal prompts in a dataset, and held-out prompts that are trained on: what a child process works out.
+"""Comparison of prompts in a child process: duplicates in a dataset, and held-out prompts that also train.
 
-Memory is bounded by `MOST_ROWS` keys of 8 bytes with the set that finds equal ones (about 100 bytes a row together),
-and by the sequences of `near`. The file is read three times, and nothing of it is kept but the examples' texts.
+Memory is bounded by `MOST_ROWS` keys of 8 bytes with the set of duplicates (about 100 bytes a row together),
+and by the sequences of `near_duplicates`. The file is read three times; only the examples' texts are kept.
 """
 
 import time
@@ -37,7 +37,7 @@ _NO_PROMPT = 0
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset's file, to be read in another process."""
+    """A dataset's file, for reading in another process."""
 
     path: str
     format: Format
@@ -45,12 +45,12 @@ class Source:
     view: str
     """`PromptView` as JSON."""
 
-    def prompts(self, wanted: Callable[[int], bool] | None = None) -> Iterator[tuple[str, str] | None]:
-        """(normalised, as it stands) of each row's prompt; None for a row that has none or is not wanted."""
+    def prompts(self, selects: Callable[[int], bool] | None = None) -> Iterator[tuple[str, str] | None]:
+        """(normalised, original) prompt of each row; None for a row that has none or is filtered out."""
         how = PromptView.model_validate_json(self.view)
         template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
         for index, row in enumerate(islice(iter_accepted(Path(self.path), self.format), MOST_ROWS)):
-            if wanted is not None and not wanted(index):
+            if selects is not None and not selects(index):
                 yield None
                 continue
             try:
@@ -62,8 +62,8 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Held:
-    """What is held out: rows of the dataset by seed, or another dataset."""
+class HeldOut:
+    """The held-out rows: rows of the dataset by seed, or another dataset."""
 
     rows: int | None = None
     seed: int = 0
@@ -71,108 +71,116 @@ class Held:
     other: Source | None = None
 
 
-def compare(source: Source, held: Held) -> dict[str, Any]:
-    """The fields of a `DatasetOverlap` that need the rows. Raises DatasetError for a split that cannot be."""
+def compare(source: Source, held_out: HeldOut) -> dict[str, Any]:
+    """The fields of a `DatasetOverlap` that need the rows. Raises DatasetError for an impossible split."""
     began = time.monotonic()
     keys = _keys(source)
     repeated = _repeated(keys)
-    found: dict[str, Any] = {
+    overlap: dict[str, Any] = {
         "compared": len(keys),
         "without_prompt": sum(1 for key in keys if key == _NO_PROMPT),
         "duplicates": _duplicates(source, keys, repeated).model_dump(),
         "leakage": None,
     }
-    leakage = _from_other(source, keys, held.other) if held.other else _from_split(source, keys, held)
+    leakage = (
+        _from_other(source, keys, held_out.other) if held_out.other else _from_split(source, keys, held_out)
+    )
     if leakage is not None:
-        found["leakage"] = leakage.model_dump()
-    return found | {"seconds": round(time.monotonic() - began, 1)}
+        overlap["leakage"] = leakage.model_dump()
+    return overlap | {"seconds": round(time.monotonic() - began, 1)}
 
 
 def split_by_prompt(
     path: str, format: Format, view: str, held_out: int | None, seed: int
 ) -> tuple[list[int], list[int]]:
-    """The rows that train and those held out, equal prompts together. Raises DatasetError `invalid_held_out`."""
+    """Training and held-out rows, with equal prompts on the same side. Raises DatasetError
+    `invalid_held_out`.
+    """
     return split_together(_apart(_keys(Source(path, format, 0, view))), held_out, seed)
 
 
 def _keys(source: Source) -> "array[int]":
-    return array("Q", (_NO_PROMPT if each is None else prompt_key(each[0]) or 1 for each in source.prompts()))
+    return array(
+        "Q", (_NO_PROMPT if prompt is None else prompt_key(prompt[0]) or 1 for prompt in source.prompts())
+    )
 
 
 def _repeated(keys: Sequence[int]) -> Counter[int]:
-    """Key → rows, for prompts of several rows."""
-    seen: set[int] = set()
+    """Key → rows, for prompts that occur in several rows."""
+    seen_keys: set[int] = set()
     repeated: Counter[int] = Counter()
     for key in keys:
-        if key in seen:
+        if key in seen_keys:
             repeated[key] += 1
         elif key != _NO_PROMPT:
-            seen.add(key)
+            seen_keys.add(key)
     return Counter({key: count + 1 for key, count in repeated.items()})
 
 
 def _duplicates(source: Source, keys: Sequence[int], repeated: Counter[int]) -> Duplicates:
-    shown = {
+    examples = {
         key: RepeatedPrompt(text="", count=count, rows=[]) for key, count in repeated.most_common(EXAMPLES)
     }
     for row, key in enumerate(keys):
-        if key in shown and len(shown[key].rows) < 10:
-            shown[key].rows.append(row)
-    wanted = {example.rows[0]: example for example in shown.values()}
-    if wanted:
-        for row, each in enumerate(islice(source.prompts(wanted.__contains__), max(wanted) + 1)):
-            if each is not None:
-                wanted[row].text = each[1]
+        if key in examples and len(examples[key].rows) < 10:
+            examples[key].rows.append(row)
+    example_by_row = {example.rows[0]: example for example in examples.values()}
+    if example_by_row:
+        for row, prompt in enumerate(
+            islice(source.prompts(example_by_row.__contains__), max(example_by_row) + 1)
+        ):
+            if prompt is not None:
+                example_by_row[row].text = prompt[1]
     return Duplicates(
         prompts=len(repeated),
         rows=repeated.total() - len(repeated),
-        examples=list(shown.values()),
+        examples=list(examples.values()),
     )
 
 
-def _from_split(source: Source, keys: Sequence[int], held: Held) -> Leakage | None:
-    """The split of all rows; rows past `MOST_ROWS` are not compared."""
-    if held.split_by == "prompt":
-        train, kept = split_together(_apart(keys), held.rows, held.seed)
+def _from_split(source: Source, keys: Sequence[int], held_out: HeldOut) -> Leakage | None:
+    """Leakage of the split of all rows; rows past `MOST_ROWS` are not compared."""
+    if held_out.split_by == "prompt":
+        train, held_out_rows = split_together(_apart(keys), held_out.rows, held_out.seed)
     else:
-        train, kept = split(source.rows, held.rows, held.seed)
-    if not kept:
+        train, held_out_rows = split(source.rows, held_out.rows, held_out.seed)
+    if not held_out_rows:
         return None
-    search = _Search(kept, {keys[row] for row in kept if row < len(keys)} - {_NO_PROMPT})
-    chosen = set(kept)
-    for row, each in enumerate(source.prompts(chosen.__contains__)):
-        if each is not None:
-            search.add_held_out(row, each)
+    search = _Search(held_out_rows, {keys[row] for row in held_out_rows if row < len(keys)} - {_NO_PROMPT})
+    chosen = set(held_out_rows)
+    for row, prompt in enumerate(source.prompts(chosen.__contains__)):
+        if prompt is not None:
+            search.add_held_out(row, prompt)
     search.index()
-    for row, each in enumerate(source.prompts(search.wanted(keys, chosen))):
-        if each is not None:
-            search.look(row, keys[row], each)
+    for row, prompt in enumerate(source.prompts(search.selector(keys, chosen))):
+        if prompt is not None:
+            search.look(row, keys[row], prompt)
     return search.leakage(
-        source="split", dataset="", name="", seed=held.seed, split_by=held.split_by,
-        train=len(train), held_out=len(kept),
+        source="split", dataset="", name="", seed=held_out.seed, split_by=held_out.split_by,
+        train=len(train), held_out=len(held_out_rows),
     )  # fmt: skip
 
 
-def _from_other(source: Source, keys: Sequence[int], other: Source) -> Leakage:
-    other_keys = _keys(other)
+def _from_other(source: Source, keys: Sequence[int], held_out: Source) -> Leakage:
+    other_keys = _keys(held_out)
     search = _Search(range(len(other_keys)), set(other_keys) - {_NO_PROMPT})
-    for row, each in enumerate(other.prompts()):
-        if each is not None:
-            search.add_held_out(row, each)
+    for row, prompt in enumerate(held_out.prompts()):
+        if prompt is not None:
+            search.add_held_out(row, prompt)
     search.index()
-    for row, each in enumerate(source.prompts(search.wanted(keys, ()))):
-        if each is not None:
-            search.look(row, keys[row], each)
-    return search.leakage(source="dataset", dataset="", name="", train=source.rows, held_out=other.rows)
+    for row, prompt in enumerate(source.prompts(search.selector(keys, ()))):
+        if prompt is not None:
+            search.look(row, keys[row], prompt)
+    return search.leakage(source="dataset", dataset="", name="", train=source.rows, held_out=held_out.rows)
 
 
 def _apart(keys: Sequence[int]) -> list[int]:
-    """Rows without a prompt are equal to none: each a key of its own."""
+    """Give each row without a prompt a key of its own."""
     return [key if key != _NO_PROMPT else -1 - row for row, key in enumerate(keys)]
 
 
 class _Search:
-    """Held-out rows, and the first training row that each is equal or near to."""
+    """Held-out rows, and the first training row equal or near to each."""
 
     def __init__(self, held_out: Sequence[int], keys: set[int]) -> None:
         self._keys = keys
@@ -196,23 +204,23 @@ class _Search:
         self._number += 1
         if len(rows) > 1 or (self._number - 1) % self._stride:
             return
-        found = sequences(prompt[0])
-        if len(found) > self._room:  # every second one so far goes, and from now on
+        prompt_sequences = sequences(prompt[0])
+        if len(prompt_sequences) > self._room:  # drop every second one, now and from here on
             self._stride *= 2
-            gone = list(self._sequences)[1::2]
-            self._room += sum(len(self._sequences.pop(each)) for each in gone)
-            for each in gone:
-                self._texts.pop(each, None)
-        if len(found) <= self._room:
-            self._room -= len(found)
-            self._sequences[row] = found
+            dropped_rows = list(self._sequences)[1::2]
+            self._room += sum(len(self._sequences.pop(dropped_row)) for dropped_row in dropped_rows)
+            for dropped_row in dropped_rows:
+                self._texts.pop(dropped_row, None)
+        if len(prompt_sequences) <= self._room:
+            self._room -= len(prompt_sequences)
+            self._sequences[row] = prompt_sequences
             self._texts[row] = prompt[1]
 
     def index(self) -> None:
         self._near = NearIndex(self._sequences)
 
-    def wanted(self, keys: Sequence[int], chosen: Container[int]) -> Callable[[int], bool]:
-        """Which rows to `look` at: all that train; without anything to be near to, those whose prompt is held out."""
+    def selector(self, keys: Sequence[int], chosen: Container[int]) -> Callable[[int], bool]:
+        """Training rows to `look` at; without near-duplicate search only those whose prompt is held out."""
         if self._near:
             return lambda row: row not in chosen
         return lambda row: keys[row] in self._keys and row not in chosen
@@ -234,7 +242,7 @@ class _Search:
             for key in self._equal
             for held_out in self._rows_of_key.get(key, ())
         }
-        near = {row: found for row, found in self._found.items() if row not in equal}
+        near = {row: matches for row, matches in self._found.items() if row not in equal}
         return Leakage(
             equal=len(equal),
             near=len(near),

@@ -1,14 +1,15 @@
-"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows, in a process of
-its own.
+"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows in a child
+process.
 
-SOURCE and HELD are `overlap.Source` and `overlap.Held` as JSON. Prints one JSON object: {"found": …}, or {"error": …}.
+SOURCE and HELD are `compare.Source` and `compare.HeldOut` as JSON. Prints one JSON object: {"found": …}, or
+{"error": …}.
 """
 
 import json
 import sys
 from typing import Any
 
-from backend.datasets.leakage.compare import Held, Source, compare
+from backend.datasets.leakage.compare import HeldOut, Source, compare
 from backend.datasets.uploads.inspection_child import bound, needs_too_much
 from reinforge.errors import ReinforgeError, TooLarge
 
@@ -18,11 +19,13 @@ def main(arguments: list[str]) -> None:
     sys.stdout.write(json.dumps(answer(json.loads(arguments[0]), json.loads(arguments[1]))))
 
 
-def answer(source: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:
-    """As it is printed."""
-    other = held.pop("other", None)
+def answer(source: dict[str, Any], held_out: dict[str, Any]) -> dict[str, Any]:
+    """The object to print."""
+    other = held_out.pop("other", None)
     try:
-        return {"found": compare(Source(**source), Held(**held, other=Source(**other) if other else None))}
+        return {
+            "found": compare(Source(**source), HeldOut(**held_out, other=Source(**other) if other else None))
+        }
     except ReinforgeError as error:
         return {"status": error.status, "error": error.envelope()["error"]}
     except MemoryError:

@@ -9,7 +9,7 @@ from backend.access.work_slots import unless_gone
 from backend.data.database import Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service
-from backend.datasets.leakage.compare import Held
+from backend.datasets.leakage.compare import HeldOut
 from backend.datasets.leakage.report import report
 from reinforge.schemas.dataset_reports import DatasetOverlap
 
@@ -30,13 +30,17 @@ async def get(
     split_by: Literal["row", "prompt"] = "row",
     wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for it.")] = 20.0,
 ) -> DatasetOverlap:
-    """Equal prompts, and held-out prompts that are trained on: of the split by seed, or of another dataset.
+    """Duplicate prompts, and held-out prompts that also train, for the split by seed or another dataset.
 
-    `status` is `running` when it takes longer than `wait`; ask again then.
+    `status` is `running` when it takes longer than `wait`: request it again.
     """
     dataset = await service.get(session, who.project_id, id)
-    other = None if held_out is None else await service.get(session, who.project_id, held_out)
+    other_dataset = None if held_out is None else await service.get(session, who.project_id, held_out)
     await session.commit()  # reading may take a while
-    held = Held(rows=held_out_rows, seed=seed, split_by=split_by) if other is None else Held()
+    held_out_rows_of = (
+        HeldOut(rows=held_out_rows, seed=seed, split_by=split_by) if other_dataset is None else HeldOut()
+    )
     cache = service.cache_folder(settings.home_folder)
-    return await unless_gone(request, report(objects, cache, dataset, held, other, wait=wait))
+    return await unless_gone(
+        request, report(objects, cache, dataset, held_out_rows_of, other_dataset, wait=wait)
+    )

@@ -1,10 +1,11 @@
-"""Prompts that are nearly the same, found among many with bounded memory.
+"""Near-duplicate prompts, with bounded memory.
 
-A prompt is the set of its sequences of three words, as hashes. Sequences that more than a few held-out prompts have
-(instructions that every prompt begins with) are left out on both sides, so that prompts from one template count as
-near only when what tells them apart is the same as well. Two sets are near when they share `NEAR` of their union.
+A prompt is the set of hashes of its three-word sequences. Sequences that more than a few held-out prompts
+share (instructions, templates) are ignored on both sides, so prompts from one template are near only if their
+distinguishing text matches too. Two sets are near when they share `NEAR` of their union.
 
-For that they must share one of the rarest few of the held-out set (prefix filtering): only these are indexed.
+Near sets must share one of the rarest few sequences of the held-out set (prefix filtering): only these are
+indexed.
 """
 
 from collections import Counter
@@ -25,55 +26,55 @@ Sequences = frozenset[int]
 
 
 def sequences(normalised: str) -> set[int]:
-    """Hashes of the three-word sequences of a normalised prompt; equal within one process only."""
+    """Hashes of the three-word sequences of a normalised prompt; comparable within one process only."""
     words = normalised.split(" ", MOST_WORDS)[:MOST_WORDS]
     return set(map(hash, zip(words, words[1:], words[2:], strict=False)))
 
 
 class NearIndex:
-    """Held-out prompts, to be asked for the one that is nearest to a training prompt."""
+    """Index of held-out prompts for near-duplicate search."""
 
     def __init__(self, prompts: dict[int, set[int]]) -> None:
-        """`prompts`: row number → `sequences`; thinned out evenly when they are too many."""
-        kept = _thinned(prompts)
-        frequency = Counter(each for found in kept.values() for each in found)
-        self._common = {each for each, count in frequency.items() if count > COMMON}
+        """`prompts`: row number → `sequences`; thinned evenly when there are too many."""
+        thinned = _thinned(prompts)
+        frequency = Counter(sequence for hashes in thinned.values() for sequence in hashes)
+        self._common = {sequence for sequence, count in frequency.items() if count > COMMON}
         self._sets: dict[int, Sequences] = {}
         self._index: dict[int, list[int]] = {}
-        for row, found in kept.items():
-            own = frozenset(found - self._common)
+        for row, hashes in thinned.items():
+            own = frozenset(hashes - self._common)
             if len(own) < _LEAST:
                 continue
             self._sets[row] = own
-            rarest = sorted(own, key=lambda each: (frequency[each], each))
-            for each in rarest[: len(own) - _least_shared(len(own)) + 1]:
-                self._index.setdefault(each, []).append(row)
+            rarest = sorted(own, key=lambda sequence: (frequency[sequence], sequence))
+            for sequence in rarest[: len(own) - _least_shared(len(own)) + 1]:
+                self._index.setdefault(sequence, []).append(row)
         self._indexed = set(self._index)
 
     def __len__(self) -> int:
-        """Held-out prompts that are compared."""
+        """Number of held-out prompts in the index."""
         return len(self._sets)
 
-    def near(self, found: set[int]) -> Iterator[tuple[int, float]]:
-        """(held-out row, similarity) of all that are near to these sequences."""
-        candidates = {row for each in found & self._indexed for row in self._index[each]}
+    def near(self, hashes: set[int]) -> Iterator[tuple[int, float]]:
+        """(held-out row, similarity) of every prompt near these sequences."""
+        candidates = {row for sequence in hashes & self._indexed for row in self._index[sequence]}
         if not candidates:
             return
-        own = found - self._common
+        own = hashes - self._common
         for row in candidates:
-            other = self._sets[row]
-            shared = len(own & other)
-            similarity = shared / (len(own) + len(other) - shared)
+            candidate = self._sets[row]
+            shared = len(own & candidate)
+            similarity = shared / (len(own) + len(candidate) - shared)
             if similarity >= NEAR:
                 yield row, similarity
 
 
 def _least_shared(size: int) -> int:
-    """Sequences of a set of this size that a near one must have."""
+    """Number of sequences that a near set must share with a set of this size."""
     return -(-size * int(NEAR * 100) // 100)
 
 
 def _thinned(prompts: dict[int, set[int]]) -> dict[int, set[int]]:
-    total = sum(len(found) for found in prompts.values())
+    total = sum(len(hashes) for hashes in prompts.values())
     stride = -(-total // MOST_SEQUENCES)
-    return {row: found for place, (row, found) in enumerate(prompts.items()) if place % max(1, stride) == 0}
+    return {row: hashes for place, (row, hashes) in enumerate(prompts.items()) if place % max(1, stride) == 0}

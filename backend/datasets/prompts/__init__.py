@@ -1,1 +1,1 @@
-"""A dataset's rows as prompts: rendered, measured in tokens, split."""
+"""A dataset's rows as prompts: rendering, token lengths, split."""

@@ -42,7 +42,7 @@ async def _found(
 async def update(
     id: str, body: DatasetUpdate, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Dataset:
-    """Rename it, or say how its rows become prompts."""
+    """Rename the dataset, or set how its rows become prompts."""
     dataset = await service.get(session, who.project_id, id)
     await lock_row(session, dataset)
     match.check((await service.view(session, [dataset]))[0])
@@ -78,7 +78,7 @@ async def lengths(
     settings: SettingsDep,
     who: Reader,
 ) -> TokenLengths:
-    """How long the prompts are in a model's tokens."""
+    """Distribution of the prompts' lengths in a model's tokens."""
     dataset, model = await _found(database, calls, who.project_id, id, body.model)
     cache = service.cache_folder(settings.home_folder)
     return await rendering.lengths(calls, objects, cache, dataset, model, body)
@@ -95,7 +95,7 @@ async def split(
     seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     split_by: Literal["row", "prompt"] = "row",
 ) -> SplitView:
-    """Which rows a job with this seed would hold out."""
+    """The rows that a job with this seed would hold out."""
     dataset = await service.get(session, who.project_id, id)
     await session.commit()  # reading may take a while
     cache = service.cache_folder(settings.home_folder)

@@ -1,4 +1,4 @@
-"""How a dataset's rows become prompts: shown, measured in a model's tokens, and divided as a job would divide them."""
+"""Rendering of rows as prompts, their token lengths, and the split that a job would make."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from backend.base_models import service as base_models
 from backend.data.objects import Objects
 from backend.datasets import service
 from backend.datasets.leakage.compare import split_by_prompt
-from backend.datasets.reading import MOST_CHARACTERS, RowPrompt, read_apart, read_page, read_sample
+from backend.datasets.reading import MOST_CHARACTERS, RowPrompt, read_in_background, read_page, read_sample
 from backend.models import BaseModel, Dataset
 from backend.rpc.client import Calls
 from reinforge.dataset import check_roles, split
@@ -36,7 +36,7 @@ SHOWN_HELD_OUT = 1000
 async def render(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: RenderRequest
 ) -> RenderedPrompts:
-    """A page of rows as the model would read them; a row that cannot be rendered says why, the others go on.
+    """A page of rows as the model would read them; a row that cannot be rendered has an error instead.
 
     Raises InvalidInput, Unavailable (`no_worker` …).
     """
@@ -45,15 +45,15 @@ async def render(
     if body.offset < dataset.rows:
         path = await service.local_file(objects, dataset, cache)
         page = (str(path), dataset.format, _view_json(body), body.offset, body.limit)
-        rows = await read_apart(dataset, read_page, *page)
+        rows = await read_in_background(dataset, read_page, *page)
     good = [row for row in rows if row.messages is not None]
     answers: list[dict[str, Any]] = []
     context = model.context_length
     if good:
         answer = await calls.ask("render", _question(model, good), timeout=CALL_SECONDS)
         answers, context = answer["prompts"], answer.get("context_length") or context
-    texts = {row.index: each for row, each in zip(good, answers, strict=True)}
-    shown = [
+    texts = {row.index: answer for row, answer in zip(good, answers, strict=True)}
+    rendered = [
         RenderedPrompt(
             index=row.index,
             messages=row.messages or [],
@@ -63,17 +63,19 @@ async def render(
         )
         for row in rows
     ]
-    return RenderedPrompts(data=shown, offset=body.offset, total=dataset.rows, context_length=context)
+    return RenderedPrompts(data=rendered, offset=body.offset, total=dataset.rows, context_length=context)
 
 
 async def lengths(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: LengthsRequest
 ) -> TokenLengths:
-    """Lengths of the prompts of an even sample of rows, in the model's tokens. Raises InvalidInput, Unavailable."""
+    """Prompt lengths of an evenly spaced sample of rows, in the model's tokens. Raises InvalidInput,
+    Unavailable.
+    """
     check_view(dataset, body)
     path = await service.local_file(objects, dataset, cache)
     sample = (str(path), dataset.format, _view_json(body), dataset.rows, body.max_rows)
-    rows = await read_apart(dataset, read_sample, *sample)
+    rows = await read_in_background(dataset, read_sample, *sample)
     counted: list[tuple[int, int]] = []
     errors = [row.error for row in rows if row.error is not None]
     context = model.context_length
@@ -81,11 +83,11 @@ async def lengths(
         question = _question(model, batch) | {"texts": False}
         answer = await calls.ask("render", question, timeout=CALL_SECONDS)
         context = answer.get("context_length") or context
-        for row, each in zip(batch, answer["prompts"], strict=True):
-            if "tokens" in each:
-                counted.append((each["tokens"], row.index))
+        for row, prompt in zip(batch, answer["prompts"], strict=True):
+            if "tokens" in prompt:
+                counted.append((prompt["tokens"], row.index))
             else:
-                errors.append(str(each["error"]))
+                errors.append(str(prompt["error"]))
     if not counted:
         raise InvalidInput(
             f"No row can be rendered: {errors[0]}",
@@ -103,7 +105,7 @@ async def split_view(
     seed: int,
     split_by: Literal["row", "prompt"] = "row",
 ) -> SplitView:
-    """The division that a job with this seed makes. Raises InvalidInput `invalid_held_out`."""
+    """The split that a job with this seed makes. Raises InvalidInput `invalid_held_out`."""
     training, held_out = await divided(objects, cache, dataset, held_out_rows, seed, split_by)
     return SplitView(
         seed=seed,
@@ -123,22 +125,24 @@ async def divided(
     split_by: Literal["row", "prompt"],
     view: PromptView | None = None,
 ) -> tuple[list[int], list[int]]:
-    """The rows that train and those held out. view: default the dataset's. Raises InvalidInput `invalid_held_out`."""
+    """Training rows and held-out rows. view: the dataset's by default. Raises InvalidInput
+    `invalid_held_out`.
+    """
     try:
         if split_by == "row":
             return await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
         view = view or PromptView.model_validate(dataset.prompt_view)
         check_view(dataset, view)
         path = await service.local_file(objects, dataset, cache)
-        asked = (str(path), dataset.format, view.model_dump_json(), held_out_rows, seed)
-        return await read_apart(dataset, split_by_prompt, *asked)
+        arguments = (str(path), dataset.format, view.model_dump_json(), held_out_rows, seed)
+        return await read_in_background(dataset, split_by_prompt, *arguments)
     except InvalidInput as error:
         error.param = "held_out_rows"
         raise
 
 
 def check_view(dataset: Dataset, view: PromptView, *, complete: bool = True) -> None:
-    """Refuse columns that the dataset lacks, and (`complete`) a view that gives no prompt. Raises InvalidInput."""
+    """Check that the columns exist and (`complete`) that the view gives a prompt. Raises InvalidInput."""
     try:
         check_roles([column["name"] for column in dataset.columns], view.columns, view.prompt_template)
     except InvalidInput as error:
@@ -149,13 +153,13 @@ def check_view(dataset: Dataset, view: PromptView, *, complete: bool = True) -> 
 
 
 def bins(tokens: Sequence[int]) -> list[LengthBin]:
-    """Neighbouring ranges of 1, 2 or 5 × 10ⁿ tokens, at most `MOST_BINS`, from the shortest to the longest."""
+    """Adjacent ranges of 1, 2 or 5 × 10ⁿ tokens, at most `MOST_BINS`, from the shortest to the longest."""
     shortest, longest = min(tokens), max(tokens)
     width = next(width for width in _widths() if longest // width - shortest // width < MOST_BINS)
     first = shortest // width
     counts = [0] * (longest // width - first + 1)
-    for each in tokens:
-        counts[each // width - first] += 1
+    for length in tokens:
+        counts[length // width - first] += 1
     return [
         LengthBin(low=(first + place) * width, high=(first + place + 1) * width - 1, count=count)
         for place, count in enumerate(counts)
@@ -172,7 +176,7 @@ def _widths() -> Iterator[int]:
 def _summary(counted: list[tuple[int, int]], total: int, *, failed: int, context: int | None) -> TokenLengths:
     """Of (tokens, row) pairs; percentiles are lengths that occur (nearest rank)."""
     longest = max(counted, key=lambda pair: (pair[0], -pair[1]))
-    tokens = sorted(each for each, _ in counted)
+    tokens = sorted(length for length, _ in counted)
     return TokenLengths(
         counted=len(tokens),
         total=total,
@@ -188,7 +192,7 @@ def _summary(counted: list[tuple[int, int]], total: int, *, failed: int, context
 
 
 def _batches(rows: list[RowPrompt]) -> Iterator[list[RowPrompt]]:
-    """Rows in questions that a worker can answer in time."""
+    """Batches of rows that a worker can render in time."""
     batch: list[RowPrompt] = []
     characters = 0
     for row in rows:

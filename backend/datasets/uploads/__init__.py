@@ -1,1 +1,1 @@
-"""Uploads: multipart, resumable in parts, and the inspection of a file in a child process."""
+"""Uploads: multipart, resumable in parts, and inspection of the file in a child process."""

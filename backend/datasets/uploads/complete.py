@@ -1,4 +1,4 @@
-"""The end of an upload in numbered parts: they become one file, which is checked like any other, and a dataset."""
+"""Completion of an upload in numbered parts: join, inspect, create the dataset."""
 
 import asyncio
 import hashlib
@@ -30,11 +30,11 @@ _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 async def complete(
     database: Database, objects: Objects, project_id: str, id: str, by: str, *, folder: Path, limit: int
 ) -> DatasetUpload:
-    """The upload with its dataset; asked again, the same one.
+    """The upload with its dataset; idempotent.
 
-    A missing part leaves the upload as it was, and so does a budget that it does not fit into. A file that is refused
-    ends it, and asking again gives the same error. Raises NotFound, StateConflict, InvalidInput (`missing_parts`,
-    `wrong_sha256`, `part_mismatch`, what `inspect_file` raises), StorageError.
+    A missing part or an exceeded budget leaves the upload unchanged. A file that is rejected ends it, and
+    repeating the request gives the same error. Raises NotFound, StateConflict, InvalidInput (`missing_parts`,
+    `wrong_sha256`, `part_mismatch`, errors of `inspect_file`), StorageError.
     """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
@@ -59,15 +59,15 @@ async def complete(
             dataset = await service.add(session, project_id, report, upload.name, by)
             await resumable.end(session, upload, "completed", dataset.id)
             await check_storage(session, project_id)
-            shown = await numbered_parts.view(session, objects, upload)
+            upload_view = await numbered_parts.view(session, objects, upload)
         await resumable.clear_bucket(objects, upload)
-    return shown
+    return upload_view
 
 
 async def _stored(
     objects: Objects, upload: Upload, parts: Sequence[UploadPart], folder: Path, limit: int
 ) -> DatasetReport:
-    """Put the parts together, check the file and keep it."""
+    """Join the parts, inspect the file and store it."""
     with scratch_file(folder, "upload-") as file:
         if upload.bucket_upload is None:
             await join(objects, [str(part.sha256) for part in parts], file)
@@ -92,7 +92,7 @@ async def _stored(
 
 
 async def join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
-    """Write stored objects to `file`, one behind the other; returns the MD5 of all. Raises StorageError."""
+    """Concatenate stored objects into `file`; returns the MD5 of the whole. Raises StorageError."""
     return await anyio.to_thread.run_sync(_join, objects, hashes, file)
 
 
@@ -115,12 +115,12 @@ def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], 
         store.parts.complete(key, upload.bucket_upload)
     with store.open(key) as source:
         for part in parts:
-            digest, left = hashlib.sha256(), part.bytes
-            while left and (chunk := source.read(min(_CHUNK, left))):
-                left -= len(chunk)
+            digest, remaining = hashlib.sha256(), part.bytes
+            while remaining and (chunk := source.read(min(_CHUNK, remaining))):
+                remaining -= len(chunk)
                 digest.update(chunk)
                 _write(file, chunk)
-            if left or digest.hexdigest() != part.digest:
+            if remaining or digest.hexdigest() != part.digest:
                 raise InvalidInput(
                     f"Part {part.number} in the bucket is not what was announced.",
                     code="part_mismatch",
@@ -155,8 +155,8 @@ async def _refuse(
     database: Database, objects: Objects, upload: Upload, error: InvalidInput | TooLarge
 ) -> None:
     async with database.transaction() as session:
-        found = await resumable.find(session, upload.project_id, upload.id, numbered=True)
-        if found.status == "pending":
-            found.error = {"status": error.status} | error.envelope()["error"]
-            await resumable.end(session, found, "refused")
+        upload_row = await resumable.find(session, upload.project_id, upload.id, numbered=True)
+        if upload_row.status == "pending":
+            upload_row.error = {"status": error.status} | error.envelope()["error"]
+            await resumable.end(session, upload_row, "refused")
     await resumable.clear_bucket(objects, upload)

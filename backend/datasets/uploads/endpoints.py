@@ -1,6 +1,6 @@
 """POST /uploads · GET /uploads/{id} · PUT /uploads/{id}/parts/{number} · POST …/url, /complete, /cancel.
 
-A file in parts that can be sent again, in any order, side by side, today and tomorrow.
+Resumable uploads: parts in any order, in parallel, repeatable.
 """
 
 from datetime import timedelta
@@ -46,7 +46,7 @@ async def create(
     once: Once,
     who: Writer,
 ) -> Response:
-    """Announce a file. With its `sha256`, the unfinished upload of the same file is found again."""
+    """Start an upload. With its `sha256`, an unfinished upload of the same file is returned."""
     if body.bytes > settings.upload_limit_bytes:
         raise too_large(settings.upload_limit_bytes)
     await require_storage(session, who.project_id, body.bytes)
@@ -58,7 +58,7 @@ async def create(
 
 @router.get("/{id}", operation_id="getDatasetUpload")
 async def get(id: str, session: Session, objects: ObjectsDep, who: Reader) -> DatasetUpload:
-    """Which parts are there, and which are missing."""
+    """The parts received and the parts missing."""
     upload = await resumable.find(session, who.project_id, id, numbered=True)
     return await numbered_parts.view(session, objects, upload)
 
@@ -76,15 +76,15 @@ async def put_part(
 ) -> DatasetUploadPart:
     """The body is the part; without `sha256` only its size is checked.
 
-    Sent again it changes nothing; sent with other bytes it takes the first one's place.
+    Sending a part again is harmless; different bytes replace the first ones.
     """
     async with database.transaction() as session:
         upload = await numbered_parts.pending(session, who.project_id, id)
         size = numbered_parts.part_size(upload, number)
         bucket_upload = await numbered_parts.bucket_upload(session, objects, upload)
     with scratch_file(settings.home_folder / "uploads", "upload-") as file:
-        found, digest = await spool(request.stream(), file, size + 1)
-        _check_part(number, size, found, sha256, digest)
+        received, digest = await spool(request.stream(), file, size + 1)
+        _check_part(number, size, received, sha256, digest)
         if bucket_upload is None or (parts := objects.store.parts) is None:
             await objects.keep_file(FilePath(file.name), sha256=digest, bytes=size, kind="upload_part")
         else:
@@ -102,7 +102,9 @@ async def put_part(
 async def part_url(
     id: str, number: Number, sha256: Digest, session: Session, objects: ObjectsDep, who: Writer
 ) -> PartDestination:
-    """Where the part can be sent without passing through here. 409 `not_direct` when the store has no HTTP door."""
+    """A URL for sending the part directly to the object store. 409 `not_direct` when the store has no HTTP
+    API.
+    """
     upload = await numbered_parts.pending(session, who.project_id, id)
     numbered_parts.part_size(upload, number)
     parts, bucket_upload = objects.store.parts, await numbered_parts.bucket_upload(session, objects, upload)
@@ -129,7 +131,7 @@ async def part_url(
 async def complete(
     id: str, database: DatabaseDep, settings: SettingsDep, objects: ObjectsDep, who: Writer
 ) -> DatasetUpload:
-    """The parts become one file, which is checked whole: a dataset, or one error. Asked again, the same answer."""
+    """Join the parts, inspect the file and create a dataset. Idempotent."""
     folder = settings.home_folder / "uploads"
     limit = settings.upload_limit_bytes
     return await completing.complete(
@@ -139,17 +141,17 @@ async def complete(
 
 @router.post("/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelDatasetUpload")
 async def cancel(id: str, session: Session, objects: ObjectsDep, who: Writer) -> DatasetUpload:
-    """What has arrived goes."""
+    """Cancel the upload and delete its parts."""
     upload = await numbered_parts.pending(session, who.project_id, id)
     await resumable.clear_bucket(objects, upload)
     await resumable.end(session, upload, "cancelled")
     return await numbered_parts.view(session, objects, upload)
 
 
-def _check_part(number: int, size: int, found: int, sha256: str | None, digest: str) -> None:
-    if found != size:
+def _check_part(number: int, size: int, received: int, sha256: str | None, digest: str) -> None:
+    if received != size:
         raise InvalidInput(
-            f"Part {number} has {'more than ' if found > size else ''}{min(found, size)} bytes; it has to have {size}.",
+            f"Part {number} has {'more than ' if received > size else ''}{min(received, size)} bytes; expected {size}.",
             code="wrong_part_size",
             param="number",
             hint="Every part but the last has `part_bytes` of the upload; the connection may have broken.",

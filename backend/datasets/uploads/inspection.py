@@ -1,4 +1,4 @@
-"""Starts the child that looks at an uploaded file, and turns its answer into a report or an error."""
+"""Inspection of an uploaded file in a child process: starts it and parses its result."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ _turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
 
 
 async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
-    """Raises InvalidInput or TooLarge with the line and column of the first fault in `errors[0]`."""
+    """Raises InvalidInput or TooLarge with the line and column of the first error in `errors[0]`."""
     turns = _turns.get(None)
     if turns is None:
         _turns.set(turns := anyio.CapacityLimiter(AT_ONCE))
@@ -45,7 +45,7 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
 
 
 async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) -> tuple[bytes, int]:
-    """What a module prints as a process of its own, and its exit status. Raises TooLarge when it takes too long."""
+    """Output and exit status of a module run as a child process. Raises TooLarge when it takes too long."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
@@ -67,7 +67,7 @@ async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) 
 
 
 def as_error(status: int, inner: dict[str, Any]) -> ReinforgeError:
-    """An error that was written down, as one that can be raised."""
+    """The exception for a serialised error."""
     kind: type[ReinforgeError] = TooLarge if status == TooLarge.status else InvalidInput
     return kind(
         str(inner["message"]),

@@ -1,8 +1,8 @@
-"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: look at one uploaded
-file, in a child.
+"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: inspect one
+uploaded file.
 
-A hostile file can make its reader slow or large; here that costs a child with bounded memory and time. Prints one
-JSON object: {"report": DatasetReport}, or {"error": …} with the status of the error.
+Runs with bounded memory and time, since a hostile file can make its reader slow or large. Prints one JSON
+object: {"report": DatasetReport}, or {"error": …} with the HTTP status of the error.
 """
 
 import json
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
 
 
 def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
-    """Limit this process: bytes of address space, seconds of CPU; and let others go first."""
+    """Limit this process's address space (bytes) and CPU time (seconds), and lower its priority."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -1,6 +1,6 @@
-"""A multipart upload, streamed to a file: at no time is more of it in memory than one chunk.
+"""Streaming multipart upload to a file, with at most one chunk in memory.
 
-The file's bytes are hashed and counted on their way, and the upload ends at the limit, not after it.
+Bytes are hashed and counted as they arrive; the upload stops at the size limit.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _ABANDONED_SECONDS = 86_400
 
 @dataclass
 class Upload:
-    """What arrived."""
+    """A received file."""
 
     path: Path
     filename: str = ""
@@ -41,7 +41,7 @@ class Upload:
 
 @asynccontextmanager
 async def receive(request: Request, folder: Path, limit: int, *, part: str = _FILE) -> AsyncIterator[Upload]:
-    """The request's file, in the part called `part`, as a temporary file below `folder` for as long as the block lasts.
+    """Receive the form's file part named `part` into a temporary file in `folder`, deleted after the block.
 
     Raises TooLarge `file_too_large`, InvalidInput `missing_file`, `invalid_multipart`, StorageError.
     """
@@ -76,7 +76,7 @@ async def receive(request: Request, folder: Path, limit: int, *, part: str = _FI
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Files that a killed process has left."""
+    """Delete files of killed processes."""
     for path in folder.glob("upload-*"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
@@ -114,8 +114,8 @@ class _Parts:
 
     def callbacks(self) -> dict[str, object]:
         names = ("part_begin", "part_data", "part_end", "header_field", "header_value", "header_end")
-        found = {f"on_{name}": getattr(self, name) for name in names}
-        return found | {"on_headers_finished": self.headers_finished, "on_end": self.end}
+        callbacks = {f"on_{name}": getattr(self, name) for name in names}
+        return callbacks | {"on_headers_finished": self.headers_finished, "on_end": self.end}
 
     def write_pending(self) -> None:
         for data in self.pending:
@@ -186,7 +186,7 @@ def _boundary(request: Request) -> bytes:
 
 def _text(data: bytes) -> str:
     text = data.decode("utf-8", errors="replace")
-    return "".join(each for each in text if each.isprintable())
+    return "".join(character for character in text if character.isprintable())
 
 
 def _invalid(message: str) -> InvalidInput:

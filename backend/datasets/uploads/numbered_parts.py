@@ -1,7 +1,7 @@
-"""Uploads in numbered parts of a given size: which are there, and where the next one goes.
+"""Uploads in numbered parts of equal size.
 
-Every part but the last has `part_bytes`, so its number says which bytes of the file it is. A part that comes again
-takes the place of the first. Where the store has an HTTP door, parts lie in the bucket whichever way they came.
+Every part but the last has `part_bytes`, so its number gives its position in the file. A repeated part
+replaces the first. If the store has an HTTP API, parts are in the bucket whichever way they were sent.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ _HINT = "Create another one; parts of an unfinished upload are kept for a day."
 
 
 async def create(session: AsyncSession, project_id: str, body: DatasetUploadCreate, by: str) -> Upload:
-    """The unfinished upload of the same file, or a new one."""
-    known = await _same(session, project_id, body)
+    """A new upload, or the unfinished upload of the same file."""
+    unfinished = await _same(session, project_id, body)
     moment = now()
-    if known is not None:
-        known.expires_at = moment + LIFETIME
-        return known
+    if unfinished is not None:
+        unfinished.expires_at = moment + LIFETIME
+        return unfinished
     upload = Upload(
         id=new_id("upload_"),
         project_id=project_id,
@@ -58,21 +58,21 @@ async def create(session: AsyncSession, project_id: str, body: DatasetUploadCrea
 
 
 async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
-    """Locked. Raises NotFound, StateConflict `upload_not_pending`."""
+    """The locked upload. Raises NotFound, StateConflict `upload_not_pending`."""
     return resumable.require_pending(await resumable.find(session, project_id, id, numbered=True), hint=_HINT)
 
 
 def part_size(upload: Upload, number: int) -> int:
-    """Bytes that this part has to have. Raises InvalidInput `unknown_part`."""
-    each, count = upload.part_bytes or 0, part_count(upload)
+    """Required size of the part in bytes. Raises InvalidInput `unknown_part`."""
+    part_bytes, count = upload.part_bytes or 0, part_count(upload)
     if not 1 <= number <= count:
         raise InvalidInput(
             f"The upload has {count} parts; there is no part {number}.",
             code="unknown_part",
             param="number",
-            hint=f"{upload.bytes} bytes in parts of {each}, counted from 1.",
+            hint=f"{upload.bytes} bytes in parts of {part_bytes}, counted from 1.",
         )
-    return each if number < count else upload.bytes - each * (count - 1)
+    return part_bytes if number < count else upload.bytes - part_bytes * (count - 1)
 
 
 def part_count(upload: Upload) -> int:
@@ -80,9 +80,9 @@ def part_count(upload: Upload) -> int:
 
 
 async def bucket_upload(session: AsyncSession, objects: Objects, upload: Upload) -> str | None:
-    """The bucket's id for the parts of a locked upload, asked for with the first; None when there is no such door.
+    """The bucket's id for the multipart upload, created with the first part; None without an HTTP API.
 
-    The upload's row is there before, so whatever is begun is found by the sweep.
+    The upload's row is stored first, so the sweep finds every upload in the bucket.
     """
     if (parts := objects.store.parts) is None:
         return None
@@ -95,7 +95,7 @@ async def bucket_upload(session: AsyncSession, objects: Objects, upload: Upload)
 async def note_part(
     session: AsyncSession, upload: Upload, number: int, digest: str, *, in_bucket: bool
 ) -> None:
-    """Remember a part of a locked upload: stored under its hash, or sent to the bucket."""
+    """Record a part of a locked upload: stored under its hash, or sent to the bucket."""
     values = {
         "bytes": part_size(upload, number),
         "digest": digest,
@@ -111,7 +111,7 @@ async def note_part(
 
 
 async def arrived(session: AsyncSession, objects: Objects, upload: Upload) -> list[UploadPart]:
-    """The parts that are there, by number."""
+    """The received parts, by number."""
     query = select(UploadPart).where(UploadPart.upload_id == upload.id).order_by(UploadPart.number)
     rows: Sequence[UploadPart] = (await session.scalars(query)).all()
     if not rows or upload.bucket_upload is None or (parts := objects.store.parts) is None:
@@ -121,16 +121,15 @@ async def arrived(session: AsyncSession, objects: Objects, upload: Upload) -> li
 
 
 def missing(upload: Upload, parts: Sequence[UploadPart]) -> list[int]:
-    there = {part.number for part in parts}
-    return [number for number in range(1, part_count(upload) + 1) if number not in there]
+    received = {part.number for part in parts}
+    return [number for number in range(1, part_count(upload) + 1) if number not in received]
 
 
 async def view(session: AsyncSession, objects: Objects, upload: Upload) -> DatasetUpload:
-    """As the API shows it."""
     parts = await arrived(session, objects, upload)
     status = resumable.status_of(upload)
     dataset = None if upload.dataset_id is None else await session.get(Dataset, upload.dataset_id)
-    shown = [] if dataset is None or dataset.deleted_at else await service.view(session, [dataset])
+    datasets = [] if dataset is None or dataset.deleted_at else await service.view(session, [dataset])
     listed = [
         DatasetUploadPart(number=part.number or 0, bytes=part.bytes, sha256=part.digest or "")
         for part in parts
@@ -149,7 +148,7 @@ async def view(session: AsyncSession, objects: Objects, upload: Upload) -> Datas
         direct=objects.store.parts is not None,
         created_at=upload.created_at,
         expires_at=upload.expires_at,
-        dataset=shown[0] if shown else None,
+        dataset=datasets[0] if datasets else None,
     )
 
 
@@ -171,7 +170,7 @@ def _sizes(parts: PartStore, key: str, bucket_upload: str) -> dict[int, int] | N
 async def _same(session: AsyncSession, project_id: str, body: DatasetUploadCreate) -> Upload | None:
     if body.sha256 is None:
         return None
-    found: Upload | None = await session.scalar(
+    upload: Upload | None = await session.scalar(
         select(Upload)
         .where(
             Upload.project_id == project_id,
@@ -187,4 +186,4 @@ async def _same(session: AsyncSession, project_id: str, body: DatasetUploadCreat
         .limit(1)
         .with_for_update()
     )
-    return found
+    return upload

@@ -1,4 +1,4 @@
-"""What uploads in parts have in common on both surfaces: who may write to them, how they end, when they are swept."""
+"""Common lifecycle of uploads in parts of both APIs: access, end, expiry."""
 
 from datetime import timedelta
 from typing import Literal
@@ -19,7 +19,7 @@ Ending = Literal["completed", "cancelled", "expired", "refused"]
 async def find(
     session: AsyncSession, project_id: str, id: str, *, numbered: bool, param: str | None = None
 ) -> Upload:
-    """An upload of one surface (`numbered`: the native one), locked. Raises NotFound `upload_not_found`."""
+    """A locked upload of one API (`numbered`: the native one). Raises NotFound `upload_not_found`."""
     query = select(Upload).where(
         Upload.id == id, Upload.project_id == project_id, Upload.part_bytes.is_not(None) == numbered
     )
@@ -30,45 +30,45 @@ async def find(
 
 
 def require_pending(upload: Upload, *, hint: str, param: str | None = None) -> Upload:
-    """Raises StateConflict `upload_not_pending` for one that takes nothing more."""
+    """Raises StateConflict `upload_not_pending` for an upload that has ended."""
     if (status := status_of(upload)) != "pending":
         raise StateConflict(f"The upload is {status}.", code="upload_not_pending", param=param, hint=hint)
     return upload
 
 
 def status_of(upload: Upload) -> str:
-    """Also of one that the sweep has not met yet."""
+    """Accounts for expiry before the sweep has run."""
     return "expired" if upload.status == "pending" and upload.expires_at < now() else upload.status
 
 
 def keep_while_checked(upload: Upload) -> None:
-    """Its time does not run out while the whole file is checked, an hour of waiting for a turn included."""
+    """Extend the expiry while the file is inspected, including an hour in the queue."""
     needed = timedelta(seconds=3600 + 4 * inspection_seconds(upload.bytes))
     upload.expires_at = max(upload.expires_at, now() + needed)
 
 
 async def end(session: AsyncSession, upload: Upload, status: Ending, dataset_id: str | None = None) -> None:
-    """End a locked upload; its parts go."""
+    """End a locked upload and delete its parts."""
     upload.status, upload.dataset_id = status, dataset_id
     await session.execute(delete(UploadPart).where(UploadPart.upload_id == upload.id))
     await session.flush()
 
 
 def bucket_key(upload: Upload) -> str:
-    """Where parts that go straight to the bucket become one file."""
+    """Key of the multipart object in the bucket."""
     return f"uploads/{upload.id}"
 
 
 async def clear_bucket(objects: Objects, upload: Upload) -> None:
-    """Remove what an upload has left in the bucket. Raises StorageError."""
+    """Delete what the upload has left in the bucket. Raises StorageError."""
     if (parts := objects.store.parts) is not None and upload.part_bytes is not None:
         await anyio.to_thread.run_sync(parts.abort, bucket_key(upload))
 
 
 async def expire(database: Database, objects: Objects, limit: int = 100) -> int:
-    """End uploads whose time is over; returns how many.
+    """End expired uploads; returns how many.
 
-    The row is locked while parts in the bucket go, so that a failure leaves it to the next sweep.
+    The row stays locked while bucket parts are deleted; after a failure the next sweep retries.
     """
     over = select(Upload).where(Upload.status == "pending", Upload.expires_at < now())
     for ended in range(limit):

@@ -39,7 +39,7 @@ async def change_job(
 
     `step` is null until the trainer has applied the change; a resumed job applies it at the same step.
     """
-    request_hash = once.asked(await request.body())
+    request_hash = once.request_hash(await request.body())
     if isinstance(body, SettingChangeCreate):
         async with database.transaction() as session:
             if (stored := await once.begin(session, request_hash)) is not None:

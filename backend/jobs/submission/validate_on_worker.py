@@ -8,9 +8,9 @@ from typing import Any
 from backend.base_models import service as base_models
 from backend.data.objects import Objects
 from backend.datasets import service as datasets
-from backend.datasets.leakage.compare import Held
+from backend.datasets.leakage.compare import HeldOut
 from backend.datasets.leakage.report import leaks, report
-from backend.datasets.reading import MOST_CHARACTERS, read_apart
+from backend.datasets.reading import MOST_CHARACTERS, read_in_background
 from backend.jobs.submission.validate_references import PinnedReward, Plan, lacking
 from backend.models import Dataset
 from backend.rewards import service as rewards
@@ -65,9 +65,9 @@ async def _leaks(plan: Plan, objects: Objects, cache: Path) -> list[str]:
     data = plan.spec.data
     if plan.held_out is None and plan.split[1] == 0:
         return []
-    split = Held()
+    split = HeldOut()
     if plan.held_out is None:
-        split = Held(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
+        split = HeldOut(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
     view = PromptView(columns=data.columns, prompt_template=data.prompt_template)
     try:
         overlap = await report(objects, cache, plan.dataset, split, plan.held_out, view=view)
@@ -166,7 +166,7 @@ def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
 async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> Rows:
     """The rows with the longest prompts; checks that every row has a prompt. Raises InvalidInput."""
     arguments = (str(path), dataset.format, data.model_dump_json())
-    result, failure = await read_apart(dataset, read_longest, *arguments)
+    result, failure = await read_in_background(dataset, read_longest, *arguments)
     if failure is not None:
         at_fault = "data.prompt_template" if data.prompt_template else param
         raise InvalidInput(**failure | {"param": failure["param"] or at_fault})

@@ -13,15 +13,15 @@ from backend.access.quotas import count_stream
 from backend.base_models import service as base_models
 from backend.data.database import DatabaseDep
 from backend.openai.chat import response
-from backend.openai.chat.request import understand
+from backend.openai.chat.request import validate_chat
 from backend.openai.chat.run import begin
-from backend.openai.wire import WireRoute
+from backend.openai.wire import OpenAIRoute
 from backend.rpc.client import CallsDep
 from reinforge.schemas.openai_chat import ChatCompletion, ChatRequest
 
 T = TypeVar("T")
 
-router = APIRouter(prefix="/v1/chat", tags=["openai"], route_class=WireRoute)
+router = APIRouter(prefix="/v1/chat", tags=["openai"], route_class=OpenAIRoute)
 
 FIRST_SECONDS = 5.0
 """A stream begins after so long, even where the model has not."""
@@ -40,23 +40,23 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 async def create(
     body: ChatRequest, request: Request, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> Response:
-    """Ask a base model, a job's adapter or checkpoint, or a deployment.
+    """Complete a conversation with a base model, a job's adapter or checkpoint, or a deployment.
 
-    With `stream` the chunks come as server-sent events; what fails after the first is an event with `error`, and the
-    stream ends without `[DONE]`. Hanging up stops the worker.
+    With `stream`, chunks arrive as server-sent events; an error after the first chunk is an event with
+    `error`, and the stream ends without `[DONE]`. Disconnecting stops the worker.
     """
     if body.stream:
         count_stream(request)
     await base_models.ensure_builtin(database, calls, body.model)
     async with database.transaction() as session:
         await usage.require_budget(session, who.project_id, usage.SERVING)
-        asked = await understand(session, who.project_id, body)
-    run = await begin(database, calls, asked)
+        chat = await validate_chat(session, who.project_id, body)
+    run = await begin(database, calls, chat)
     if not body.stream:
-        found = await _unless_gone(request, response.whole(run))
-        if found is None:
+        completion = await _unless_disconnected(request, response.whole(run))
+        if completion is None:
             return Response(status_code=CLIENT_GONE)
-        return Response(response.written(found), media_type="application/json")
+        return Response(response.written(completion), media_type="application/json")
     options = body.stream_options
     chunks = response.Chunks(run, include_usage=options is not None and options.include_usage)
     await chunks.first(FIRST_SECONDS)
@@ -64,18 +64,18 @@ async def create(
     return StreamingResponse(chunks.frames(), media_type="text/event-stream", headers=headers)
 
 
-async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
-    """What comes of the work; None when the client has hung up before, which cancels it."""
-    task, gone = asyncio.create_task(work), asyncio.create_task(_gone(request))
+async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of the work; None if the client disconnects first, which cancels it."""
+    task, disconnect = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, disconnect}, return_when=asyncio.FIRST_COMPLETED)
         return task.result() if task.done() else None
     finally:
-        for each in (task, gone):
-            each.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
+        for pending_task in (task, disconnect):
+            pending_task.cancel()
+        await asyncio.gather(task, disconnect, return_exceptions=True)
 
 
-async def _gone(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

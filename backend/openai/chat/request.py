@@ -1,4 +1,4 @@
-"""What a chat request may ask for, and the call `sample` that carries it out."""
+"""Validation of chat requests, and their translation to the worker call `sample`."""
 
 import secrets
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that has been understood."""
+class ChatCall:
+    """A validated chat request."""
 
     project_id: str
     name: str
@@ -52,12 +52,14 @@ class Asked:
     tools: bool
 
 
-async def understand(session: AsyncSession, project_id: str, body: ChatRequest) -> Asked:
-    """Raises NotFound `model_not_found`, StateConflict, InvalidInput or TooLarge with the field at fault."""
+async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
+    """Validate a request. Raises NotFound `model_not_found`, StateConflict, InvalidInput or TooLarge with
+    `param`.
+    """
     _check_offered(body)
     messages = _messages(body)
     stop = _stop(body.stop)
-    schema = response_format.wanted(body)
+    schema = response_format.json_schema(body)
     model, adapter, deployment = await _weights(session, project_id, body.model)
     tools = None if body.tool_choice == "none" else body.tools or None
     limit = body.max_completion_tokens or body.max_tokens or DEFAULT_TOKENS
@@ -76,7 +78,7 @@ async def understand(session: AsyncSession, project_id: str, body: ChatRequest) 
         "deployment": deployment,
     }
     weights = f"{(model.sha256 or model.id)[:12]}{'' if adapter is None else adapter['sha256'][:12]}"
-    return Asked(
+    return ChatCall(
         project_id=project_id,
         name=body.model,
         payload=payload,
@@ -91,15 +93,15 @@ async def understand(session: AsyncSession, project_id: str, body: ChatRequest) 
 async def _weights(
     session: AsyncSession, project_id: str, name: str
 ) -> tuple[BaseModel, dict[str, Any] | None, str | None]:
-    """Base model, adapter and deployment behind a name. Raises NotFound `model_not_found`."""
+    """Base model, adapter and deployment of a model name. Raises NotFound `model_not_found`."""
     served = await deployments.serve(session, project_id, name)
     if served is not None:
         return served.model, served.adapter, served.id
-    found = await model_names.find(session, project_id, name)
-    model = base_models.usable(found.base)
-    if found.checkpoint is None:
+    named = await model_names.find(session, project_id, name)
+    model = base_models.usable(named.base)
+    if named.checkpoint is None:
         return model, None, None
-    pinned = None if found.job is None else found.job.model_sha256
+    pinned = None if named.job is None else named.job.model_sha256
     if pinned is not None and pinned != model.sha256:
         raise InvalidInput(
             f"The files of {model.id} have changed since {name} was trained.",
@@ -107,7 +109,7 @@ async def _weights(
             param="model",
             hint="An adapter fits only the weights it was trained on: add the old files as a model of their own.",
         )
-    weights = found.checkpoint
+    weights = named.checkpoint
     return model, {"sha256": weights.sha256, "bytes": weights.bytes, "step": weights.step}, None
 
 
@@ -138,15 +140,15 @@ def _check_offered(body: ChatRequest) -> None:
 
 
 def _messages(body: ChatRequest) -> list[dict[str, Any]]:
-    """The conversation as the chat template gets it; the rules are those of datasets."""
+    """The conversation for the chat template; validated like a dataset's messages."""
     if len(body.messages) > MOST_MESSAGES:
         raise TooLarge(
             f"A conversation may have {MOST_MESSAGES} messages.", code="too_many_messages", param="messages"
         )
-    total = sum(len(str(each)) for each in [*body.messages, *(body.tools or [])])
+    total = sum(len(str(item)) for item in [*body.messages, *(body.tools or [])])
     if total > MOST_CHARACTERS:
         raise TooLarge(
-            f"The messages have {total} characters, at most {MOST_CHARACTERS} are possible.",
+            f"The messages have {total} characters, at most {MOST_CHARACTERS} are allowed.",
             code="context_length_exceeded",
             param="messages",
         )

@@ -1,4 +1,4 @@
-"""Chat completions in OpenAI's shapes: whole, or as chunks while they are written."""
+"""Chat completions in OpenAI's format: whole, or as streamed chunks."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -26,7 +26,7 @@ WAITING = b": waiting\n\n"
 
 
 async def whole(run: ChatRun) -> ChatCompletion:
-    """All completions, once the last has ended. Raises ReinforgeError."""
+    """All completions, after the last has ended. Raises ReinforgeError."""
     ends: dict[int, Event] = {}
     logprobs: dict[int, list[Any]] = {}
     async with aclosing(run.events()) as events:
@@ -39,16 +39,16 @@ async def whole(run: ChatRun) -> ChatCompletion:
     return ChatCompletion(
         id=new_id("chatcmpl-"),
         created=int(time.time()),
-        model=run.asked.name,
+        model=run.chat.name,
         choices=[_choice(run, index, ends[index], logprobs[index]) for index in sorted(ends)],
         usage=run.usage,
-        system_fingerprint=run.asked.fingerprint,
+        system_fingerprint=run.chat.fingerprint,
     )
 
 
-def written(found: ChatCompletion) -> bytes:
-    """As JSON: what is None is there, except for calls that there are none of."""
-    value = found.model_dump()
+def written(completion: ChatCompletion) -> bytes:
+    """As JSON without null fields, except `tool_calls`."""
+    value = completion.model_dump()
     for choice in value["choices"]:
         if choice["message"]["tool_calls"] is None:
             del choice["message"]["tool_calls"]
@@ -56,7 +56,7 @@ def written(found: ChatCompletion) -> bytes:
 
 
 class Chunks:
-    """The completion as server-sent events. Look at it with `first` before the response begins."""
+    """The completion as server-sent events. Await `first` before the response starts."""
 
     def __init__(self, run: ChatRun, *, include_usage: bool) -> None:
         self._run, self._include_usage = run, include_usage
@@ -66,13 +66,13 @@ class Chunks:
             "id": new_id("chatcmpl-"),
             "object": "chat.completion.chunk",
             "created": int(time.time()),
-            "model": run.asked.name,
-            "system_fingerprint": run.asked.fingerprint,
+            "model": run.chat.name,
+            "system_fingerprint": run.chat.fingerprint,
         }
-        self._holders = [tools.Holder() for _ in range(run.asked.n)]
+        self._holders = [tools.Holder() for _ in range(run.chat.n)]
 
     async def first(self, seconds: float) -> None:
-        """Wait until the model has begun, but not for longer: what fails before is an error with a status.
+        """Wait until the model has started; errors before that get an HTTP status.
 
         Raises ReinforgeError.
         """
@@ -85,10 +85,10 @@ class Chunks:
                 return
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """Chunks, comments while nothing comes, then `[DONE]`; a failure is an `error` and the end."""
+        """Chunks, keep-alive comments, then `[DONE]`; a failure is an `error` and ends the stream."""
         try:
             async with aclosing(self._events) as events:
-                for index in range(self._run.asked.n):
+                for index in range(self._run.chat.n):
                     yield self._chunk(index, {"role": "assistant", "content": ""})
                 for event in self._first:
                     for frame in self._of(event):
@@ -111,14 +111,14 @@ class Chunks:
         return self._end(event) if event["type"] == "done" else []
 
     def _piece(self, index: int, text: str, logprobs: list[Any] | None) -> list[bytes]:
-        shown = self._holders[index].push(text) if self._run.asked.tools else text
-        return [self._chunk(index, {"content": shown}, logprobs=logprobs)] if shown or logprobs else []
+        emitted = self._holders[index].push(text) if self._run.chat.tools else text
+        return [self._chunk(index, {"content": emitted}, logprobs=logprobs)] if emitted or logprobs else []
 
     def _end(self, event: Event) -> list[bytes]:
         index, reason = event["sample"], event["finish_reason"]
         # The last piece of text came before as a delta; log-probabilities of what makes no text are left.
         frames = self._piece(index, "", event["logprobs"]) if event.get("logprobs") else []
-        if self._run.asked.tools:
+        if self._run.chat.tools:
             text, calls = self._holders[index].rest()
             if text:
                 frames.append(self._chunk(index, {"content": text}))
@@ -145,11 +145,11 @@ class Chunks:
 
 
 def _choice(run: ChatRun, index: int, end: Event, logprobs: list[Any]) -> Choice:
-    text, calls = tools.split(end["text"]) if run.asked.tools else (end["text"], [])
+    text, calls = tools.split(end["text"]) if run.chat.tools else (end["text"], [])
     return Choice(
         index=index,
         message=ChatMessage(content=text, tool_calls=calls or None),
-        logprobs=ChoiceLogprobs(content=logprobs) if run.asked.logprobs else None,
+        logprobs=ChoiceLogprobs(content=logprobs) if run.chat.logprobs else None,
         finish_reason=_reason(end["finish_reason"], calls),
     )
 

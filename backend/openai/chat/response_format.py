@@ -1,4 +1,4 @@
-"""`response_format` of a chat request: the JSON schema that completions are held to."""
+"""`response_format` of a chat request: the JSON schema that constrains completions."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ DEEPEST = 64
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 
-def wanted(body: ChatRequest) -> dict[str, Any] | None:
-    """The schema; None for plain text. Both spellings of `json_schema` are taken, nested and flat.
+def json_schema(body: ChatRequest) -> dict[str, Any] | None:
+    """The schema; None for plain text. Accepts `json_schema` nested or flat.
 
     Raises InvalidInput, TooLarge.
     """
-    given = body.response_format
-    if given is None or given.type == "text":
+    response_format = body.response_format
+    if response_format is None or response_format.type == "text":
         return None
     if body.tools and body.tool_choice != "none":
         raise InvalidInput(
@@ -29,16 +29,16 @@ def wanted(body: ChatRequest) -> dict[str, Any] | None:
             param="response_format",
             hint="Leave out one of them, or set tool_choice to none.",
         )
-    if given.type == "json_object":
+    if response_format.type == "json_object":
         return ANY_OBJECT
-    if given.type != "json_schema":
+    if response_format.type != "json_schema":
         raise InvalidInput(
-            f"There is no response format {given.type!r}.",
+            f"There is no response format {response_format.type!r}.",
             code="unsupported",
             param="response_format.type",
             hint="Offered are text, json_object and json_schema.",
         )
-    fields: dict[str, Any] = given.model_extra or {}
+    fields: dict[str, Any] = response_format.model_extra or {}
     nested = fields.get("json_schema")
     where = "response_format.json_schema.schema" if "json_schema" in fields else "response_format.schema"
     schema = nested.get("schema") if isinstance(nested, dict) else fields.get("schema")

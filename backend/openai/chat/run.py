@@ -1,4 +1,4 @@
-"""One chat request while a worker answers it: its events, its tokens, and what it means for a deployment."""
+"""Execution of one chat request: worker events, token counts, deployment state."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from backend.data.database import Database
 from backend.deployments import service as deployments
 from backend.deployments.serving import QUIET_SECONDS, Answered, note
-from backend.openai.chat.request import Asked
+from backend.openai.chat.request import ChatCall
 from backend.rpc.client import Calls
 from backend.rpc.stream import CallStream, open_stream
 from backend.usage import service as usage
@@ -24,10 +24,10 @@ Event = dict[str, Any]
 
 
 class ChatRun:
-    """Made by `begin`; iterate `events` once."""
+    """Created by `begin`; iterate `events` once."""
 
-    def __init__(self, database: Database, stream: CallStream, asked: Asked) -> None:
-        self.asked = asked
+    def __init__(self, database: Database, stream: CallStream, chat: ChatCall) -> None:
+        self.chat = chat
         self._database, self._stream = database, stream
         self._prompt_tokens = 0
         self._tokens: dict[int, int] = {}
@@ -43,7 +43,7 @@ class ChatRun:
         )
 
     async def events(self) -> AsyncGenerator[Event | None, None]:
-        """The worker's events, None now and then while nothing comes; closing it stops the worker.
+        """The worker's events, None as a keep-alive; closing the iterator stops the worker.
 
         Raises ReinforgeError.
         """
@@ -56,7 +56,7 @@ class ChatRun:
                     yield event
             how.broken_off = False
         except ReinforgeError as error:
-            how.error = on_this_wire(error)
+            how.error = as_chat_error(error)
             raise
         except SQLAlchemyError as error:
             log.warning("a chat ends, the database does not answer: %s", error)
@@ -68,7 +68,7 @@ class ChatRun:
             how.prompt_tokens, how.completion_tokens = self._prompt_tokens, sum(self._tokens.values())
             how.seconds = self._stream.seconds
             with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
-                await _note(self._database, self.asked, how)
+                await _note(self._database, self.chat, how)
 
     def _count(self, event: Event) -> None:
         if event["type"] == "prompt":
@@ -77,24 +77,24 @@ class ChatRun:
             self._tokens[event["sample"]] = event["tokens"]
 
 
-async def begin(database: Database, calls: Calls, asked: Asked) -> ChatRun:
-    """Put it on the lane. Raises Unavailable `no_worker`, StateConflict `deployment_stopped`."""
+async def begin(database: Database, calls: Calls, chat: ChatCall) -> ChatRun:
+    """Start the RPC. Raises Unavailable `no_worker`, StateConflict `deployment_stopped`."""
     try:
-        stream = await open_stream(calls, "sample", asked.payload, quiet_seconds=QUIET_SECONDS)
+        stream = await open_stream(calls, "sample", chat.payload, quiet_seconds=QUIET_SECONDS)
     except ReinforgeError as error:
-        await _note(database, asked, Answered(error=error))
+        await _note(database, chat, Answered(error=error))
         raise
-    if asked.deployment is not None:
+    if chat.deployment is not None:
         async with database.transaction() as session:
-            open_still = await deployments.is_open(session, asked.deployment)
+            open_still = await deployments.is_open(session, chat.deployment)
         if not open_still:  # stopped since it was looked up; see `deployments.service.settle`
             await stream.discard()
-            raise deployments.stopped(asked.name)
-    return ChatRun(database, stream, asked)
+            raise deployments.stopped(chat.name)
+    return ChatRun(database, stream, chat)
 
 
-def on_this_wire(error: ReinforgeError) -> ReinforgeError:
-    """The same error in the words of a chat request."""
+def as_chat_error(error: ReinforgeError) -> ReinforgeError:
+    """The error with the field names of a chat request."""
     if error.param is not None and error.param.startswith("prompts["):
         error.param = "messages"
     if error.code == "context_overflow":
@@ -102,13 +102,13 @@ def on_this_wire(error: ReinforgeError) -> ReinforgeError:
     return error
 
 
-async def _note(database: Database, asked: Asked, how: Answered) -> None:
-    """Count it for its project and deployment; tokens of a request that broke off are used, too."""
-    source = asked.deployment or asked.name
+async def _note(database: Database, chat: ChatCall, how: Answered) -> None:
+    """Count usage for project and deployment, including interrupted requests."""
+    source = chat.deployment or chat.name
     try:
         async with database.transaction() as session:
-            if asked.deployment is not None:
-                await note(session, asked.deployment, how)
-            await usage.add(session, asked.project_id, how.used(), source)
+            if chat.deployment is not None:
+                await note(session, chat.deployment, how)
+            await usage.add(session, chat.project_id, how.used(), source)
     except SQLAlchemyError as error:
-        log.warning("a request to %s is not counted, the database does not answer: %s", asked.name, error)
+        log.warning("a request to %s is not counted, the database does not answer: %s", chat.name, error)

@@ -1,4 +1,4 @@
-"""Calls of tools in a chat completion: whole, or held back in a stream until they are."""
+"""Tool calls in chat completions: parsed whole, or held back in a stream until complete."""
 
 from backend.data.ids import new_id
 from reinforge.grading import tool_calls
@@ -6,19 +6,19 @@ from reinforge.schemas.openai_chat import ToolCall
 
 
 def split(text: str) -> tuple[str | None, list[ToolCall]]:
-    """The text without its calls (None when nothing is left), and the calls in order, with ids."""
-    rest, calls = tool_calls.split(text)
-    return rest, [ToolCall.model_validate(call.shown(new_id("call_"))) for call in calls]
+    """The text without its calls (None if empty), and the calls in order, with ids."""
+    remaining, calls = tool_calls.split(text)
+    return remaining, [ToolCall.model_validate(call.shown(new_id("call_"))) for call in calls]
 
 
 class Holder:
-    """A stream's text up to where the first call may begin."""
+    """Streamed text up to a possible start of a call."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def push(self, piece: str) -> str:
-        """What can be shown now."""
+        """The text that can be emitted now."""
         text = self._held + piece
         mark = tool_calls.MARK
         place = text.find(mark)
@@ -29,5 +29,5 @@ class Holder:
         return text[:place]
 
     def rest(self) -> tuple[str | None, list[ToolCall]]:
-        """What was held back, at the end."""
+        """The text held back, at the end."""
         return split(self._held)

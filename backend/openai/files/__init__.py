@@ -1,1 +1,1 @@
-"""OpenAI's files and uploads."""
+"""OpenAI's Files and Uploads APIs."""

@@ -1,4 +1,4 @@
-"""POST, GET /v1/files · GET, DELETE /v1/files/{id} · GET /v1/files/{id}/content: datasets under OpenAI's names."""
+"""POST, GET /v1/files · GET, DELETE /v1/files/{id} · GET /v1/files/{id}/content: datasets as OpenAI files."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,13 +15,13 @@ from backend.http.downloads import attachment, stream_object
 from backend.http.errors import validation_error
 from backend.http.idempotency import Once, fingerprint
 from backend.models import Dataset
-from backend.openai.wire import WireRoute, listed, seconds, unknown_after
+from backend.openai.wire import OpenAIRoute, listed, seconds, unknown_after
 from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import Deleted, WireList
 from reinforge.schemas.openai_files import ExpiresAfter, File
 
-router = APIRouter(prefix="/v1/files", tags=["openai"], route_class=WireRoute)
+router = APIRouter(prefix="/v1/files", tags=["openai"], route_class=OpenAIRoute)
 
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
 """What OpenAI takes on upload."""
@@ -50,21 +50,21 @@ _FORM: dict[str, Any] = {
 async def create(
     request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
 ) -> Response:
-    """Upload a dataset: accepted whole, or refused with the line of the first fault in the message."""
+    """Upload a dataset: accepted as a whole, or rejected with the line of the first error in the message."""
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
     await session.commit()  # receiving may take a while
     async with receive(request, settings.home_folder / "uploads", limit) as upload:
         check_purpose(upload.fields.get("purpose"))
-        kept = _kept_seconds(upload.fields)
+        lifetime = _lifetime_seconds(upload.fields)
         report = await inspect_file(upload.path, upload.filename, limit)
         await require_storage(session, who.project_id, report.bytes)  # bodies may come without a length
         await session.commit()
         await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
-    asked = fingerprint(upload.sha256, upload.filename, str(kept))
-    if (stored := await once.begin(session, asked)) is not None:
+    request_hash = fingerprint(upload.sha256, upload.filename, str(lifetime))
+    if (stored := await once.begin(session, request_hash)) is not None:
         return stored
-    dataset = await datasets.add(session, who.project_id, report, None, who.name, kept_seconds=kept)
+    dataset = await datasets.add(session, who.project_id, report, None, who.name, lifetime_seconds=lifetime)
     await check_storage(session, who.project_id)
     return await once.finish(session, 200, file_view(dataset))
 
@@ -78,15 +78,15 @@ async def list_files(
     order: Literal["asc", "desc"] = "desc",
     after: str | None = None,
 ) -> WireList[File]:
-    """By creation. Only files for fine-tuning are kept here."""
+    """By creation. All files have the purpose `fine-tune`."""
     if purpose not in (None, "fine-tune"):
         return listed([], has_more=False)
-    found = await datasets.page_behind(
+    page = await datasets.page_behind(
         session, who.project_id, limit=limit, after=after, oldest_first=order == "asc"
     )
-    if found is None:
+    if page is None:
         raise unknown_after(after or "")
-    return listed([file_view(each) for each in found[0]], has_more=found[1])
+    return listed([file_view(dataset) for dataset in page[0]], has_more=page[1])
 
 
 @router.get("/{file_id}", operation_id="getFile")
@@ -96,7 +96,7 @@ async def get(file_id: str, session: Session, who: Reader) -> File:
 
 @router.delete("/{file_id}", operation_id="deleteFile")
 async def delete(file_id: str, session: Session, who: Writer) -> Deleted:
-    """Refused while an unfinished job needs it. Finished jobs go on naming it, and its bytes stay for them."""
+    """Refused while an unfinished job needs it. Finished jobs still refer to it, and its bytes stay for them."""
     try:
         await datasets.delete(session, who.project_id, file_id)
     except NotFound as error:
@@ -108,7 +108,7 @@ async def delete(file_id: str, session: Session, who: Writer) -> Deleted:
 async def content(
     file_id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader
 ) -> Response:
-    """The file, byte for byte as it was uploaded."""
+    """The file, byte for byte as uploaded."""
     dataset = await _find(session, who.project_id, file_id)
     return stream_object(
         request,
@@ -125,9 +125,9 @@ def check_purpose(purpose: str | None) -> None:
     if purpose == "fine-tune":
         return
     code = "purpose_not_offered" if purpose in PURPOSES else "invalid_purpose"
-    said = "`purpose` is missing" if purpose is None else f"The purpose {purpose[:50]!r} is not offered"
+    problem = "`purpose` is missing" if purpose is None else f"The purpose {purpose[:50]!r} is not offered"
     raise InvalidInput(
-        f"{said}: files are datasets to train and evaluate on here.",
+        f"{problem}: files are datasets to train and evaluate on here.",
         code=code,
         param="purpose",
         hint="Send `purpose=fine-tune`.",
@@ -144,21 +144,21 @@ def file_view(dataset: Dataset) -> File:
     )
 
 
-def _kept_seconds(fields: dict[str, str]) -> int | None:
+def _lifetime_seconds(fields: dict[str, str]) -> int | None:
     """From the form's `expires_after[anchor]` and `expires_after[seconds]`."""
     start, end = "expires_after[", "]"
-    given = {
+    expiry = {
         name.removeprefix(start).removesuffix(end): value
         for name, value in fields.items()
         if name.startswith(start) and name.endswith(end)
     }
-    if not given:
+    if not expiry:
         return None
     try:
-        return ExpiresAfter.model_validate(given).seconds
+        return ExpiresAfter.model_validate(expiry).seconds
     except ValidationError as error:
-        listed_errors = [each | {"loc": ("expires_after", *each["loc"])} for each in error.errors()]
-        raise validation_error(listed_errors, {"expires_after": given}) from error
+        listed_errors = [problem | {"loc": ("expires_after", *problem["loc"])} for problem in error.errors()]
+        raise validation_error(listed_errors, {"expires_after": expiry}) from error
 
 
 async def _find(session: Session, project_id: str, id: str) -> Dataset:

@@ -1,6 +1,6 @@
-"""Uploads in parts as OpenAI has them, with ids and of any size.
+"""Storage of OpenAI-style upload parts, with ids and any size.
 
-Each part is a stored object, until the upload ends and the sweep takes it.
+Each part is a stored object until the upload has ended and the sweep deletes it.
 """
 
 from collections.abc import Sequence
@@ -40,14 +40,14 @@ async def create(session: AsyncSession, project_id: str, body: UploadCreate, cre
 
 
 async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
-    """An upload that may still be written to, locked. Raises NotFound, StateConflict `upload_not_pending`."""
+    """A locked upload that is still writable. Raises NotFound, StateConflict `upload_not_pending`."""
     upload = await resumable.find(session, project_id, id, numbered=False, param="upload_id")
     hint = "Create another one: an upload has an hour to be completed in."
     return resumable.require_pending(upload, hint=hint, param="upload_id")
 
 
 async def check_room(session: AsyncSession, upload: Upload) -> None:
-    """A part that is sent again counts twice, so there is room for that. Raises InvalidInput."""
+    """Allows twice the size, since a repeated part counts twice. Raises InvalidInput."""
     query = select(func.coalesce(func.sum(UploadPart.bytes), 0)).where(UploadPart.upload_id == upload.id)
     if int(await session.scalar(query) or 0) > 2 * upload.bytes:
         raise InvalidInput(
@@ -65,14 +65,14 @@ async def add_part(session: AsyncSession, upload: Upload, sha256: str, bytes: in
 
 
 async def parts_in_order(session: AsyncSession, upload: Upload, ids: Sequence[str]) -> list[UploadPart]:
-    """Raises InvalidInput for a part that is not there and when the sizes do not add up."""
+    """Raises InvalidInput for a missing part or a wrong total size."""
     rows = await session.scalars(select(UploadPart).where(UploadPart.upload_id == upload.id))
-    known = {part.id: part for part in rows}
+    part_by_id = {part.id: part for part in rows}
     for place, id in enumerate(ids):
-        if id not in known or id in ids[:place]:
-            word = "is named twice" if id in known else "is not a part of this upload"
+        if id not in part_by_id or id in ids[:place]:
+            word = "is named twice" if id in part_by_id else "is not a part of this upload"
             raise InvalidInput(f"{id[:100]} {word}.", code="invalid_part", param=f"part_ids[{place}]")
-    parts = [known[id] for id in ids]
+    parts = [part_by_id[id] for id in ids]
     if (total := sum(part.bytes for part in parts)) != upload.bytes:
         raise InvalidInput(
             f"The parts have {total} bytes together, and the upload was announced with {upload.bytes}.",

@@ -1,4 +1,4 @@
-"""POST /v1/uploads · POST /v1/uploads/{id}/parts, /complete, /cancel: large files in parts that can be sent again."""
+"""POST /v1/uploads · POST /v1/uploads/{id}/parts, /complete, /cancel: large files in parts."""
 
 from pathlib import Path
 
@@ -17,13 +17,13 @@ from backend.models import Dataset
 from backend.models import Upload as UploadRow
 from backend.openai.files import upload_store
 from backend.openai.files.endpoints import check_purpose, file_view
-from backend.openai.wire import WireRoute, seconds
+from backend.openai.wire import OpenAIRoute, seconds
 from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_files import Upload, UploadComplete, UploadCreate, UploadPart
 from reinforge.storage.base import scratch_file
 
-router = APIRouter(prefix="/v1/uploads", tags=["openai"], route_class=WireRoute)
+router = APIRouter(prefix="/v1/uploads", tags=["openai"], route_class=OpenAIRoute)
 
 _PART = {
     "requestBody": {
@@ -62,20 +62,20 @@ async def add_part(
     who: Writer,
     once: Once,
 ) -> Response:
-    """At most 64 MiB. Parts may be sent side by side and again."""
+    """At most 64 MiB. Parts may be sent in parallel and repeated."""
     async with database.transaction() as session:
         await upload_store.check_room(session, await upload_store.pending(session, who.project_id, upload_id))
     folder = settings.home_folder / "uploads"
     async with receive(request, folder, upload_store.PART_BYTES, part="data") as arrived:
         await objects.keep_file(arrived.path, sha256=arrived.sha256, bytes=arrived.bytes, kind="upload_part")
     async with database.transaction() as session:
-        if (stored := await once.begin(session, once.asked(arrived.sha256.encode()))) is not None:
+        if (stored := await once.begin(session, once.request_hash(arrived.sha256.encode()))) is not None:
             return stored
         upload = await upload_store.pending(session, who.project_id, upload_id)
         part = await upload_store.add_part(session, upload, arrived.sha256, arrived.bytes)
         await check_storage(session, who.project_id)
-        made = UploadPart(id=part.id, created_at=seconds(part.created_at), upload_id=upload_id)
-        return await once.finish(session, 200, made)
+        part_view = UploadPart(id=part.id, created_at=seconds(part.created_at), upload_id=upload_id)
+        return await once.finish(session, 200, part_view)
 
 
 @router.post("/{upload_id}/complete", response_model=Upload, operation_id="completeUpload")
@@ -89,10 +89,10 @@ async def complete(
     who: Writer,
     once: Once,
 ) -> Response:
-    """The parts become one file, which is checked like any other. A refused one leaves the upload as it was."""
-    asked = once.asked(await request.body())
+    """Join the parts and inspect the file. A rejected file leaves the upload unchanged."""
+    request_hash = once.request_hash(await request.body())
     async with database.transaction() as session:
-        if (stored := await once.peek(session, asked)) is not None:
+        if (stored := await once.peek(session, request_hash)) is not None:
             return stored
         upload = await upload_store.pending(session, who.project_id, upload_id)
         parts = await upload_store.parts_in_order(session, upload, body.part_ids)
@@ -107,11 +107,13 @@ async def complete(
         report = await inspect_file(path, upload.filename, settings.upload_limit_bytes)
         await objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
     async with database.transaction() as session:
-        if (stored := await once.begin(session, asked)) is not None:
+        if (stored := await once.begin(session, request_hash)) is not None:
             return stored
         upload = await upload_store.pending(session, who.project_id, upload_id)
-        kept = upload.file_seconds
-        dataset = await datasets.add(session, who.project_id, report, None, who.name, kept_seconds=kept)
+        lifetime = upload.file_seconds
+        dataset = await datasets.add(
+            session, who.project_id, report, None, who.name, lifetime_seconds=lifetime
+        )
         await dataset_uploads.end(session, upload, "completed", dataset.id)
         await check_storage(session, who.project_id)
         return await once.finish(session, 200, _view(upload, dataset))

@@ -12,7 +12,7 @@ from backend.access.auth import Writer
 from backend.data.database import DatabaseDep
 from backend.judges import service as judges
 from backend.openai.graders import response
-from backend.openai.wire import WireRoute
+from backend.openai.wire import OpenAIRoute
 from backend.rewards import service as rewards
 from backend.rewards.service import Account, Source
 from backend.rpc.client import CallsDep
@@ -24,7 +24,7 @@ from reinforge.grading.types import PythonGrader
 from reinforge.schemas.openai_graders import GraderRun, GraderRunResult, GraderValidate, GraderValidated
 from reinforge.schemas.resources import RewardTest, RewardTestRow, written
 
-router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=WireRoute)
+router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=OpenAIRoute)
 
 LONGEST_SAMPLE = 262_144
 """Characters that a reward is shown; of a longer sample its beginning is scored, and a flag says so."""
@@ -32,42 +32,42 @@ LONGEST_SAMPLE = 262_144
 
 @router.post("/run", operation_id="runGrader")
 async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writer) -> GraderRunResult:
-    """Score one sample now. What goes wrong in the grader is a flag in the answer, whose reward is then 0."""
+    """Score one sample now. A grader error is a flag in the response, with reward 0."""
     with _named_fault():
-        named = _named(body.grader)
-        grader = parse_grader(written(None, named), "grader")
+        raw_grader = _named(body.grader)
+        grader = parse_grader(written(None, raw_grader), "grader")
         await _check_judges(database, who.project_id, grader)
     rows = [RewardTestRow(completion=body.model_sample[:LONGEST_SAMPLE], item=body.item)]
     began = time.monotonic()
-    found = await rewards.test(
+    answer = await rewards.test(
         calls,
-        written(None, named),
+        written(None, raw_grader),
         None,
         "sample",
-        named["name"],
+        raw_grader["name"],
         RewardTest(rows=rows, timeout_seconds=2.0),
         Account(who.project_id),
     )
-    if found.load_error is None:
-        result = found.results[0]
+    if answer.load_error is None:
+        result = answer.results[0]
     else:
         code = any(isinstance(part, PythonGrader) for part in leaves(grader).values())
-        result = response.failed("load_error" if code else "other_error", None, found.load_error)
+        result = response.failed("load_error" if code else "other_error", None, answer.load_error)
     seconds, cut = time.monotonic() - began, len(body.model_sample) > LONGEST_SAMPLE
-    return response.answer(named["name"], grader.type, result, seconds, truncated=cut)
+    return response.answer(raw_grader["name"], grader.type, result, seconds, truncated=cut)
 
 
 @router.post("/validate", operation_id="validateGrader")
 async def validate(
     body: GraderValidate, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> GraderValidated:
-    """The grader, with a name if it had none; 400 with what to change otherwise."""
+    """The grader, with a name if it had none; 400 with the field to change otherwise."""
     with _named_fault():
-        named = _named(body.grader)
-        text = written(None, named)
+        grader = _named(body.grader)
+        text = written(None, grader)
         await _check_judges(database, who.project_id, parse_grader(text, "grader"))
-        await rewards.validate(calls, [Source(named["name"], text, None, "grader")])
-    return GraderValidated(grader=named)
+        await rewards.validate(calls, [Source(grader["name"], text, None, "grader")])
+    return GraderValidated(grader=grader)
 
 
 def _named(grader: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ async def _check_judges(database: DatabaseDep, project_id: str, grader: Grader) 
 
 @contextmanager
 def _named_fault() -> Iterator[None]:
-    """The code says what a worker found."""
+    """Map a worker's error to its code."""
     try:
         yield
     except InvalidInput as error:

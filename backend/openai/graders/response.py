@@ -1,4 +1,4 @@
-"""A result of ours as OpenAI's `graders/run` answers it: reward 0 and flags where we have an error."""
+"""Grading results in the format of OpenAI's `graders/run`: errors become reward 0 and flags."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -38,12 +38,12 @@ def answer(
 
 
 def failed(status: str, code: str | None, message: str) -> RewardResult:
-    """A grader that could not be asked at all."""
+    """The response when the grader could not run."""
     return RewardResult(name="", status=status, value=None, code=code, message=message)
 
 
 def errors(result: RewardResult) -> GraderErrors:
-    """The flags that a result raises; none for a value."""
+    """The flags of a result; none for a value."""
     flags: dict[str, Any] = {}
     message = result.message
     if result.status == "ok":
@@ -76,15 +76,18 @@ def errors(result: RewardResult) -> GraderErrors:
 
 
 def _tokens(counts: Mapping[str, float]) -> TokenUsage:
-    asked, said = int(counts.get("prompt_tokens", 0)), int(counts.get("completion_tokens", 0))
+    prompt_tokens, completion_tokens = (
+        int(counts.get("prompt_tokens", 0)),
+        int(counts.get("completion_tokens", 0)),
+    )
     return TokenUsage(
-        prompt_tokens=asked,
-        completion_tokens=said,
-        total_tokens=asked + said,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        total_tokens=prompt_tokens + completion_tokens,
         cached_tokens=int(counts.get("cached_tokens", 0)),
     )
 
 
 def _sum(usages: Iterable[TokenUsage]) -> TokenUsage:
-    found = [usage.model_dump() for usage in usages]
-    return TokenUsage(**{name: sum(each[name] for each in found) for name in found[0]})
+    counts = [usage.model_dump() for usage in usages]
+    return TokenUsage(**{name: sum(count[name] for count in counts) for name in counts[0]})

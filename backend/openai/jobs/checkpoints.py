@@ -16,13 +16,13 @@ from backend.http.idempotency import OnceWhole
 from backend.models import Checkpoint, CheckpointPermission, Job, Project, now
 from backend.openai import model_names
 from backend.openai.jobs import rows as job_rows
-from backend.openai.wire import WireRoute, listed, seconds, unknown_after
+from backend.openai.wire import OpenAIRoute, listed, seconds, unknown_after
 from backend.projects.service import require_owner
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import Deleted, WireList
 from reinforge.schemas.openai_jobs import CheckpointView, PermissionsCreate, PermissionView
 
-router = APIRouter(prefix="/v1/fine_tuning/checkpoints", tags=["openai"], route_class=WireRoute)
+router = APIRouter(prefix="/v1/fine_tuning/checkpoints", tags=["openai"], route_class=OpenAIRoute)
 
 _METRICS = {
     "loss/policy": ("train_loss",),
@@ -80,45 +80,45 @@ async def list_permissions(
         after=(place.created_at, place.id) if place else None,
         oldest_first=order == "ascending",
     )
-    found, more = cut((await session.scalars(query)).all(), limit)
-    return listed([_permission(each) for each in found], has_more=more)
+    rows, more = cut((await session.scalars(query)).all(), limit)
+    return listed([_permission(row) for row in rows], has_more=more)
 
 
 @router.post("/{model}/permissions", dependencies=[OnceWhole], operation_id="createCheckpointPermissions")
 async def create_permissions(
     model: str, body: PermissionsCreate, session: Session, who: Writer
 ) -> WireList[PermissionView]:
-    """Owners let other projects use a checkpoint as a model. Asked for twice it is the same permission."""
+    """Let other projects use a checkpoint as a model. Owners only; idempotent."""
     require_owner(who, "permissions of checkpoints")
     checkpoint = await _own(session, who, model)
-    wanted = list(dict.fromkeys(body.project_ids))
-    known = set(await session.scalars(select(Project.id).where(Project.id.in_(wanted))))
+    project_ids = list(dict.fromkeys(body.project_ids))
+    existing_ids = set(await session.scalars(select(Project.id).where(Project.id.in_(project_ids))))
     for place, id in enumerate(body.project_ids):
-        if id not in known:
+        if id not in existing_ids:
             raise InvalidInput(
                 f"There is no project {id}.", code="project_not_found", param=f"project_ids[{place}]"
             )
-    for id in wanted:
+    for id in project_ids:
         values = {"id": new_id("cp_"), "checkpoint_id": checkpoint.id, "project_id": id}
         row = insert(CheckpointPermission).values(**values, created_by=who.name, created_at=now())
         await session.execute(row.on_conflict_do_nothing())
     query = select(CheckpointPermission).where(
-        CheckpointPermission.checkpoint_id == checkpoint.id, CheckpointPermission.project_id.in_(wanted)
+        CheckpointPermission.checkpoint_id == checkpoint.id, CheckpointPermission.project_id.in_(project_ids)
     )
     rows = {row.project_id: row for row in await session.scalars(query)}
-    return listed([_permission(rows[id]) for id in wanted], has_more=False)
+    return listed([_permission(rows[id]) for id in project_ids], has_more=False)
 
 
 @router.delete("/{model}/permissions/{permission_id}", operation_id="deleteCheckpointPermission")
 async def delete_permission(model: str, permission_id: str, session: Session, who: Writer) -> Deleted:
     require_owner(who, "permissions of checkpoints")
     checkpoint = await _own(session, who, model)
-    gone = await session.scalar(
+    deleted_id = await session.scalar(
         delete(CheckpointPermission)
         .where(CheckpointPermission.id == permission_id, CheckpointPermission.checkpoint_id == checkpoint.id)
         .returning(CheckpointPermission.id)
     )
-    if gone is None:
+    if deleted_id is None:
         raise NotFound(
             f"There is no permission {permission_id}.", code="permission_not_found", param="permission_id"
         )
@@ -126,18 +126,18 @@ async def delete_permission(model: str, permission_id: str, session: Session, wh
 
 
 async def _own(session: AsyncSession, who: Principal, name: str) -> Checkpoint:
-    """A checkpoint of the asker's own project, by its name or its id (`ftckpt_…`). Raises NotFound."""
+    """A checkpoint of the caller's project, by its name or its id (`ftckpt_…`). Raises NotFound."""
     query = select(Checkpoint).join(Job, Job.id == Checkpoint.job_id)
     query = query.where(Checkpoint.id == name, Job.project_id == who.project_id)
     checkpoint: Checkpoint | None = await session.scalar(query)
     if checkpoint is not None:
         return checkpoint
-    found = await model_names.find(session, who.project_id, name)
-    if found.checkpoint is None or found.job is None or found.job.project_id != who.project_id:
+    named = await model_names.find(session, who.project_id, name)
+    if named.checkpoint is None or named.job is None or named.job.project_id != who.project_id:
         raise model_names.not_found(
             name, "Permissions are given for a job's checkpoints: ft:…:ckpt-step-<n>."
         )
-    return found.checkpoint
+    return named.checkpoint
 
 
 def _permission(row: CheckpointPermission) -> PermissionView:

@@ -19,10 +19,10 @@ from backend.openai import model_names
 from backend.openai.jobs import events
 from backend.openai.jobs import rows as job_rows
 from backend.openai.jobs.checkpoints import checkpoint_views
-from backend.openai.jobs.request import Translated, in_the_requests_words, reinforcement, translate
+from backend.openai.jobs.request import Translated, reinforcement, request_field_errors, translate
 from backend.openai.jobs.view import job_view
 from backend.openai.once import Repeats
-from backend.openai.wire import WireRoute, listed, unknown_after
+from backend.openai.wire import OpenAIRoute, listed, unknown_after
 from backend.rpc.client import CallsDep
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import WireList
@@ -34,7 +34,7 @@ from reinforge.schemas.openai_jobs import (
     Reinforcement,
 )
 
-router = APIRouter(prefix="/v1/fine_tuning/jobs", tags=["openai"], route_class=WireRoute)
+router = APIRouter(prefix="/v1/fine_tuning/jobs", tags=["openai"], route_class=OpenAIRoute)
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
@@ -50,33 +50,35 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Validate a job with a worker's help and queue it. Sent again after a failure it is still one job."""
+    """Validate a job with a worker's help and queue it. A retried request creates one job."""
     method = reinforcement(body)
     raw = await request.body()
-    repeats, asked = Repeats(request, raw, who), fingerprint(raw)
+    repeats, request_hash = Repeats(request, raw, who), fingerprint(raw)
     await base_models.ensure_builtin(database, calls, body.model)
     async with database.transaction() as session:
-        if (stored := await once.peek(session, asked) or await repeats.find(session)) is not None:
+        if (stored := await once.peek(session, request_hash) or await repeats.find(session)) is not None:
             return stored
-        found = await _translated(session, who.project_id, body, method)
-        with in_the_requests_words():
-            plan = await plans.look_up(session, who.project_id, found.spec)
-    with in_the_requests_words():
+        translated = await _translated(session, who.project_id, body, method)
+        with request_field_errors():
+            plan = await plans.look_up(session, who.project_id, translated.spec)
+    with request_field_errors():
         await ask_workers(plan, calls, objects, service.dataset_cache(settings))
-    plan.warnings += found.notes
+    plan.warnings += translated.notes
     async with database.transaction() as session:
-        if (stored := await once.begin(session, asked) or await repeats.begin(session)) is not None:
+        if (stored := await once.begin(session, request_hash) or await repeats.begin(session)) is not None:
             return stored
-        with in_the_requests_words():
-            await plans.look_up(session, who.project_id, found.spec)  # it may have been deleted meanwhile
+        with request_field_errors():
+            await plans.look_up(
+                session, who.project_id, translated.spec
+            )  # it may have been deleted meanwhile
         job = await service.create(
             session,
             who.project_id,
             plan,
-            found.given,
+            translated.given,
             who.name,
             request.app.state.wake_ups,
-            openai=found.openai,
+            openai=translated.openai,
         )
         answer = await _shown(session, job)
         await repeats.finish(session, answer)
@@ -87,10 +89,12 @@ async def create(
 async def list_jobs(
     request: Request, session: Session, who: Reader, limit: Limit = 20, after: str | None = None
 ) -> WireList[FineTuningJob]:
-    """Newest first. `metadata[key]=value`, for any number of keys; `metadata=null` for jobs without any."""
+    """Newest first. Filter with `metadata[key]=value`, for several keys; `metadata=null` for jobs without
+    any.
+    """
     place = await _place(session, who.project_id, after)
-    wanted = _metadata(request)
-    jobs, more = await job_rows.page(session, who.project_id, limit=limit, after=place, metadata=wanted)
+    metadata = _metadata(request)
+    jobs, more = await job_rows.page(session, who.project_id, limit=limit, after=place, metadata=metadata)
     return listed(await _views(session, who.project_id, jobs), has_more=more)
 
 
@@ -108,7 +112,7 @@ async def cancel(fine_tuning_job_id: str, session: Session, who: Writer) -> Fine
 
 @router.post("/{fine_tuning_job_id}/pause", dependencies=[OnceWhole], operation_id="pauseFineTuningJob")
 async def pause(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
-    """`pausing` until its worker has made a checkpoint and stopped."""
+    """`pausing` until its worker has saved a checkpoint and stopped."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
     return await _shown(session, await service.pause(session, who.project_id, job.id))
 
@@ -130,8 +134,8 @@ async def list_events(
     before = None if after is None else events.number_of(job.id, after)
     if after is not None and before is None:
         raise unknown_after(after)
-    found, more = await events.page(session, job, limit=limit, before=before)
-    return listed(found, has_more=more)
+    page, more = await events.page(session, job, limit=limit, before=before)
+    return listed(page, has_more=more)
 
 
 @router.get("/{fine_tuning_job_id}/checkpoints", operation_id="listFineTuningJobCheckpoints")
@@ -201,13 +205,13 @@ async def _views(session: Session, project_id: str, jobs: Sequence[Job]) -> list
 
 
 def _metadata(request: Request) -> dict[str, str] | None:
-    """From `metadata[key]=value`, which no declared parameter can name; None when it is not asked for."""
+    """From `metadata[key]=value` query parameters; None if absent."""
     start, end = "metadata[", "]"
     if request.query_params.get("metadata") == "null":
         return {}
-    found = {
+    pairs = {
         name.removeprefix(start).removesuffix(end): value
         for name, value in request.query_params.multi_items()
         if name.startswith(start) and name.endswith(end)
     }
-    return found or None
+    return pairs or None

@@ -1,7 +1,7 @@
-"""A job's events as OpenAI's clients read them: newest first, each the same whenever it is read.
+"""A job's events in OpenAI's format: newest first and immutable.
 
-A metrics event shows what was known by then: a step's comes with the newest evaluation before it, an evaluation's with
-the newest step. What the job's creation had to say stands before all others.
+A step's metrics include the newest evaluation before it, an evaluation's the newest step. Notes of the job's
+creation come before all other events.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def event_id(job_id: str, number: int) -> str:
 
 
 def number_of(job_id: str, id: str) -> int | None:
-    """The event's number; None for an id that the job has not given out."""
+    """The event's number; None for an id of another format."""
     start = event_id(job_id, 1).removesuffix("1")
     tail = id.removeprefix(start)
     digits = tail.removeprefix("n")
@@ -50,10 +50,10 @@ async def page(
     session: AsyncSession, job: Job, *, limit: int, before: int | None
 ) -> tuple[list[JobEventView], bool]:
     """Events with numbers below `before`, and whether there are more."""
-    found: Sequence[OneEvent] = []
+    stored: Sequence[OneEvent] = []
     if before is None or before > 1:
-        found = await rows.events(session, job.id, before=before, limit=limit + 1)
-    views = await _views(session, job, found)
+        stored = await rows.events(session, job.id, before=before, limit=limit + 1)
+    views = await _views(session, job, stored)
     notes = [(-number, text) for number, text in enumerate(job.warnings)]
     views += [_note(job, number, text) for number, text in notes if before is None or number < before]
     return views[:limit], len(views) > limit
@@ -61,22 +61,22 @@ async def page(
 
 async def _views(session: AsyncSession, job: Job, events: Sequence[OneEvent]) -> list[JobEventView]:
     metrics = [event for event in events if event.type == "metrics"]
-    known: dict[str, OneEvent | None] = {}
+    latest: dict[str, OneEvent | None] = {}
     if metrics:
         for kind in ("train", "held_out"):
-            known[kind] = await rows.metrics_before(session, job.id, metrics[-1].seq, kind)
+            latest[kind] = await rows.metrics_before(session, job.id, metrics[-1].seq, kind)
     views = []
     for event in reversed(events):
         if event.type == "metrics":
-            known[str(event.data["kind"])] = event
-            views.append(_metrics(job, event, known))
+            latest[str(event.data["kind"])] = event
+            views.append(_metrics(job, event, latest))
         else:
             views.append(_message(job, event))
     return views[::-1]
 
 
-def _metrics(job: Job, event: OneEvent, known: dict[str, OneEvent | None]) -> JobEventView:
-    train, held_out = known.get("train"), known.get("held_out")
+def _metrics(job: Job, event: OneEvent, latest: dict[str, OneEvent | None]) -> JobEventView:
+    train, held_out = latest.get("train"), latest.get("held_out")
     data = job_metrics.payload(
         event.data["step"],
         job.steps,
@@ -94,23 +94,27 @@ def _message(job: Job, event: OneEvent) -> JobEventView:
         case "status":
             text = _STATUS.get(data["status"], f"The job is {data['status']}.")
             error = data.get("error") or {}
-            said = " ".join(filter(None, (text, error.get("message"), error.get("hint"))))
+            text_parts = " ".join(filter(None, (text, error.get("message"), error.get("hint"))))
             level = "error" if data["status"] == "failed" else "warn" if error else "info"
-            shown = {"status": data["status"], "reason": data.get("reason")}
-            return _view(job, event, level, said, shown)
+            details = {"status": data["status"], "reason": data.get("reason")}
+            return _view(job, event, level, text_parts, details)
         case "checkpoint":
-            shown = {"step": data["step"], "id": data["id"], "valid_reward_mean": data.get("held_out_reward")}
-            return _view(job, event, "info", f"Checkpoint created at step {data['step']}.", shown)
+            details = {
+                "step": data["step"],
+                "id": data["id"],
+                "valid_reward_mean": data.get("held_out_reward"),
+            }
+            return _view(job, event, "info", f"Checkpoint created at step {data['step']}.", details)
         case "finding":
-            said = " ".join(filter(None, (data["message"], data.get("hint"))))
-            return _view(job, event, LEVELS.get(data["severity"], "info"), said, data)
+            text_parts = " ".join(filter(None, (data["message"], data.get("hint"))))
+            return _view(job, event, LEVELS.get(data["severity"], "info"), text_parts, data)
         case "rewind":
-            said = f"The job goes on from step {data['to_step']}; what came after it is taken back."
-            return _view(job, event, "warn", said, data)
+            text_parts = f"The job continues from step {data['to_step']}; later steps are discarded."
+            return _view(job, event, "warn", text_parts, data)
         case "change":
-            at = f" from step {data['step']} on" if data.get("step") is not None else ", asked for"
-            said = f"The reward {data.get('reward')} is {data.get('revision')}{at}."
-            return _view(job, event, "info", said, data)
+            since = f" from step {data['step']} on" if data.get("step") is not None else ", asked for"
+            text_parts = f"The reward {data.get('reward')} is {data.get('revision')}{since}."
+            return _view(job, event, "info", text_parts, data)
         case _:  # a log line
             return _view(
                 job, event, LEVELS.get(data["level"], "info"), data["message"], {"step": data["step"]}

@@ -1,7 +1,8 @@
-"""A step's metrics under the names that OpenAI publishes for reinforcement jobs; all of ours stand under `reinforge`.
+"""A step's metrics under OpenAI's published names for reinforcement jobs; native metrics are under
+`reinforge`.
 
-Completions here hold their reasoning, so both of OpenAI's token counts are the completion's length. A sample parse
-error or an unresponsive reward is a completion without a reward.
+Completions include their reasoning, so both of OpenAI's token counts are the completion's length. A sample
+parse error or an unresponsive reward is a completion without a reward.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ Values = Mapping[str, float | None]
 def payload(
     step: int, total: int, train: Values, held_out: Values, evaluated: int | None, graders: Mapping[str, str]
 ) -> dict[str, Any]:
-    """graders: name of a reward → its type. evaluated: the step after which `held_out` was measured."""
+    """graders: reward name → type. evaluated: the step after which `held_out` was measured."""
     reward, valid = train.get("reward/mean"), held_out.get("held_out/reward_mean")
     errors, valid_errors = train.get("reward/error_share"), held_out.get("held_out/error_share")
     length, valid_length = train.get("completions/length_mean"), held_out.get("held_out/length_mean")
@@ -53,7 +54,7 @@ def payload(
 
 
 def message(data: Mapping[str, Any]) -> str:
-    """As the service writes it, without what is not known."""
+    """A line in the service's style, with the defined metrics."""
     parts = [f"Step {data['step']}/{data['total_steps']}"]
     for key, name in (
         ("train_mean_reward", "train mean reward"),
@@ -66,18 +67,18 @@ def message(data: Mapping[str, Any]) -> str:
 
 
 def _scores(train: Values, valid: float | None, graders: Mapping[str, str]) -> list[dict[str, Any]]:
-    """One for each reward, and one for each part of a multi. Evaluations keep the mean of the whole alone."""
-    found = []
+    """One per reward and per part of a multi-grader. Evaluations have the total mean only."""
+    scores = []
     for name, type in graders.items():
         alone = len(graders) == 1
         mean = train.get(f"reward/{name}/mean", train.get("reward/mean") if alone else None)
-        found.append(_score(name, type, mean, valid if alone else None))
+        scores.append(_score(name, type, mean, valid if alone else None))
         start = f"reward/{name}/part/"
         for key, value in train.items():
             part = key.removeprefix(start)
             if key.startswith(start) and "/" not in part:
-                found.append(_score(part, "part", value, None))
-    return found
+                scores.append(_score(part, "part", value, None))
+    return scores
 
 
 def _score(name: str, type: str, train: float | None, valid: float | None) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _judges(train: Values) -> list[dict[str, Any]]:
 
 
 def _errors(train: float | None, valid: float | None, graders: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Which of several rewards failed is not in the step's metrics but beside each completion."""
+    """The step's metrics do not say which of several rewards failed; the completions do."""
     if len(graders) != 1:
         return []
     ((name, type),) = graders.items()

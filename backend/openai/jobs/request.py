@@ -1,4 +1,4 @@
-"""A request to create a fine-tuning job as a `JobSpec`, and the spec's faults in the request's own words."""
+"""Translation of fine-tuning requests to `JobSpec`, and of its errors to the request's fields."""
 
 import re
 import secrets
@@ -31,11 +31,11 @@ class Translated:
 
 
 def reinforcement(body: JobCreate) -> Reinforcement:
-    """The method's settings. Raises InvalidInput for what is not offered."""
+    """The method's settings. Raises InvalidInput for other methods."""
     if body.method is None or body.method.type != "reinforcement":
         kind = body.method.type if body.method else "supervised"
         raise InvalidInput(
-            f"The method {kind!r} is not offered: jobs here learn from a grader.",
+            f"The method {kind!r} is not supported: jobs learn from a grader.",
             code="method_not_offered",
             param="method.type" if body.method else "method",
             hint='Send `method: {"type": "reinforcement", "reinforcement": {"grader": …}}`.',
@@ -65,43 +65,43 @@ def reinforcement(body: JobCreate) -> Reinforcement:
 
 
 def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: int | None) -> Translated:
-    """`rows` in the training file; a part of them is held out unless there is a validation file.
+    """`rows`: of the training file; part of them is held out unless there is a validation file.
 
-    hidden_size: of the base model; None where no worker has stored it.
+    hidden_size: of the base model; None until a worker has read it.
 
-    Raises InvalidInput with the request's field at fault.
+    Raises InvalidInput with the request's field.
     """
     held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
-    asked = method.hyperparameters or Hyperparameters()
-    notes = _notes(method, asked)
+    hyperparameter_values = method.hyperparameters or Hyperparameters()
+    notes = _notes(method, hyperparameter_values)
     reward = as_reward(method.grader)
-    kept = (asked.model_extra or {}).get("held_out_rows")
-    training = training_rows(rows, held_out, kept)
-    resolved = hyperparameters.resolve(asked, training, body.model, hidden_size)
-    given = resolved.spec
-    given["model"] = body.model
-    data = {"dataset": body.training_file} | given.get("data", {})
-    given["data"] = data if held_out is None else data | {"held_out": held_out}
-    given["rewards"] = [reward]
-    given["seed"] = seed
-    given["metadata"] = body.metadata or {}
+    held_out_rows = (hyperparameter_values.model_extra or {}).get("held_out_rows")
+    training = training_rows(rows, held_out, held_out_rows)
+    resolved = hyperparameters.resolve(hyperparameter_values, training, body.model, hidden_size)
+    raw_spec = resolved.spec
+    raw_spec["model"] = body.model
+    data = {"dataset": body.training_file} | raw_spec.get("data", {})
+    raw_spec["data"] = data if held_out is None else data | {"held_out": held_out}
+    raw_spec["rewards"] = [reward]
+    raw_spec["seed"] = seed
+    raw_spec["metadata"] = body.metadata or {}
     if body.suffix:
-        given["name"] = body.suffix
-    with in_the_requests_words():
+        raw_spec["name"] = body.suffix
+    with request_field_errors():
         try:
-            spec = JobSpec.model_validate(given)
+            spec = JobSpec.model_validate(raw_spec)
         except ValidationError as error:
-            raise validation_error(error.errors(), given) from error
-    shown: dict[str, Any] = {"grader": method.grader, "hyperparameters": resolved.shown}
-    shown["response_format"] = method.response_format
-    kept_words = {"suffix": body.suffix, "reinforcement": shown}
-    return Translated(given, spec, kept_words, notes)
+            raise validation_error(error.errors(), raw_spec) from error
+    reinforcement_view: dict[str, Any] = {"grader": method.grader, "hyperparameters": resolved.shown}
+    reinforcement_view["response_format"] = method.response_format
+    openai_fields = {"suffix": body.suffix, "reinforcement": reinforcement_view}
+    return Translated(raw_spec, spec, openai_fields, notes)
 
 
 @contextmanager
-def in_the_requests_words() -> Iterator[None]:
-    """An error about a field of the specification names the request's field instead."""
+def request_field_errors() -> Iterator[None]:
+    """The error with the request's field instead of the specification's."""
     try:
         yield
     except ReinforgeError as error:
@@ -111,9 +111,9 @@ def in_the_requests_words() -> Iterator[None]:
             error.hint = error.hint.replace("data.columns.", f"{hyperparameters.WHERE}.columns.")
         if before and error.param and before != error.param:
             error.message = error.message.replace(before, error.param)
-        for each in error.errors:
-            if "param" in each:
-                each["param"] = _param(each["param"])
+        for problem in error.errors:
+            if "param" in problem:
+                problem["param"] = _param(problem["param"])
         raise
 
 
@@ -129,16 +129,16 @@ def _param(path: str | None) -> str | None:
     return hyperparameters.name_of(path) or path
 
 
-def training_rows(rows: int, held_out: str | None, kept: Any) -> int:
-    """Rows that train: `rows` in the training file, of which `data.held_out_rows` may be kept back."""
+def training_rows(rows: int, held_out: str | None, held_out_rows: Any) -> int:
+    """Number of training rows: `rows` less the rows held out by `data.held_out_rows`."""
     if held_out is not None or rows < 2:
         return max(rows, 1)
     # A number that cannot be is refused with the whole specification.
-    usable = isinstance(kept, int) and 0 <= kept < rows
-    return rows - held_out_count(rows, kept if usable else None)
+    usable = isinstance(held_out_rows, int) and 0 <= held_out_rows < rows
+    return rows - held_out_count(rows, held_out_rows if usable else None)
 
 
-def _notes(method: Reinforcement, asked: Hyperparameters) -> list[str]:
+def _notes(method: Reinforcement, hyperparameter_values: Hyperparameters) -> list[str]:
     notes = []
     if method.response_format is not None:
         _check_format(method.response_format)
@@ -146,7 +146,7 @@ def _notes(method: Reinforcement, asked: Hyperparameters) -> list[str]:
             "response_format is kept and not enforced while sampling: sample.output_json is filled whenever a "
             "completion is JSON."
         )
-    if asked.reasoning_effort != "default":
+    if hyperparameter_values.reasoning_effort != "default":
         notes.append("reasoning_effort has no effect: say how long to think in the prompt.")
     return notes
 

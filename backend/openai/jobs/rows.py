@@ -1,4 +1,4 @@
-"""Queries about jobs that only OpenAI's lists ask. Nothing here changes state."""
+"""Queries of OpenAI's job lists. Nothing here changes state."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,8 +21,8 @@ from backend.models import (
     Project,
 )
 
-TOLD = ("status", "metrics", "checkpoint", "finding", "rewind", "change")
-"""Types of events that are told, besides log lines worth reading."""
+EVENT_TYPES = ("status", "metrics", "checkpoint", "finding", "rewind", "change")
+"""Event types to include, besides log lines of level info and above."""
 
 
 async def project(session: AsyncSession, id: str) -> Project:
@@ -35,8 +35,10 @@ async def page(
     """Newest first. metadata: all of these pairs; `{}`: jobs without any."""
     query = select(Job).where(Job.project_id == project_id, Job.purpose == "train")
     if metadata is not None:
-        kept = Job.resolved_spec["metadata"]
-        query = query.where(kept.contains(metadata) if metadata else kept == func.jsonb_build_object())
+        stored_metadata = Job.resolved_spec["metadata"]
+        query = query.where(
+            stored_metadata.contains(metadata) if metadata else stored_metadata == func.jsonb_build_object()
+        )
     place = (after.created_at, after.id) if after else None
     query = by_creation(query, Job.created_at, Job.id, limit=limit, after=place)
     return cut((await session.scalars(query)).all(), limit)
@@ -55,7 +57,7 @@ async def trained_tokens(session: AsyncSession, jobs: Iterable[str]) -> dict[str
 
 
 async def dataset_rows(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, int]:
-    """By dataset: rows of those that the jobs train on, deleted ones too."""
+    """Row count of the jobs' training datasets, including deleted ones."""
     query = select(Dataset.id, Dataset.rows).where(Dataset.id.in_({job.dataset_id for job in jobs}))
     return {row.id: row.rows for row in await session.execute(query)}
 
@@ -69,7 +71,7 @@ async def hidden_sizes(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, 
 def _worth_telling() -> ColumnElement[bool]:
     levels = ("info", "warning", "error")
     line = and_(Event.type == "log", Event.data["level"].as_string().in_(levels))
-    return or_(Event.type.in_(TOLD), line)
+    return or_(Event.type.in_(EVENT_TYPES), line)
 
 
 async def events(session: AsyncSession, job_id: str, *, before: int | None, limit: int) -> Sequence[OneEvent]:
@@ -79,25 +81,25 @@ async def events(session: AsyncSession, job_id: str, *, before: int | None, limi
 
 async def metrics_before(session: AsyncSession, job_id: str, seq: int, kind: str) -> OneEvent | None:
     """The newest metrics of a kind (`train`, `held_out`) with a number below `seq`."""
-    wanted = (Event.type == "metrics", Event.data["kind"].as_string() == kind)
-    return next(iter(await event_store.before(session, job_id, seq, 1, *wanted)), None)
+    conditions = (Event.type == "metrics", Event.data["kind"].as_string() == kind)
+    return next(iter(await event_store.before(session, job_id, seq, 1, *conditions)), None)
 
 
 async def values_at(
     session: AsyncSession, job_id: str, steps: Iterable[int], keys: Iterable[str]
 ) -> dict[int, dict[str, float]]:
-    """Step → metric → value, of those that are defined."""
+    """Step → metric → defined value."""
     query = (
         select(MetricPoint.step, MetricSeries.key, MetricPoint.value)
         .join(MetricSeries, MetricSeries.id == MetricPoint.series_id)
         .where(MetricSeries.job_id == job_id, MetricSeries.key.in_(list(keys)))
         .where(MetricPoint.step.in_(list(steps)))
     )
-    found: dict[int, dict[str, float]] = {}
+    values_by_step: dict[int, dict[str, float]] = {}
     for step, key, value in (await session.execute(query)).all():
         if value is not None:
-            found.setdefault(step, {})[key] = value
-    return found
+            values_by_step.setdefault(step, {})[key] = value
+    return values_by_step
 
 
 async def checkpoints(
@@ -111,14 +113,14 @@ async def checkpoints(
 
 
 async def find_checkpoint(session: AsyncSession, job_id: str, id: str) -> Checkpoint | None:
-    found: Checkpoint | None = await session.scalar(
+    checkpoint: Checkpoint | None = await session.scalar(
         select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.id == id)
     )
-    return found
+    return checkpoint
 
 
 async def adapters(session: AsyncSession, project_id: str) -> list[tuple[Adapter, Job]]:
-    """Those that are models, newest first."""
+    """Listed adapters, newest first."""
     query = (
         select(Adapter, Job)
         .join(Job, Job.id == Adapter.job_id)

@@ -1,4 +1,4 @@
-"""A job as OpenAI's clients see it."""
+"""OpenAI's view of a job."""
 
 from datetime import timedelta
 from typing import Any
@@ -29,7 +29,7 @@ def job_view(
     """`rows`: of its training file. `hidden_size`: of its base model."""
     spec = job.resolved_spec
     status = JobStatus(job.status)
-    left = progress(job).eta_seconds
+    remaining_seconds = progress(job).eta_seconds
     return FineTuningJob(
         id=job.id,
         created_at=seconds(job.created_at),
@@ -43,7 +43,9 @@ def job_view(
         trained_tokens=trained_tokens if status in FINAL else None,
         training_file=job.dataset_id,
         validation_file=job.held_out_dataset_id,
-        estimated_finish=None if left is None else seconds(now() + timedelta(seconds=left)),
+        estimated_finish=None
+        if remaining_seconds is None
+        else seconds(now() + timedelta(seconds=remaining_seconds)),
         metadata=spec["metadata"],
         method={"type": "reinforcement", "reinforcement": method(job, rows, hidden_size)},
         user_provided_suffix=(job.openai or {}).get("suffix"),
@@ -51,11 +53,11 @@ def job_view(
 
 
 def method(job: Job, rows: int, hidden_size: int | None) -> dict[str, Any]:
-    """As asked for, with numbers where it said `auto`; for a job from elsewhere what its specification amounts to."""
+    """As requested, with `auto` resolved; for a native job, derived from its specification."""
     if job.openai is not None:
-        asked: dict[str, Any] = job.openai["reinforcement"]
+        reinforcement: dict[str, Any] = job.openai["reinforcement"]
         rate = {"learning_rate": job.resolved_spec["optimizer"]["learning_rate"]}
-        return asked | {"hyperparameters": rate | asked["hyperparameters"]}
+        return reinforcement | {"hyperparameters": rate | reinforcement["hyperparameters"]}
     spec = JobSpec.model_validate(job.resolved_spec)
     return {
         "grader": _grader(spec),
@@ -67,7 +69,7 @@ def method(job: Job, rows: int, hidden_size: int | None) -> dict[str, Any]:
 
 
 def _grader(spec: JobSpec) -> dict[str, Any]:
-    """One grader for the job's rewards: several are a `multi` of their weighted sum."""
+    """One grader for the job's rewards: several become a `multi` of their weighted sum."""
     graders = {}
     for reward in spec.rewards:
         fields = reward.model_dump(mode="json", exclude={"weight", "on_error"}, exclude_none=True)

@@ -71,17 +71,17 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description Newest first; all that is given has to hold. `status` may be given several times, for any of them.
+         * @description Newest first. Filters combine with AND; repeat `status` to match any of several.
          *
-         *     `dataset`: trained or held out on it. `reward`: the id of a stored one. `q`: part of the name or of the id.
+         *     `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `q`: part of the name or id.
          */
         get: operations["listJobs"];
         put?: never;
         /**
          * Create Job
-         * @description Validate a job, with a worker's help, and queue it. Nothing is stored when it is refused.
+         * @description Validate a job, with a worker's help, and queue it. A refused job is not stored.
          *
-         *     Answers 422 with `param` for what is wrong with it, 503 `no_worker` when no worker can check it.
+         *     422 names the invalid field as `param`; 503 `no_worker` when no worker can check the job.
          */
         post: operations["createJob"];
         delete?: never;
@@ -103,7 +103,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Job
-         * @description Delete a job that has ended, with its checkpoints, adapter, completions and replays; for owners.
+         * @description Delete a job that has ended, with its checkpoints, adapter, completions and replays. Owners only.
          *
          *     409 `job_has_forks` or `job_deployed` while others need its weights.
          */
@@ -124,7 +124,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Job
-         * @description At once when no worker has the job; else it is `cancelling` until its worker has stopped.
+         * @description Immediate when no worker has the job; otherwise it is `cancelling` until its worker has stopped.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -144,8 +144,8 @@ export interface paths {
         put?: never;
         /**
          * Pause Job
-         * @description At once when no worker has begun with it; else it is `pausing` until its worker, after the step under way, has
-         *     made a checkpoint and stopped. A worker that does not stop in time is ended, and the job has paused.
+         * @description Immediate when no worker has started the job; otherwise it is `pausing` until its worker has finished
+         *     the current step, saved a checkpoint and stopped. A worker that does not stop in time is terminated.
          */
         post: operations["pauseJob"];
         delete?: never;
@@ -165,7 +165,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Job
-         * @description Queue a paused job: its next attempt continues from where it paused.
+         * @description Queue a paused job. Its next attempt continues from the resume state.
          */
         post: operations["resumeJob"];
         delete?: never;
@@ -186,9 +186,9 @@ export interface paths {
         put?: never;
         /**
          * Change Job
-         * @description From the next step on score with another revision, whose golden cases have to pass, or train with another number.
+         * @description Change a reward's revision, whose golden cases have to pass, or a setting, from the next step on.
          *
-         *     Until the trainer has applied it `step` is null; a resumed job applies it at the same step again.
+         *     `step` is null until the trainer has applied the change; a resumed job applies it at the same step.
          */
         post: operations["changeJob"];
         delete?: never;
@@ -206,7 +206,7 @@ export interface paths {
         };
         /**
          * List Settings
-         * @description The numbers that can be changed while the job runs, with what they are now.
+         * @description The settings that can be changed while the job runs, with their current values.
          */
         get: operations["listJobSettings"];
         put?: never;
@@ -228,9 +228,9 @@ export interface paths {
         put?: never;
         /**
          * Checkpoint Job
-         * @description Ask a running job for a checkpoint and a resume state after the step under way; `step` is null until it is there.
+         * @description Request a checkpoint and a resume state after the current step; `step` is null until it is saved.
          *
-         *     Asked for again before it is there, it is the same one.
+         *     A repeated request returns the pending one.
          */
         post: operations["checkpointJob"];
         delete?: never;
@@ -248,7 +248,7 @@ export interface paths {
         };
         /**
          * List Checkpoints
-         * @description The best three by held-out reward and the last, highest step first.
+         * @description The three best by held-out reward and the last, highest step first.
          */
         get: operations["listCheckpoints"];
         put?: never;
@@ -268,7 +268,7 @@ export interface paths {
         };
         /**
          * Download Checkpoint
-         * @description The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top, as of an adapter.
+         * @description The checkpoint's adapter as `.tar.gz` with a standard PEFT directory at its top level.
          */
         get: operations["downloadCheckpoint"];
         put?: never;
@@ -288,10 +288,10 @@ export interface paths {
         };
         /**
          * Download Job Adapter
-         * @description The adapter of a job that has succeeded: its best checkpoint, or the final one.
+         * @description The adapter of a succeeded job: its best checkpoint, or the final one.
          *
-         *     Answers 409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: then ask for
-         *     `which=final`, or for a step.
+         *     409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: ask for
+         *     `which=final` or for a step.
          */
         get: operations["downloadJobAdapter"];
         put?: never;
@@ -313,9 +313,9 @@ export interface paths {
         put?: never;
         /**
          * Fork Job
-         * @description A new job that goes on from a step of this one, checked like any other. The old one is not touched.
+         * @description Create a job that continues from a step of this one, validated like any other. This job is not changed.
          *
-         *     `forked_from.carried` says what went on as it was; anything else began anew.
+         *     `forked_from.carried` lists what continues unchanged; everything else starts fresh.
          */
         post: operations["forkJob"];
         delete?: never;
@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * List Starts
-         * @description The steps that a fork can go on from, newest first.
+         * @description The steps that a fork can continue from, newest first.
          */
         get: operations["listJobStarts"];
         put?: never;
@@ -353,7 +353,7 @@ export interface paths {
         };
         /**
          * List Family
-         * @description The job, what it was forked from and every fork of those, oldest first; `forked_from` makes the tree.
+         * @description The job, its ancestors and all their forks, oldest first; `forked_from` gives the tree.
          */
         get: operations["listJobFamily"];
         put?: never;
@@ -373,7 +373,7 @@ export interface paths {
         };
         /**
          * List Groups
-         * @description Every group of one step, of the newest by default: how its prompt begins and what its completions got.
+         * @description Every group of one step (the newest by default): the beginning of its prompt and its rewards.
          */
         get: operations["listGroups"];
         put?: never;
@@ -395,7 +395,7 @@ export interface paths {
         put?: never;
         /**
          * Check
-         * @description Everything wrong with a specification, by field; `quick` leaves out what only a worker can tell.
+         * @description All problems of a specification, by field; `quick` skips the worker checks.
          */
         post: operations["checkJob"];
         delete?: never;
@@ -413,7 +413,7 @@ export interface paths {
         };
         /**
          * Form
-         * @description What a form for jobs is made from.
+         * @description Everything a form for jobs needs: choices, defaults and limits.
          */
         get: operations["getJobForm"];
         put?: never;
@@ -433,10 +433,10 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Every series, columnar; `seq` is where a stream that continues these points starts.
+         * @description Every series, columnar; continue a stream from `seq`.
          *
-         *     With `buckets` a series has at most that many points: the last of each run of steps, with the smallest and the
-         *     largest value in it. `key` may be given several times. Answers 304 to the `ETag` of an answer that still holds.
+         *     With `buckets`, each series has at most that many points: the last of each bucket of steps, with the
+         *     bucket's minimum and maximum. Repeat `key` for several series. Answers 304 when the `ETag` still matches.
          */
         get: operations["getJobMetrics"];
         put?: never;
@@ -476,11 +476,12 @@ export interface paths {
         };
         /**
          * Search Completions
-         * @description Completions of all steps by words and numbers; all that is given has to hold.
+         * @description Search the completions of all steps by text and numbers. Filters combine with AND.
          *
-         *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Words of letters and digits are
-         *     found as words; anything else, such as `<think>` or `"12 + 30"`, as it stands. In any case, and in the first 2,000
-         *     characters of a completion. Completions without a reward come last in the order of rewards.
+         *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
+         *     digits match whole words; other terms, such as `<think>` or `"12 + 30"`, match literally.
+         *     Case-insensitive, within the first 2,000 characters of a completion. Completions without a reward sort
+         *     last.
          */
         get: operations["searchCompletions"];
         put?: never;
@@ -500,7 +501,7 @@ export interface paths {
         };
         /**
          * Get Group
-         * @description The completions of one prompt at one step with what each reward said, without their tokens.
+         * @description The completions of one prompt at one step with the score of each reward, without their tokens.
          */
         get: operations["getGroup"];
         put?: never;
@@ -520,7 +521,7 @@ export interface paths {
         };
         /**
          * Get Completion
-         * @description One completion with prompt, row, tokens, log-probabilities, entropies and what each reward said.
+         * @description One completion with prompt, row, tokens, log-probabilities, entropies and the score of each reward.
          */
         get: operations["getCompletion"];
         put?: never;
@@ -540,7 +541,7 @@ export interface paths {
         };
         /**
          * List Logs
-         * @description In order; `after` is the `seq` of the last line already seen.
+         * @description Oldest first; `after` is the `seq` of the last line received.
          */
         get: operations["listJobLogs"];
         put?: never;
@@ -577,7 +578,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description In order; `after` is the `seq` of the last event already seen.
+         * @description Oldest first; `after` is the `seq` of the last event received.
          */
         get: operations["listEvents"];
         put?: never;
@@ -597,7 +598,7 @@ export interface paths {
         };
         /**
          * Stream Job
-         * @description Live events (server-sent): frames of event `batch` with `{seq, events}`, their id being `ftjob-…:SEQ`.
+         * @description Live events (server-sent): frames of event `batch` with `{seq, events}` and id `ftjob-…:SEQ`.
          */
         get: operations["streamJob"];
         put?: never;
@@ -1359,7 +1360,8 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Upload JSONL, CSV or Parquet: accepted whole, or refused with the line and column of the first fault.
+         * @description Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the line and column of the first
+         *     error.
          */
         post: operations["createDataset"];
         delete?: never;
@@ -1388,7 +1390,7 @@ export interface paths {
         head?: never;
         /**
          * Update
-         * @description Rename it, or say how its rows become prompts.
+         * @description Rename the dataset, or set how its rows become prompts.
          */
         patch: operations["updateDataset"];
         trace?: never;
@@ -1402,9 +1404,9 @@ export interface paths {
         };
         /**
          * Rows
-         * @description Rows as they stand in the file: fewer than `limit` where they would be more than 4 MiB of JSON.
+         * @description Rows as stored in the file; fewer than `limit` if they would exceed 4 MiB of JSON.
          *
-         *     What follows begins at `offset` plus the number of rows in the answer.
+         *     The next page starts at `offset` plus the number of rows returned.
          */
         get: operations["listDatasetRows"];
         put?: never;
@@ -1424,7 +1426,7 @@ export interface paths {
         };
         /**
          * Content
-         * @description The file, byte for byte as it was uploaded.
+         * @description The file, byte for byte as uploaded.
          */
         get: operations["downloadDataset"];
         put?: never;
@@ -1466,7 +1468,7 @@ export interface paths {
         put?: never;
         /**
          * Lengths
-         * @description How long the prompts are in a model's tokens.
+         * @description Distribution of the prompts' lengths in a model's tokens.
          */
         post: operations["measureDataset"];
         delete?: never;
@@ -1484,7 +1486,7 @@ export interface paths {
         };
         /**
          * Split
-         * @description Which rows a job with this seed would hold out.
+         * @description The rows that a job with this seed would hold out.
          */
         get: operations["splitDataset"];
         put?: never;
@@ -1506,7 +1508,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Announce a file. With its `sha256`, the unfinished upload of the same file is found again.
+         * @description Start an upload. With its `sha256`, an unfinished upload of the same file is returned.
          */
         post: operations["createDatasetUpload"];
         delete?: never;
@@ -1524,7 +1526,7 @@ export interface paths {
         };
         /**
          * Get
-         * @description Which parts are there, and which are missing.
+         * @description The parts received and the parts missing.
          */
         get: operations["getDatasetUpload"];
         put?: never;
@@ -1547,7 +1549,7 @@ export interface paths {
          * Put Part
          * @description The body is the part; without `sha256` only its size is checked.
          *
-         *     Sent again it changes nothing; sent with other bytes it takes the first one's place.
+         *     Sending a part again is harmless; different bytes replace the first ones.
          */
         put: operations["putDatasetUploadPart"];
         post?: never;
@@ -1568,7 +1570,8 @@ export interface paths {
         put?: never;
         /**
          * Part Url
-         * @description Where the part can be sent without passing through here. 409 `not_direct` when the store has no HTTP door.
+         * @description A URL for sending the part directly to the object store. 409 `not_direct` when the store has no HTTP
+         *     API.
          */
         post: operations["createDatasetUploadPartUrl"];
         delete?: never;
@@ -1588,7 +1591,7 @@ export interface paths {
         put?: never;
         /**
          * Complete
-         * @description The parts become one file, which is checked whole: a dataset, or one error. Asked again, the same answer.
+         * @description Join the parts, inspect the file and create a dataset. Idempotent.
          */
         post: operations["completeDatasetUpload"];
         delete?: never;
@@ -1608,7 +1611,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel
-         * @description What has arrived goes.
+         * @description Cancel the upload and delete its parts.
          */
         post: operations["cancelDatasetUpload"];
         delete?: never;
@@ -1626,9 +1629,9 @@ export interface paths {
         };
         /**
          * Get
-         * @description Equal prompts, and held-out prompts that are trained on: of the split by seed, or of another dataset.
+         * @description Duplicate prompts, and held-out prompts that also train, for the split by seed or another dataset.
          *
-         *     `status` is `running` when it takes longer than `wait`; ask again then.
+         *     `status` is `running` when it takes longer than `wait`: request it again.
          */
         get: operations["reportDataset"];
         put?: never;
@@ -2056,11 +2059,11 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Start one, by `kind`.
+         * @description Start an evaluation of a `kind`.
          *
          *     `replay` scores a job's stored completions with another revision of one of its rewards, and compares.
-         *     `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores it with a reward; it goes
-         *     on after a restart of the server.
+         *     `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores the completions
+         *     with a reward; it continues after a server restart.
          */
         post: operations["createEvaluation"];
         delete?: never;
@@ -2114,7 +2117,7 @@ export interface paths {
         put?: never;
         /**
          * Resume
-         * @description A stand-alone one that failed or was cancelled goes on behind its last completion.
+         * @description Continue a failed or cancelled stand-alone evaluation after its last completion.
          */
         post: operations["resumeEvaluation"];
         delete?: never;
@@ -2132,7 +2135,7 @@ export interface paths {
         };
         /**
          * Rows
-         * @description Rewards of a stand-alone one, by row.
+         * @description Rewards of a stand-alone evaluation, by row.
          */
         get: operations["listEvaluationRows"];
         put?: never;
@@ -2152,7 +2155,7 @@ export interface paths {
         };
         /**
          * Completions
-         * @description What a stand-alone one sampled and what the reward said, by row of the dataset.
+         * @description Completions and scores of a stand-alone evaluation, by dataset row.
          */
         get: operations["listEvaluationCompletions"];
         put?: never;
@@ -2175,7 +2178,7 @@ export interface paths {
         put?: never;
         /**
          * Put Labels
-         * @description Say of stored completions whether they are right; the last word on each counts.
+         * @description Label stored completions as right or wrong; a later label replaces an earlier one.
          */
         post: operations["putLabels"];
         delete?: never;
@@ -2193,7 +2196,7 @@ export interface paths {
         };
         /**
          * Calibration
-         * @description How far one of the job's rewards agrees with the labels, and which completions to label next.
+         * @description Agreement of one of the job's rewards with the labels, and completions to label next.
          */
         get: operations["getCalibration"];
         put?: never;
@@ -2463,7 +2466,7 @@ export interface paths {
         put?: never;
         /**
          * Run
-         * @description Score one sample now. What goes wrong in the grader is a flag in the answer, whose reward is then 0.
+         * @description Score one sample now. A grader error is a flag in the response, with reward 0.
          */
         post: operations["runGrader"];
         delete?: never;
@@ -2483,7 +2486,7 @@ export interface paths {
         put?: never;
         /**
          * Validate
-         * @description The grader, with a name if it had none; 400 with what to change otherwise.
+         * @description The grader, with a name if it had none; 400 with the field to change otherwise.
          */
         post: operations["validateGrader"];
         delete?: never;
@@ -2501,13 +2504,13 @@ export interface paths {
         };
         /**
          * List Files
-         * @description By creation. Only files for fine-tuning are kept here.
+         * @description By creation. All files have the purpose `fine-tune`.
          */
         get: operations["listFiles"];
         put?: never;
         /**
          * Create
-         * @description Upload a dataset: accepted whole, or refused with the line of the first fault in the message.
+         * @description Upload a dataset: accepted as a whole, or rejected with the line of the first error in the message.
          */
         post: operations["createFile"];
         delete?: never;
@@ -2529,7 +2532,7 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Refused while an unfinished job needs it. Finished jobs go on naming it, and its bytes stay for them.
+         * @description Refused while an unfinished job needs it. Finished jobs still refer to it, and its bytes stay for them.
          */
         delete: operations["deleteFile"];
         options?: never;
@@ -2546,7 +2549,7 @@ export interface paths {
         };
         /**
          * Content
-         * @description The file, byte for byte as it was uploaded.
+         * @description The file, byte for byte as uploaded.
          */
         get: operations["downloadFile"];
         put?: never;
@@ -2585,7 +2588,7 @@ export interface paths {
         put?: never;
         /**
          * Add Part
-         * @description At most 64 MiB. Parts may be sent side by side and again.
+         * @description At most 64 MiB. Parts may be sent in parallel and repeated.
          */
         post: operations["createUploadPart"];
         delete?: never;
@@ -2605,7 +2608,7 @@ export interface paths {
         put?: never;
         /**
          * Complete
-         * @description The parts become one file, which is checked like any other. A refused one leaves the upload as it was.
+         * @description Join the parts and inspect the file. A rejected file leaves the upload unchanged.
          */
         post: operations["completeUpload"];
         delete?: never;
@@ -2640,13 +2643,14 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description Newest first. `metadata[key]=value`, for any number of keys; `metadata=null` for jobs without any.
+         * @description Newest first. Filter with `metadata[key]=value`, for several keys; `metadata=null` for jobs without
+         *     any.
          */
         get: operations["listFineTuningJobs"];
         put?: never;
         /**
          * Create
-         * @description Validate a job with a worker's help and queue it. Sent again after a failure it is still one job.
+         * @description Validate a job with a worker's help and queue it. A retried request creates one job.
          */
         post: operations["createFineTuningJob"];
         delete?: never;
@@ -2703,7 +2707,7 @@ export interface paths {
         put?: never;
         /**
          * Pause
-         * @description `pausing` until its worker has made a checkpoint and stopped.
+         * @description `pausing` until its worker has saved a checkpoint and stopped.
          */
         post: operations["pauseFineTuningJob"];
         delete?: never;
@@ -2784,7 +2788,7 @@ export interface paths {
         put?: never;
         /**
          * Create Permissions
-         * @description Owners let other projects use a checkpoint as a model. Asked for twice it is the same permission.
+         * @description Let other projects use a checkpoint as a model. Owners only; idempotent.
          */
         post: operations["createCheckpointPermissions"];
         delete?: never;
@@ -2819,7 +2823,7 @@ export interface paths {
         };
         /**
          * List Models
-         * @description All that `model` may be in a request: base models, then deployments, adapters and checkpoints, newest first.
+         * @description Every valid `model`: base models, then deployments, adapters and checkpoints, newest first.
          */
         get: operations["listWireModels"];
         put?: never;
@@ -2843,7 +2847,8 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Owners take a stopped deployment or the adapter of a finished job off the list. Job and checkpoints stay.
+         * @description Remove a stopped deployment or a finished job's adapter from the list. The job and its checkpoints
+         *     stay. Owners only.
          */
         delete: operations["deleteWireModel"];
         options?: never;
@@ -2954,10 +2959,10 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Ask a base model, a job's adapter or checkpoint, or a deployment.
+         * @description Complete a conversation with a base model, a job's adapter or checkpoint, or a deployment.
          *
-         *     With `stream` the chunks come as server-sent events; what fails after the first is an event with `error`, and the
-         *     stream ends without `[DONE]`. Hanging up stops the worker.
+         *     With `stream`, chunks arrive as server-sent events; an error after the first chunk is an event with
+         *     `error`, and the stream ends without `[DONE]`. Disconnecting stops the worker.
          */
         post: operations["createChatCompletion"];
         delete?: never;
