@@ -52,7 +52,7 @@ def _api(settings: Settings, host: str, port: int) -> None:
 
 
 def _listening(host: str, port: int, settings: Settings) -> list[socket.socket] | None:
-    """Both sockets where the worker API has one of its own. None: uvicorn opens the one that it is told of."""
+    """Both sockets if the worker API has its own. None: uvicorn opens the only one."""
     if settings.worker_address is None:
         return None
     if settings.worker_port == port:

@@ -1,8 +1,8 @@
-"""`python -m backend background`: what has to happen without a request. Several may run; one of them leads.
+"""`python -m backend background`: periodic work. Several may run; one of them leads.
 
-The leader holds an advisory lock on a connection of its own. Every few seconds it takes away leases that have run
-out and announces queued jobs again; every few minutes it deletes calls, sessions and objects that nobody needs.
-It runs no user code and loads no model.
+The leader holds an advisory lock on its own connection. Every few seconds it expires leases and announces
+queued jobs again; every few minutes it deletes unneeded calls, sessions and objects. It runs no user code and
+loads no model.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ RETRY_SECONDS = 2.0
 
 @dataclass
 class Duty:
-    """Something the leader does again and again."""
+    """A periodic task of the leader."""
 
     name: str
     every: float
@@ -111,7 +111,8 @@ class Leader:
             log.info("deleted %d objects that nothing refers to", gone)
 
     async def lead(self, still_leading: Callable[[], Awaitable[None]]) -> None:
-        """Do the duties until `still_leading` raises. A duty that fails is logged and tried again in its turn."""
+        """Run the duties until `still_leading` raises. A failing duty is logged and retried at its next time.
+        """
         clock = asyncio.get_running_loop().time
         for duty in self.duties:
             duty.due = clock() + duty.first_after
@@ -153,7 +154,7 @@ async def run(settings: Settings) -> None:
 
 
 async def _lead_forever(database: Database, leader: Leader) -> None:
-    """Whoever loses the connection with the lock stops leading at once and stands again."""
+    """A leader that loses the lock's connection stops leading at once and competes again."""
     while True:
         try:
             connection = await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True)
@@ -171,7 +172,7 @@ async def _lead_forever(database: Database, leader: Leader) -> None:
 
 
 async def _win(connection: "psycopg.AsyncConnection[Any]") -> None:
-    """Wait for the lock of the leader."""
+    """Wait for the leader's lock."""
     while True:
         cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (LEADER_LOCK,))
         row = await cursor.fetchone()

@@ -1,4 +1,4 @@
-"""The web application: `create_app()` puts the rooms, the error envelope and the page together."""
+"""The web application: `create_app()` assembles the rooms, the error envelope and the page."""
 
 import asyncio
 import logging
@@ -90,7 +90,9 @@ ROUTERS = (
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> FastAPI:
-    """The application. Its state (`settings, database, objects, hub, live_jobs, calls …`) lives while it runs."""
+    """The application. Its state (`settings, database, objects, hub, live_jobs, calls …`) exists while it
+    runs.
+    """
     app = FastAPI(
         title="Reinforge",
         version=__version__,
@@ -179,7 +181,7 @@ async def _first_demo(app: FastAPI) -> asyncio.Task[None] | None:
 
 
 async def _await_migrated(database: Database) -> None:
-    """Wait for a database that is just starting. Raises Unavailable."""
+    """Wait for a starting database. Raises Unavailable."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + _DATABASE_WITHIN
     while True:
@@ -203,7 +205,7 @@ async def _await_migrated(database: Database) -> None:
 
 
 async def _seed(database: Database, settings: Settings) -> None:
-    """The default project and a way in: the bootstrap key, or a one-time address in the home folder."""
+    """The default project and its access: the bootstrap key, or a one-time link in the home folder."""
     async with database.transaction() as session:
         await keys.default_project(session)
         if settings.bootstrap_api_key is not None:

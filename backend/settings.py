@@ -1,4 +1,4 @@
-"""What the backend reads from its environment, once."""
+"""Backend settings from environment variables, read once."""
 
 import ipaddress
 from functools import cached_property
@@ -13,7 +13,7 @@ from reinforge.schemas.worker_door import LEASE_SECONDS
 
 
 class Settings(BaseSettings):
-    """Every name is also the name of an environment variable, as given by `validation_alias`."""
+    """`validation_alias` is the name of the environment variable."""
 
     model_config = SettingsConfigDict(extra="ignore", populate_by_name=True, env_ignore_empty=True)
 
@@ -92,7 +92,7 @@ class Settings(BaseSettings):
 
     @cached_property
     def guard(self) -> Guard:
-        """Which addresses of users' may be called. Raises InvalidInput."""
+        """Which user-supplied addresses may be called. Raises InvalidInput."""
         return Guard.allowing(self.allow_hosts)
 
     @cached_property
@@ -102,7 +102,7 @@ class Settings(BaseSettings):
 
     @cached_property
     def broker_folder(self) -> Path:
-        """Celery's queue when there is no Redis."""
+        """Celery's queue folder without Redis."""
         return self.home_folder / "broker"
 
     @property
@@ -118,7 +118,7 @@ class Settings(BaseSettings):
         return self.worker_address[1] if self.worker_address else None
 
     def required_database_url(self) -> str:
-        """The address of the database. Raises InvalidInput when it is not configured."""
+        """Raises InvalidInput when it is not configured."""
         if self.database_url is None:
             raise InvalidInput(
                 "DATABASE_URL is not set.",

@@ -1,1 +1,1 @@
-"""Who may send a request, and how much: authentication, scopes, quotas, limits."""
+"""Access control: authentication, scopes, quotas, limits."""

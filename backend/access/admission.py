@@ -1,12 +1,11 @@
-"""Admission of requests, ahead of routing: who sends it is looked up before its body is read.
+"""Admission of requests before routing: the sender is identified before the body is read.
 
-FastAPI reads and parses a body before it runs the dependencies that authenticate. This middleware stands before both:
-a request that may change something and has no valid key, session or worker token is refused by its headers alone. The
-body of an admitted request is counted and timed while it arrives, by the limits of its route
-(`backend.access.body_limits`).
+FastAPI parses a body before it runs the authentication dependencies. This middleware runs before both: a
+writing request without a valid key, session or worker token is refused by its headers alone. The body of an
+admitted request is counted and timed as it arrives, by its route's limits (`backend.access.body_limits`).
 
-While a request lasts, its right is looked up again every few seconds: when the key is revoked or the member removed,
-its stream, download or upload ends.
+While a request lasts, its authorisation is rechecked every few seconds: when the key is revoked or the member
+removed, the stream, download or upload ends.
 """
 
 import asyncio
@@ -46,7 +45,7 @@ SECURITY_HEADERS = (
 
 
 class Admission:
-    """ASGI middleware, inside the one that gives request ids and outside of routing."""
+    """ASGI middleware, inside the request-id middleware and outside routing."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -84,7 +83,7 @@ class Admission:
                 request.app.state.lanes.remember(request, who.project_id)
 
     def _place(self, request: Request) -> sender_slots.Place | None:
-        """None for what is never held up: a probe of life, and workers, whose heartbeats keep their jobs."""
+        """None for requests that never wait: health probes, and workers, whose heartbeats keep their jobs."""
         if request.url.path == "/healthz" or self._is_workers(request):
             return None
         place: sender_slots.Place = request.app.state.lanes.place(request)
@@ -116,7 +115,7 @@ class Admission:
         raise unknown_worker()
 
     async def _is_job_token(self, database: Database, token: str | None) -> bool:
-        """Whether an attempt at a job, past or present, has this token; what it opens now is decided behind this."""
+        """Whether any attempt, past or present, has this token; the endpoint decides what it may access."""
         if token is None:
             return False
         key = digest(token)
@@ -132,14 +131,14 @@ class Admission:
 
 
 def protect(start: Message) -> None:
-    """Headers of an answer, where it has none of its own: not kept, not framed, not taken for another type."""
+    """Add default security headers: no caching, no framing, no type sniffing."""
     if start["type"] == "http.response.start":
         own = {name.lower() for name, _ in start["headers"]}
         start["headers"] = [*start["headers"], *(each for each in SECURITY_HEADERS if each[0] not in own)]
 
 
 class Body:
-    """The request's `receive`, counted and timed until the body is complete."""
+    """The request's `receive`, with size and rate limits until the body is complete."""
 
     def __init__(
         self, receive: Receive, limit: BodyLimit, request: Request, place: sender_slots.Place | None
@@ -150,7 +149,7 @@ class Body:
         """Raised instead of reading on."""
 
     def check_announced(self) -> None:
-        """Raises TooLarge, TooManyRequests for what Content-Length says, with nothing of it read."""
+        """Raises TooLarge, TooManyRequests by Content-Length, before anything is read."""
         announced = self._request.headers.get("content-length", "")
         if announced.isdigit():
             self._check_size(int(announced))
@@ -180,7 +179,7 @@ class Body:
         return message
 
     async def _next_piece(self) -> Message:
-        """While nothing comes the request has no place in its lane; it needs one again for what it brings."""
+        """Releases the request's slot while waiting for data."""
         if self._place is None or not self._place.held:
             return await self._receive()
         timer = asyncio.get_running_loop().call_later(_PROMPT_SECONDS, self._place.leave)
@@ -204,13 +203,13 @@ class Body:
 
 
 class Rights:
-    """Looks up again whether requests may go on: once per credential and moment, however many streams it has."""
+    """Rechecks credentials, once per credential and interval, however many streams it has."""
 
     def __init__(self) -> None:
         self._lookups: dict[tuple[str, ...], tuple[float, asyncio.Task[Principal | None]]] = {}
 
     async def hold(self, request: Request, who: Principal) -> bool:
-        """Whether the credential still opens what it opened. A database that does not answer revokes nothing."""
+        """Whether the credential is still valid. An unavailable database revokes nothing."""
         headers = request.headers
         key = (headers.get("authorization", ""), headers.get("cookie", ""), who.project_id)
         at, lookup = self._lookups.get(key, (0.0, None))
@@ -236,7 +235,7 @@ class Rights:
 
 
 class Vigil:
-    """One admitted request, whose right is looked up again for as long as it lasts."""
+    """An admitted request whose authorisation is rechecked while it lasts."""
 
     def __init__(self, app: ASGIApp, request: Request, body: Body, rights: Rights) -> None:
         self._app, self._request, self._body, self._rights = app, request, body, rights
@@ -293,7 +292,7 @@ class Vigil:
 
 
 async def _refuse(request: Request, error: ReinforgeError | SQLAlchemyError, send: Send) -> None:
-    """Answer without the application, and without reading the body."""
+    """Respond without calling the application or reading the body."""
 
     async def send_protected(message: Message) -> None:
         protect(message)

@@ -1,14 +1,14 @@
-"""Who is asking: API keys, browser sessions of users, and the workers' shared secret.
+"""Authentication: API keys, browser sessions, and the workers' shared token.
 
-Secrets have 160 or more random bits, so a plain SHA-256 at rest is enough. Roles: `viewer` reads, `editor` also
-changes things, `owner` also manages the project. Endpoints take a `Reader` or a `Writer`; a key's scopes are checked
-for both (`backend.access.scopes`).
+Secrets have 160 or more random bits, so a plain SHA-256 at rest suffices. Roles: `viewer` reads, `editor`
+also changes things, `owner` also manages the project. Endpoints depend on a `Reader` or a `Writer`; both
+check a key's scopes (`backend.access.scopes`).
 
-A key belongs to one project. A browser session looks at one project; `X-Reinforge-Project` names another one for
-a single request. Whoever is not of that project is answered as if it did not exist.
+A key belongs to one project. A browser session has a current project; `X-Reinforge-Project` selects another
+one for a single request. A project that the caller is no member of is treated as nonexistent.
 
-Cross-site requests: a change that carries the session cookie has to come from a page of this server, which browsers
-say in `Sec-Fetch-Site` or `Origin` and scripts of other sites cannot forge (`check_same_origin`).
+Cross-site requests: a change with the session cookie has to come from this server's pages, by
+`Sec-Fetch-Site` or `Origin`, which browsers set and other sites' scripts cannot forge (`check_same_origin`).
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ _USED_EVERY = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Principal:
-    """Who sent the request, and for which project."""
+    """The authenticated sender, and the project of the request."""
 
     id: str
     """Of the API key or user."""
@@ -76,9 +76,9 @@ def bearer(request: Request) -> str | None:
 
 
 async def principal_of_key(session: AsyncSession, *which: ColumnElement[bool]) -> Principal | None:
-    """None for a key that is revoked or expired, or whose maker is of its project no more.
+    """None for a key that is revoked or expired, or whose creator has left the project.
 
-    It may do what both its role and its maker's allow, now.
+    Its rights are the intersection of its role's and its creator's current rights.
     """
     query = (
         select(ApiKey, Member.role, User.administrator)
@@ -124,10 +124,10 @@ def _works(key: ApiKey) -> bool:
 
 
 async def key_principal(database: Database, token: str, project: str | None = None) -> Principal | None:
-    """Look an API key up; notes that it was used.
+    """Look up an API key and record its use.
 
-    It is of one project: naming another one is a mistake that must not hit the wrong project. Keys of whoever runs
-    the platform act for any. Raises NotFound.
+    A key naming another project than its own is refused, so that a mistake cannot hit the wrong project.
+    Administrators' keys work for any project. Raises NotFound.
     """
     async with database.transaction() as session:
         who = await principal_of_key(session, ApiKey.sha256 == digest(token))
@@ -143,16 +143,16 @@ async def key_principal(database: Database, token: str, project: str | None = No
 
 
 async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
-    """Look a browser session up, for the project that it looks at or the one named; notes that it was seen.
+    """Look up a browser session for its current project or the named one, and record its use.
 
-    Raises NotFound for a named project that its user is not of.
+    Raises NotFound for a named project that the user is no member of.
     """
     async with database.transaction() as session:
         return await principal_of(session, cookie, project)
 
 
 async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
-    """The same within a transaction, which may have opened the browser session itself."""
+    """The same within a transaction, which may have created the browser session itself."""
     found = await session.execute(
         select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)
@@ -178,7 +178,7 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
 async def _of_user(
     session: AsyncSession, user: User, browser: BrowserSession, project: str | None
 ) -> Principal | None:
-    """None for a user who is of no project any more. One who has left the project in view sees another of theirs."""
+    """None for a user without any project. A user who has left the current project gets another of theirs."""
     wanted = project or browser.project_id
     member = await membership(session, user.id, wanted)
     if member is None and user.administrator:
@@ -222,7 +222,7 @@ def project_not_found(project: str) -> NotFound:
 
 
 def check_same_origin(request: Request) -> None:
-    """Refuse a cookie-bearing change that another site's page may have caused. Raises NotAllowed."""
+    """Refuse a change with a session cookie from another site's page. Raises NotAllowed."""
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
     if site is not None:
@@ -240,8 +240,7 @@ def check_same_origin(request: Request) -> None:
 async def identify(request: Request, database: Database, project: str | None = None) -> Principal:
     """The principal of the request, by its headers alone.
 
-    Raises NotAuthenticated, NotAllowed (its scopes), NotFound (its project). project: instead of the one that the
-    request names.
+    Raises NotAuthenticated, NotAllowed (scopes), NotFound (project). project: overrides the request's.
     """
     token, project = bearer(request), project or request.headers.get(PROJECT_HEADER)
     who: Principal | None = None
@@ -267,7 +266,7 @@ async def identify(request: Request, database: Database, project: str | None = N
 
 
 async def authenticated(request: Request, database: DatabaseDep) -> Principal:
-    """The principal of the request, which `backend.access.admission` has looked up for requests with a body.
+    """The principal of the request; for requests with a body `backend.access.admission` has looked it up.
 
     Raises as `identify`, and TooManyRequests.
     """
@@ -303,7 +302,7 @@ def require_owner(who: Principal, what: str) -> None:
 
 
 def require_scopes_of(who: Principal, role: Role) -> None:
-    """A narrow key lets nobody in who may do more than itself: people have no scopes. Raises NotAllowed."""
+    """A key with narrowed scopes cannot admit people, who have no scopes. Raises NotAllowed."""
     lacking = [] if who.scopes is None else [each for each in SCOPES_OF[role] if each not in who.scopes]
     if lacking:
         raise NotAllowed(
@@ -322,7 +321,7 @@ SettingsDep = Annotated[Settings, Depends(get_settings)]
 
 
 async def worker_door(request: Request, settings: SettingsDep) -> None:
-    """Only workers with the shared secret pass, and of a version that speaks as this backend does.
+    """Require the workers' shared token and a compatible protocol version.
 
     Raises NotAuthenticated, StateConflict `worker_version`.
     """
@@ -339,7 +338,7 @@ async def worker_door(request: Request, settings: SettingsDep) -> None:
 
 
 def is_worker_token(token: str | None, settings: Settings) -> bool:
-    """Whether it is the workers' shared token: the present one, or the previous one where the settings name it."""
+    """Whether it is the workers' shared token: the current one, or the previous one if configured."""
     accepted = [each for each in (settings.worker_token, settings.previous_worker_token) if each is not None]
     if token is None:
         return False

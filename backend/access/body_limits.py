@@ -1,6 +1,6 @@
-"""How large a request body may be, by its route, and how slowly it may arrive. docs/security.md has the table.
+"""Size and rate limits of request bodies, by route; docs/security.md has the table.
 
-What the table does not name gets the smallest limit, so that a new endpoint has one before anybody has thought of it.
+Unlisted routes get the smallest limit, so that new endpoints are limited by default.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
 
 @dataclass(frozen=True)
 class BodyLimit:
-    """Largest body of a request, and the slowest pace at which it may arrive."""
+    """Maximum size of a body, and minimum rate."""
 
     bytes: int | None
     """None for files: their endpoints count while they write, up to the limits of the settings."""
@@ -55,7 +55,7 @@ FILE = BodyLimit(None, stall_seconds=60.0, least_rate=KIB)
 
 
 def needs_identity(path: str) -> bool:
-    """Whether a body sent there is read only from somebody who is known."""
+    """Whether a body for this path is read only from authenticated senders."""
     return path.startswith(_PREFIXES) and path not in OPEN
 
 

@@ -1,8 +1,8 @@
-"""Bounds on what one key, and one project, may have under way at the same time.
+"""Concurrency limits per key and per project.
 
-Counted in this process and nowhere else: several API processes have these bounds each. A request is counted from the
-moment when its sender is known until its answer has been sent; a live stream is counted as a stream instead. The
-bytes of a body count for as long as their request lasts, because that is how long they may be held.
+Counted per process: several API processes have these limits each. A request counts from its identification
+until its response is sent; a live stream counts as a stream instead. Body bytes count for the whole request,
+since they may be held that long.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class Sender:
 
 
 class Bounds:
-    """What is under way in this process, by holder: a key or person, and a project."""
+    """Usage in this process, by holder: a key or person, and a project."""
 
     def __init__(self, settings: Settings) -> None:
         self._amounts: Counter[tuple[Thing, str]] = Counter()
@@ -52,7 +52,7 @@ class Bounds:
         }
 
     def add(self, who: Sender, thing: Thing, amount: int = 1) -> None:
-        """All of it or nothing. Raises TooManyRequests."""
+        """All or nothing. Raises TooManyRequests."""
         for holder, limit, name in self._holders(who, thing):
             if self._amounts[thing, holder] + amount > limit:
                 raise _refused(thing, limit, name)
@@ -66,7 +66,7 @@ class Bounds:
                 del self._amounts[thing, holder]
 
     def _holders(self, who: Sender, thing: Thing) -> list[tuple[str, int, str]]:
-        """Who they count for, with the limit and the setting's first word."""
+        """The holders, with limit and setting prefix."""
         holders = [(who.project, self._of_project[thing], "project")]
         if thing in self._of_key:
             holders.append((who.key, self._of_key[thing], "key"))
@@ -74,7 +74,7 @@ class Bounds:
 
 
 class Ticket:
-    """One request, counted for its sender until `close`."""
+    """One counted request, until `close`."""
 
     def __init__(self, bounds: Bounds, who: Sender) -> None:
         """Raises TooManyRequests."""
@@ -89,7 +89,7 @@ class Ticket:
             self._remove("requests", 1)
 
     def hold(self, size: int, *, file: bool) -> None:
-        """Its body has at least so many bytes. Raises TooManyRequests."""
+        """Count body bytes. Raises TooManyRequests."""
         thing: Thing = "upload_bytes" if file else "body_bytes"
         if (more := size - self._amounts[thing]) > 0:
             self._add(thing, more)
@@ -108,7 +108,7 @@ class Ticket:
 
 
 def count(request: Request, key: str, project: str) -> None:
-    """Count a request whose sender has just been identified, once. Raises TooManyRequests."""
+    """Count a request whose sender has been identified, once. Raises TooManyRequests."""
     if ticket_of(request) is None:
         request.state.ticket = Ticket(request.app.state.bounds, Sender(key, project))
 
@@ -119,7 +119,7 @@ def ticket_of(request: Request) -> Ticket | None:
 
 
 def count_stream(request: Request) -> None:
-    """Its answer will be a live stream. Raises TooManyRequests: call it before anything is begun."""
+    """Count the response as a live stream. Raises TooManyRequests: call before anything starts."""
     if (ticket := ticket_of(request)) is not None:
         ticket.become_stream()
 

@@ -1,7 +1,7 @@
-"""Which scope of an API key a request needs: decided by method and address, in this one table.
+"""API key scopes needed by each request, by method and path, in one table.
 
-Reading needs `read`; a change needs the scope of the room it goes to. What the table does not name needs `admin`,
-so that a new room is closed to narrow keys until somebody has thought about it (a test asks for the thought).
+Reading needs `read`; a change needs the scope of its resource. Unlisted resources need `admin`, so that new
+ones are closed to narrow keys by default (a test requires a decision).
 """
 
 from reinforge.errors import NotAllowed
@@ -46,7 +46,7 @@ def room(path: str) -> str:
 
 
 def needed(method: str, path: str) -> frozenset[Scope]:
-    """Any one of these is enough; empty when every key may."""
+    """Any one of these suffices; empty when every key may."""
     where = room(path)
     if where in ANY:
         return frozenset()
@@ -58,7 +58,7 @@ def needed(method: str, path: str) -> frozenset[Scope]:
 
 
 def check(scopes: frozenset[str] | None, method: str, path: str) -> None:
-    """Raises NotAllowed `missing_scope`. None stands for a key without narrowed scopes."""
+    """Raises NotAllowed `missing_scope`. None: a key with all scopes."""
     wanted = needed(method, path)
     if scopes is None or not wanted or wanted & scopes:
         return

@@ -1,10 +1,10 @@
-"""Lanes: how many requests of one sender this process works on side by side.
+"""Fair slots for concurrent requests, per sender and process.
 
-One thread runs all requests, a piece of each in turn. Whoever sends hundreds at once would get hundreds of pieces for
-each piece of somebody else's. So each project has a few places, and so have all strangers together, and half as many
-while others are there; further requests wait, those of a lane in the order in which they came. A request gives its
-place back as soon as it waits for something else than this process, and after `HOLD_SECONDS` at the latest: lanes are
-about the processor, not about how many requests may last (`backend.access.quotas`).
+One thread interleaves all requests, so a sender of hundreds at once would starve the others. Each project has
+a few slots, as do all unauthenticated senders together, and half as many while others are active; further
+requests of a sender wait in order. A request releases its slot while it waits for something outside this
+process, and after `HOLD_SECONDS` at the latest: slots bound processor time, not the number of open requests
+(`backend.access.quotas`).
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _REMEMBERED = 10_000
 
 
 class Lanes:
-    """Those of one process."""
+    """The senders' slots of one process."""
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
@@ -34,7 +34,7 @@ class Lanes:
         return Place(self, self._projects.get(_credential(request), STRANGERS))
 
     def remember(self, request: Request, project: str) -> None:
-        """Its credential is good: from now on it is no stranger's."""
+        """Map a valid credential to its project."""
         key = _credential(request)
         self._projects[key] = project
         self._projects.move_to_end(key)
@@ -63,7 +63,7 @@ class Lanes:
             self._let_in(crowded)
 
     def _most(self, lane: str) -> int:
-        """Places of a lane: half as many while others are in use."""
+        """Number of slots of a sender: half while others are active."""
         places = STRANGER_PLACES if lane == STRANGERS else PROJECT_PLACES
         return places // 2 if any(other != lane for other in self._held) else places
 
@@ -79,7 +79,7 @@ class Lanes:
 
 
 class Place:
-    """That of one request, which may leave and enter again."""
+    """The slot of one request, which may leave and enter again."""
 
     def __init__(self, lanes: Lanes, lane: str) -> None:
         self._lanes, self._lane = lanes, lane
@@ -102,7 +102,7 @@ class Place:
 
 
 def leave(request: Request) -> None:
-    """The request will wait for a worker, a process or a client now."""
+    """Release the request's slot before it waits for a worker, a process or a client."""
     place = getattr(request.state, "place", None)
     if isinstance(place, Place):
         place.leave()

@@ -1,7 +1,4 @@
-"""Turns at slow work that this process does itself.
-
-They are fair between projects and bounded, and work is given up when its client hangs up.
-"""
+"""Fair, bounded slots for slow work in this process; work is cancelled when its client disconnects."""
 
 import asyncio
 from collections import Counter, deque
@@ -20,7 +17,9 @@ _HANG_UP_SECONDS = 0.5
 
 
 class Turns:
-    """`places` pieces of work side by side. One project has all but one of them at most, and `waiting` more in line."""
+    """`places` concurrent pieces of work. A project has at most all but one of them, and `waiting` more in
+    the queue.
+    """
 
     def __init__(self, places: int, waiting: int) -> None:
         self._free, self._waiting = places, waiting
@@ -31,7 +30,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, project: str) -> AsyncIterator[None]:
-        """Raises TooManyRequests when too many of the project wait already."""
+        """Raises TooManyRequests when too many of the project are waiting."""
         line = self._lines.setdefault(project, deque())
         if len(line) >= self._waiting:
             raise TooManyRequests(
@@ -74,7 +73,9 @@ class Turns:
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """What comes of the work, which is cancelled when the client hangs up. Raises Unavailable `caller_gone` then."""
+    """The result of the work, which is cancelled when the client disconnects. Raises Unavailable
+    `caller_gone` then.
+    """
     task = asyncio.ensure_future(work)
     try:
         sender_slots.leave(request)

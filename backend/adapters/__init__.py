@@ -1,1 +1,1 @@
-"""Adapters: what succeeded jobs hand back."""
+"""Adapters of succeeded jobs."""

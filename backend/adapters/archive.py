@@ -1,4 +1,4 @@
-"""From the stored tar of a PEFT folder to the `.tar.gz` that people download: the same bytes every time."""
+"""Conversion of a stored PEFT tar to a reproducible `.tar.gz` download."""
 
 import tarfile
 import zlib
@@ -17,9 +17,10 @@ _BLOCK = tarfile.BLOCKSIZE
 
 
 def repack(stored: BinaryIO, card: str) -> Iterator[bytes]:
-    """Pieces of a `.tar.gz` with the stored folder's files at its top and `README.md`, unless it has one.
+    """Chunks of a `.tar.gz` with the stored folder's files at its top level and `README.md`, unless it has
+    one.
 
-    Owners, times and modes are fixed. Entries other than plain files directly in the folder are left out.
+    Owners, times and modes are fixed. Only plain files directly in the folder are included.
     """
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)  # 31: gzip, with no time in its header
     names = set()

@@ -1,4 +1,4 @@
-"""The card that goes with a downloaded adapter: where it comes from, and how to load it."""
+"""Model card of a downloaded adapter: its origin, and how to load it."""
 
 import json
 
@@ -43,7 +43,7 @@ The adapter's weights fit this base model only{pin}.
 
 
 def write_card(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> str:
-    """Markdown that depends on stored facts alone; those of an adapter do not change any more."""
+    """Markdown from stored, immutable facts."""
     spec = job.resolved_spec
     source = plain(model.source)
     path, revision = _base_path(source)

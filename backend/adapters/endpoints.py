@@ -36,7 +36,7 @@ async def get(id: str, session: Session, who: Reader) -> Adapter:
 
 @router.get("/adapters/{id}/download", operation_id="downloadAdapter", response_class=StreamingResponse)
 async def download(id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader) -> Response:
-    """A `.tar.gz` with a standard PEFT directory at its top: unpack it and `PeftModel.from_pretrained` loads it."""
+    """A `.tar.gz` with a standard PEFT directory at its top level, for `PeftModel.from_pretrained`."""
     found = await service.download(session, who.project_id, id)
     return stream_object(
         request,

@@ -1,4 +1,4 @@
-"""Adapters: listed, described, packed for download."""
+"""Adapters: listing, views, downloads."""
 
 import hashlib
 import re
@@ -36,12 +36,12 @@ async def get(session: AsyncSession, project_id: str, id: str) -> Adapter:
 
 
 async def weights(session: AsyncSession, id: str | None) -> Checkpoint | None:
-    """The checkpoint that an adapter is; None without one, or when it was deleted."""
+    """The adapter's checkpoint; None if it has none or was deleted."""
     return None if id is None else await repository.weights(session, id)
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
-    """Take its name away: it is no model any more. The job and its checkpoints stay. Raises NotFound."""
+    """Remove the adapter as a model. The job and its checkpoints stay. Raises NotFound."""
     adapter = await get(session, project_id, id)
     adapter.deleted_at = now()
 
@@ -53,14 +53,14 @@ async def page(
 
 
 async def download(session: AsyncSession, project_id: str, id: str) -> Download:
-    """What a download consists of. Raises NotFound."""
+    """Raises NotFound."""
     adapter = await get(session, project_id, id)
     job, model = await repository.origin(session, adapter)
     return package(adapter, adapter.name, job, model)
 
 
 def package(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> Download:
-    """The download of weights that a job has stored: the same form for its checkpoints as for its adapter."""
+    """The download of a job's stored weights, for checkpoints and adapters alike."""
     card = write_card(weights, name, job, model)
     digest = hashlib.sha256(f"{archive.VERSION} {weights.sha256} {card}".encode()).hexdigest()
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100]
@@ -69,7 +69,6 @@ def package(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel
 
 
 async def views(session: AsyncSession, adapters: Sequence[Adapter]) -> list[resources.Adapter]:
-    """As the API shows them."""
     beside = await repository.beside(session, adapters)
     return [_view(each, *beside[each.id]) for each in adapters]
 

@@ -1,4 +1,4 @@
-"""Entries of the audit log: added, and listed for owners. Nothing changes or removes one but the end of its project."""
+"""Audit log entries: append-only, listed for owners, deleted only with their project."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ def note(
     details: dict[str, Any],
     project_id: str,
 ) -> None:
-    """Say that somebody has done something; an entry with this id that is there is completed.
+    """Add an entry, or complete the entry with this id.
 
-    Of a project that is gone, the platform's first one keeps it.
+    Entries of a deleted project go to the platform's first one.
     """
     known = session.get(AuditEntry, id)
     if known is not None:
@@ -48,7 +48,7 @@ def note(
 async def page(
     session: AsyncSession, who: Principal, *, q: str | None = None, limit: int, after: str | None
 ) -> tuple[list[AuditEntry], bool]:
-    """Newest first; q: words, each of them in the actor's name or id, the action, the target or its name.
+    """Newest first; q: words, each in the actor's name or id, the action, the target or its name.
 
     Raises NotAllowed.
     """

@@ -1,10 +1,9 @@
-"""Every change that a person or a key makes is written down, whichever room it goes to.
+"""Audit middleware: every change by a person or a key is logged, in any room.
 
-The entry is stored in the transaction of the change itself: neither is there without the other, whenever the process
-dies. It is added when a transaction of the request is about to commit that has written something of a project. Where
-the answer is known by then (`strict_json.KnownAnswer`), a few harmless fields of it are kept, by name; where a
-request commits before it has its answer, they are filled in behind it. What writes nothing but is noted all the same
-(an export) gets its entry ahead of the answer.
+The entry is stored in the transaction of the change, so neither exists without the other. It is added before
+the commit of a transaction that has written project data. If the response is known by then
+(`strict_json.KnownAnswer`), a few harmless fields are stored; otherwise they are filled in afterwards. An
+audited request that writes nothing (an export) gets its entry before the response.
 """
 
 import json
@@ -57,7 +56,7 @@ _WROTE, _ADDED = "audit_wrote", "audit_added"
 
 @dataclass
 class Trail:
-    """What is known of one request."""
+    """Audit data of one request."""
 
     scope: Scope
     id: str = field(default_factory=lambda: new_id("aud_"))
@@ -68,7 +67,7 @@ class Trail:
 
     @property
     def operation(self) -> str | None:
-        """None for what is not noted."""
+        """None for unaudited operations."""
         return None if self.route in QUIET or self.who is None or self.over else self.route
 
     @property
@@ -180,7 +179,7 @@ class AuditTrail:
 
 
 async def _complete(trail: Trail, start: Message) -> None:
-    """The entry of what has written nothing, and what a stored entry could not know yet."""
+    """Add the entry of a request that has written nothing, or complete a stored one."""
     replayed = any(name == b"idempotent-replayed" for name, _ in start["headers"])
     failed = start["status"] >= 400
     if trail.operation is None or (not trail.stored and (failed or replayed)):
@@ -198,7 +197,7 @@ async def _complete(trail: Trail, start: Message) -> None:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """The answer's JSON object; empty for anything else."""
+    """The response's JSON object; empty for anything else."""
     if not body.startswith(b"{") or len(body) > _LARGEST:
         return {}
     try:

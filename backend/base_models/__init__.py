@@ -1,1 +1,1 @@
-"""Base models: what workers found when they looked at a model's files."""
+"""Base models and their facts, as workers have read them."""

@@ -1,8 +1,8 @@
-"""Adding a base model: a worker downloads and looks while this process listens; the row says how far it is.
+"""Adding a base model: a worker downloads and inspects it in the background; the row holds the progress.
 
-A new model is `adding` until it is `ready` or `failed`. One that is there already stays as it is until the worker has
-looked again, and longer when other files were found while jobs, adapters or deployments need the ones before. Whoever
-waits gets the refusal as an error, and nothing is kept of a new model that was refused.
+A new model is `adding` until it is `ready` or `failed`. An existing one stays unchanged until the worker has
+inspected it again, and also when its files differ while jobs, adapters or deployments need the old ones. A
+waiting request gets a refusal as an error, and a refused new model is not stored.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _TEMPLATE_OFFER = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a worker is to look at. template: what to do without one of the model's own."""
+    """A request to inspect a model. template: for a model without one of its own."""
 
     key: str
     id: str
@@ -69,19 +69,19 @@ class Asked:
 
     @property
     def shown_source(self) -> str:
-        """With the template that was chosen."""
+        """With the selected template."""
         return with_template(self.source, self.template)
 
 
 class Adder:
-    """The additions of one process."""
+    """Additions running in one process."""
 
     def __init__(self, database: Database, calls: Calls) -> None:
         self._database, self._calls = database, calls
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def add(self, asked: Asked, *, wait: bool) -> None:
-        """Start it, or wait for it. Raises what the worker refuses, when it is waited for."""
+        """Start it, and wait for it if requested. Raises the worker's refusal when waiting."""
         task = self._tasks.get(asked.key)
         if task is None:
             task = asyncio.create_task(self._add(asked))
@@ -122,7 +122,9 @@ class Adder:
             raise
 
     async def _store(self, asked: Asked, values: dict[str, Any]) -> None:
-        """What was found becomes the model. Raises StateConflict `model_in_use` when others need what it was."""
+        """Store the inspected facts. Raises StateConflict `model_in_use` when the files differ and others
+        need the old ones.
+        """
         if asked.new or asked.token_sealed is not None:
             values |= {"token_sealed": asked.token_sealed}
         async with self._database.transaction() as session:
@@ -167,7 +169,7 @@ class Adder:
 
 
 def values_of(source: str, facts: dict[str, Any]) -> dict[str, Any]:
-    """A row's values from what a worker found."""
+    """Column values from a worker's facts."""
     known = {key: facts.get(key) for key in _FACTS}
     known["has_chat_template"] = bool(facts.get("has_chat_template"))
     known["lora_targets"] = list(facts.get("lora_targets") or [])
@@ -183,18 +185,18 @@ def values_of(source: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def silent(row: BaseModel) -> bool:
-    """Whether the process that adds it is gone."""
+    """Whether the adding process has died."""
     return row.status == "adding" and (row.touched_at is None or row.touched_at < now() - SILENT)
 
 
 def looked_at(row: BaseModel) -> bool:
-    """Whether a worker looks at it now."""
+    """Whether a worker is inspecting it now."""
     under_way = bool((row.progress or {}).get("phase"))
     return under_way and row.touched_at is not None and row.touched_at > now() - SILENT
 
 
 def _in_use(asked: Asked) -> StateConflict:
-    """Says nothing of who uses it: that may be another project's."""
+    """Does not name the users: they may belong to another project."""
     return StateConflict(
         f"Other files than those of {asked.id} were found, and jobs, adapters or deployments need it as it is.",
         code="model_in_use",

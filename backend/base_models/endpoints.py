@@ -30,11 +30,11 @@ async def create(
     once: Once,
     wait: bool = True,
 ) -> Response:
-    """Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again.
+    """Have a worker download, inspect and add a model. Repeating it inspects the model again.
 
-    The model belongs to the project. One that all projects share is looked at again by administrators only.
+    The model belongs to the project. Only administrators can inspect a shared model again.
 
-    `wait=false` answers at once with a model that is `adding`; reading it then says how far that is.
+    `wait=false` returns at once with a model that is `adding`; read it again for its progress.
     """
     asked = once.request_hash(await request.body())
     async with database.transaction() as session:
@@ -52,7 +52,7 @@ async def create(
 async def list_models(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[BaseModelInfo]:
-    """The project's own and those that all projects share, newest first."""
+    """The project's models and shared models, newest first."""
     found, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(found[-1].created_at, found[-1].key) if more else None
     return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
@@ -65,11 +65,11 @@ async def get(id: str, session: Session, who: Reader) -> BaseModelInfo:
 
 @router.delete("/models/{id}", status_code=204, operation_id="deleteModel")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """Refused while a job, an adapter or a deployment needs it. One that all projects share: by administrators only."""
+    """Refused while a job, an adapter or a deployment needs it. Shared models: administrators only."""
     await service.remove(session, who, id)
 
 
 @router.post("/models/{id}/share", operation_id="shareModel")
 async def share(id: str, session: Session, who: Writer) -> BaseModelInfo:
-    """Give a model of the project, its hub token with it, to all projects; by administrators only."""
+    """Share a model and its hub token with all projects. Administrators only."""
     return service.view(await service.share(session, who, id))

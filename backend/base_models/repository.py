@@ -1,4 +1,4 @@
-"""Queries about base models: a project's own, and those that all projects share."""
+"""Queries about base models: a project's own and shared ones."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def seen_by(project_id: str) -> ColumnElement[bool]:
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> BaseModel | None:
-    """What the project calls so: its own model before a shared one."""
+    """The project's model of this name, otherwise the shared one."""
     query = select(BaseModel).where(BaseModel.id == id, seen_by(project_id))
     query = query.order_by(BaseModel.project_id.is_(None)).limit(1)
     found: BaseModel | None = await session.scalar(query.with_for_update() if lock else query)
@@ -36,7 +36,7 @@ async def others_named(session: AsyncSession, model: BaseModel) -> bool:
 
 
 async def ids(session: AsyncSession, project_id: str, limit: int) -> list[str]:
-    """Of models that the project's jobs may use, newest first."""
+    """Models that the project's jobs may use, newest first."""
     query = select(BaseModel.id).where(BaseModel.status == "ready", seen_by(project_id))
     return list(await session.scalars(query.order_by(BaseModel.created_at.desc()).limit(limit)))
 
@@ -50,12 +50,12 @@ async def page(
 
 
 async def lock_name(session: AsyncSession, id: str) -> None:
-    """Who gives or shares this name meanwhile waits until the transaction ends."""
+    """Serialise additions and shares of this name until the transaction ends."""
     await session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"base_model {id}", 0))))
 
 
 async def put_shared(session: AsyncSession, id: str, values: dict[str, Any]) -> None:
-    """Add a model of all projects, or renew what is known of it."""
+    """Insert or update a shared model."""
     query = insert(BaseModel).values(key=new_id("mdl_"), id=id, project_id=None, created_at=now(), **values)
     await session.execute(query.on_conflict_do_update(index_elements=["id", "project_id"], set_=values))
 
@@ -65,12 +65,12 @@ async def change(session: AsyncSession, key: str, values: dict[str, Any]) -> Non
 
 
 async def note(session: AsyncSession, key: str, progress: dict[str, Any]) -> None:
-    """How far an addition is."""
+    """Record the progress of an addition."""
     await change(session, key, {"progress": progress, "touched_at": now()})
 
 
 async def users(session: AsyncSession, key: str) -> dict[str, str]:
-    """Project → the id of a job, adapter or deployment of it that needs the model."""
+    """Project → id of one of its jobs, adapters or deployments that needs the model."""
     found: dict[str, str] = {}
     for table in (Job, Adapter, Deployment):
         query = select(table.project_id, func.min(table.id)).where(table.model_key == key)

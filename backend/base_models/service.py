@@ -1,4 +1,4 @@
-"""Base models: added by a name and a source, described by the worker that looked at the files."""
+"""Base models: addition by name and source, lookup, sharing and removal."""
 
 import asyncio
 import logging
@@ -42,7 +42,7 @@ _AGAIN_SECONDS = 2.0
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> BaseModel:
-    """A model of the project or of all. Raises NotFound `model_not_found` (param `model`)."""
+    """A project's or shared model. Raises NotFound `model_not_found` (param `model`)."""
     model = await repository.find(session, project_id, id, lock=lock)
     if model is None:
         hint = "List the models with `reinforge models list`; add one with `reinforge models add`."
@@ -53,12 +53,12 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
 
 
 async def suggestion(session: AsyncSession, project_id: str, id: str) -> str | None:
-    """A sentence for whoever named a model that is not there: the nearest one, or all if they are few."""
+    """A hint for an unknown model: the nearest name, or all if they are few."""
     return did_you_mean(id, await repository.ids(session, project_id, 100))
 
 
 async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseModel:
-    """A model that a request names in its field `model`. Raises InvalidInput `model_not_found`, `model_not_ready`."""
+    """The model for a request's field `model`. Raises InvalidInput `model_not_found`, `model_not_ready`."""
     try:
         model = await get(session, project_id, id)
     except NotFound as error:
@@ -67,12 +67,12 @@ async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseMod
 
 
 async def of(session: AsyncSession, row: Job | Adapter | Deployment) -> BaseModel:
-    """The model that it is about, whatever its name means to who asks."""
+    """The model by its key, independent of the caller's names."""
     return await session.get_one(BaseModel, row.model_key)
 
 
 def usable(model: BaseModel) -> BaseModel:
-    """The same. Raises InvalidInput `model_not_ready`."""
+    """The model, if it is ready. Raises InvalidInput `model_not_ready`."""
     if model.status != "ready":
         adding = model.status == "adding"
         raise InvalidInput(
@@ -97,10 +97,10 @@ async def page(
 async def add(
     database: Database, adder: Adder, sealer: Sealer, body: ModelCreate, who: Principal, *, wait: bool
 ) -> BaseModel:
-    """Have a worker look at the source. With `wait` nothing is kept of a new model that it refuses.
+    """Have a worker inspect the source. With `wait` a refused new model is not stored.
 
-    The model is the project's own. Raises StateConflict `model_exists`, `name_taken`; with `wait` `model_in_use`,
-    InvalidInput (param `source` …), Unavailable and others.
+    The model belongs to the project. Raises StateConflict `model_exists`, `name_taken`; with `wait`
+    `model_in_use`, InvalidInput (param `source` …), Unavailable and others.
     """
     async with database.transaction() as session:
         await repository.lock_name(session, body.id)
@@ -163,7 +163,7 @@ def _asked(
     new: bool,
     keep_refusal: bool,
 ) -> Asked:
-    """What a worker is to look at; sources are taken as they are shown, with the template chosen for them."""
+    """The inspection request, with the source and its selected template."""
     template = body.chat_template or chosen_template(body.source) or (None if new else _template(existing))
     key = new_id("mdl_") if existing is None else existing.key
     token = None if existing is None else existing.token_sealed
@@ -188,21 +188,21 @@ def _asked(
 
 
 def _source(body: ModelCreate, existing: BaseModel | None) -> str:
-    """What is looked at: a model that is there is looked at in its pinned revision, unless another is named."""
+    """The source to inspect: an existing model keeps its pinned revision unless another is given."""
     given = plain(body.source)
     pinned = existing is not None and existing.status == "ready" and "@" not in given
     return plain(existing.source) if pinned and existing is not None else given
 
 
 def _template(existing: BaseModel | None) -> str | None:
-    """What was chosen for a model that has no template of its own."""
+    """The selected template of a model without its own."""
     if existing is None:
         return None
     return chosen_template(existing.source) or (None if existing.has_chat_template else "bare")
 
 
 async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
-    """Give a model of the project to all, its hub token with it.
+    """Share a model and its hub token with all projects.
 
     Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_not_ready`, `name_taken`.
     """
@@ -231,7 +231,7 @@ async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Forget a model; its files stay with the workers.
+    """Delete a model's record; its files stay with the workers.
 
     Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_in_use`.
     """
@@ -259,9 +259,9 @@ def _require_administrator(who: Principal, message: str) -> None:
 
 
 async def hub_token(session: AsyncSession, key: str, sealer: Sealer) -> str | None:
-    """The token that opens a model at the hub; None where it brings none. Raises Unavailable.
+    """The model's verified hub token, or None. Raises Unavailable.
 
-    Of one that a worker has looked at with it: a token that was only given may be wrong.
+    Verified: a worker has accessed the model with it.
     """
     model = await session.get(BaseModel, key)
     if model is None or model.token_sealed is None or model.status != "ready":
@@ -270,12 +270,11 @@ async def hub_token(session: AsyncSession, key: str, sealer: Sealer) -> str | No
 
 
 def named_in_call(model: BaseModel) -> dict[str, Any]:
-    """The fields of a call's payload that say which model it is about (`backend.workers.call_models`)."""
+    """The fields of an RPC's payload that identify its model (`backend.workers.call_models`)."""
     return {"model_key": model.key, "model_source": model.source}
 
 
 def view(model: BaseModel) -> BaseModelInfo:
-    """As the API shows it."""
     shown = BaseModelInfo.model_validate(model)
     progress = model.progress or {}
     failure = progress.get("error")
@@ -295,14 +294,14 @@ def view(model: BaseModel) -> BaseModelInfo:
 
 
 def hidden_size(model: BaseModel) -> int | None:
-    """None where no worker has stored it, or the model's configuration does not say it."""
+    """None until a worker has read it, or if the model's configuration lacks it."""
     return ModelShape.model_validate(model.shape or {}).hidden
 
 
 async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
-    """Describe a built-in model now, for a job that comes before `seed_builtin` got round to it.
+    """Inspect a built-in model now, for a job created before `seed_builtin` has run.
 
-    Raises Unavailable `no_worker` and others; does nothing for other models.
+    Raises Unavailable `no_worker` and others; no effect for other models.
     """
     if id not in BUILTIN:
         return
@@ -320,7 +319,7 @@ async def _describe_builtin(database: Database, calls: Calls, id: str) -> None:
 
 
 async def seed_builtin(database: Database, calls: Calls) -> None:
-    """Describe the models that come with the worker, as soon as one is there to look; ends when it is done."""
+    """Inspect the built-in models as soon as a worker is online; ends when done."""
     waiting = set(BUILTIN)
     while waiting:
         for id in sorted(waiting):

@@ -1,4 +1,4 @@
-"""Many rows by one statement: they travel as one JSON text, so a thousand cost one round trip and little Python."""
+"""Bulk inserts: rows travel as one JSON text, so a thousand rows cost one round trip."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ async def insert_many(
     *,
     same: Mapping[str, Any] | None = None,
 ) -> None:
-    """Insert rows whose values are what JSON can say, and what is the `same` in all; nothing happens without rows."""
+    """Insert rows of JSON values; `same` values apply to all. No effect without rows."""
     if not rows:
         return
     same = same or {}
@@ -35,7 +35,7 @@ async def insert_many(
 
 
 async def _insert_one(session: AsyncSession, table: type[Base], row: Mapping[str, Any]) -> None:
-    """A row of its own: large JSON in it is parsed once, where a list of rows has it parsed twice."""
+    """A single row, whose large JSON is then parsed once instead of twice."""
     known = table.metadata.tables[table.__tablename__]
     values = {
         name: orjson.dumps(value).decode()
@@ -53,17 +53,16 @@ async def insert_columns(
     *,
     replacing: bool = False,
 ) -> None:
-    """Insert rows given as columns of numbers, all of one length; nothing is built per row here or parsed there.
+    """Insert rows given as numeric columns of equal length, without building rows in Python.
 
-    With `replacing`, rows that are there take the new values; no two of the given ones may have the same primary key
-    then.
+    With `replacing`, existing rows are updated; the given primary keys must then be distinct.
     """
     statement = _statement_of_columns(table, tuple(columns), replacing)
     await session.execute(statement, {name: _array(column) for name, column in columns.items()})
 
 
 def _array(numbers: Sequence[float | None]) -> str:
-    """PostgreSQL's text form of an array: JSON's, in braces."""
+    """PostgreSQL's text form of an array: JSON with braces."""
     return f"{{{orjson.dumps(numbers)[1:-1].decode()}}}"
 
 
@@ -94,7 +93,7 @@ def _statement(table: type[Base], same: tuple[str, ...], varying: tuple[str, ...
 
 
 def _parameters(table: FromClause, names: Sequence[str], suffix: str = "") -> list[str]:
-    """Parameters named like their columns, as values of the columns' types (`suffix` behind each type)."""
+    """Parameters named like their columns, cast to the columns' types (`suffix` after each type)."""
     return [f"CAST(:{name} AS {_type(table, name)}{suffix})" for name in names]
 
 

@@ -1,8 +1,8 @@
-"""Copies of stored objects that caches hold: which of them nothing needs any more, and removing those of this server.
+"""Cached copies of stored objects: which are unused, and their removal on this server.
 
-Datasets, jobs and projects that are deleted leave copies of their rows in caches: local files of datasets, reports on
-them and completions here, blobs and run folders on workers. Workers ask at their API what they may remove
-(`worker.backend_api.cache_cleanup`); every API process removes what lies in its home.
+Deleted datasets, jobs and projects leave copies in caches: local dataset files, reports and completions here,
+blobs and run folders on workers. Workers query the API for what to remove
+(`worker.backend_api.cache_cleanup`); every API process cleans its own home folder.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ _AT_ONCE = 1000
 
 
 async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[str]:
-    """Those that no job, checkpoint, adapter or deployment needs, and no dataset that is there.
+    """Those that no job, checkpoint, adapter, deployment or existing dataset needs.
 
-    The object store may have some of them: a finished job goes on naming a dataset that is deleted.
+    Some may still be in the object store: a finished job refers to its deleted dataset.
     """
     unfinished = select(Job.id).where(
         or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id), Job.status.not_in(FINAL)
@@ -56,12 +56,12 @@ async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[
 
 
 async def unused_jobs(session: AsyncSession, ids: Collection[str]) -> set[str]:
-    """Those that are deleted."""
+    """The deleted ones."""
     return set(ids) - set(await session.scalars(select(Job.id).where(Job.id.in_(ids))))
 
 
 class CacheTidying:
-    """Removes what nothing needs from the caches below one home; `run` is a task of the API process."""
+    """Removes unused files from the caches in one home folder; `run` is a task of the API process."""
 
     def __init__(self, database: Database, home: Path, quiet_seconds: float = QUIET_SECONDS) -> None:
         self._database, self._home, self._quiet = database, home, quiet_seconds
@@ -77,7 +77,7 @@ class CacheTidying:
             await asyncio.sleep(EVERY_SECONDS)
 
     async def tidy(self) -> int:
-        """Returns how many files went."""
+        """Returns the number of removed files."""
         gone = 0
         found = await anyio.to_thread.run_sync(self._quiet_files)
         for begin in range(0, len(found), _AT_ONCE):
@@ -113,7 +113,7 @@ def _remove(files: Iterable[Path], quiet: float) -> int:
 
 
 def _is_quiet(path: Path, seconds: float) -> bool:
-    """Whether it is a file that nobody has written or read for so long."""
+    """Whether it is a file that was neither written nor read for this long."""
     try:
         return path.is_file() and path.stat().st_mtime < time.time() - seconds
     except FileNotFoundError:

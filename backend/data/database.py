@@ -1,11 +1,10 @@
-"""Connections to PostgreSQL: one transaction per request, committed before the response is sent.
+"""PostgreSQL connections: one transaction per request, committed before the response is sent.
 
     @router.post("/things")
     async def create(session: Session, who: Writer) -> Thing: ...
 
-A room never commits; it may register work for after the commit (`after_commit`). Code that runs outside a
-request (the event stream, the calls lane, `background`) opens its own short transactions with
-`Database.transaction()`.
+A room never commits; it may register work for after the commit (`after_commit`). Code outside requests (event
+stream, RPCs, `background`) opens its own short transactions with `Database.transaction()`.
 """
 
 import logging
@@ -36,16 +35,16 @@ _TRUSTED_SECONDS = 1.0
 
 
 def sqlalchemy_url(url: str) -> str:
-    """A libpq address (`postgresql://…`) with the driver that SQLAlchemy is to use."""
+    """A libpq URL (`postgresql://…`) with SQLAlchemy's driver."""
     parsed = make_url(url).set(drivername="postgresql+psycopg")
     return parsed.render_as_string(hide_password=False)
 
 
 def _ping_what_was_idle(engine: AsyncEngine) -> None:
-    """A pooled connection that was idle for a while is tried before it is used, and replaced when it is dead.
+    """Ping a pooled connection that was idle for a while, and replace it when it is dead.
 
-    Trying every one (`pool_pre_ping`) costs a round trip per transaction, which is as much as a short query. A request
-    that meets a connection lost within the last second is answered with 503 and may be sent again.
+    Pinging every one (`pool_pre_ping`) would cost a round trip per transaction. A request that meets a
+    connection lost within the last second gets a 503 and may be retried.
     """
 
     @event.listens_for(engine.sync_engine, "checkin")
@@ -63,7 +62,7 @@ def _ping_what_was_idle(engine: AsyncEngine) -> None:
 
 
 def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
-    """PostgreSQL ends a statement that takes longer, waiting for locks included."""
+    """Set PostgreSQL's statement timeout, which includes waiting for locks."""
 
     @event.listens_for(engine.sync_engine, "connect")
     def limit(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -77,7 +76,7 @@ class Database:
     """The engine of one process."""
 
     def __init__(self, url: str, *, pool_size: int = 10, statement_seconds: float = 0) -> None:
-        """statement_seconds: longest time of a statement; 0: no limit."""
+        """statement_seconds: statement timeout; 0: none."""
         self.conninfo = url
         """For connections outside the pool: LISTEN and advisory locks."""
         self.engine: AsyncEngine = create_async_engine(
@@ -94,7 +93,7 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncSession]:
-        """One transaction: committed at the end of the block, rolled back when it raises."""
+        """One transaction: committed at the end of the block, rolled back on an exception."""
         async with self._sessions() as session:
             async with session.begin():
                 yield session
@@ -102,7 +101,7 @@ class Database:
 
     @asynccontextmanager
     async def open_session(self) -> AsyncIterator[AsyncSession]:
-        """A session whose owner decides when to commit; for requests that wait between two transactions."""
+        """A session without automatic commit, for requests that wait between two transactions."""
         async with self._sessions() as session:
             yield session
             await session.commit()
@@ -113,7 +112,7 @@ class Database:
 
 
 async def lock_row(session: AsyncSession, row: Base) -> None:
-    """Read the row anew and keep others from changing it until the transaction ends. Raises DeletedMeanwhile."""
+    """Refresh and lock the row until the transaction ends. Raises DeletedMeanwhile."""
     try:
         await session.refresh(row, with_for_update=True)
     except InvalidRequestError as error:
@@ -121,7 +120,7 @@ async def lock_row(session: AsyncSession, row: Base) -> None:
 
 
 async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
-    """Send changes to the database. Raises `taken` where a name, or what else has to be unique, is in use."""
+    """Flush the session. Raises `taken` on a violated unique constraint."""
     try:
         await session.flush()
     except IntegrityError as error:
@@ -131,7 +130,7 @@ async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
 
 
 def after_commit(session: AsyncSession, action: AfterCommit) -> None:
-    """Run `action` once the session's transaction is stored; its failure is logged and changes nothing."""
+    """Run `action` after the commit; a failure is only logged."""
     session.info.setdefault(_AFTER_COMMIT, []).append(action)
 
 

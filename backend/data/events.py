@@ -1,8 +1,8 @@
-"""Waking up: one LISTEN connection per process, fanned out to whoever waits for a topic.
+"""Notifications: one LISTEN connection per process, fanned out to subscribers of a topic.
 
-`notify(session, topic)` reaches every process when the session's transaction commits. A notification says only
-*that* something happened; what happened is read from the tables, so a missed or doubled one does no harm.
-Topics: `job:<id>` (new events), `calls` (a call waits), `call:<id>` (answered), `queue` (a job was queued).
+`notify(session, topic)` reaches every process when the transaction commits. A notification carries no data;
+receivers read the tables, so a lost or repeated one does no harm. Topics: `job:<id>` (new events), `calls` (a
+call waits), `call:<id>` (answered), `queue` (a job was queued).
 """
 
 import asyncio
@@ -25,12 +25,12 @@ _NOTIFY = text("SELECT pg_notify(:channel, :topic)")
 
 
 async def notify(session: AsyncSession, topic: str) -> None:
-    """Wake everyone who waits for `topic`, in every process, once this transaction is stored."""
+    """Wake every subscriber of `topic`, in every process, after the commit."""
     await session.execute(_NOTIFY, {"channel": CHANNEL, "topic": topic})
 
 
 class Subscription:
-    """Remembers whether its topic was notified since the last `wait`."""
+    """Remembers a notification since the last `wait`."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -42,7 +42,7 @@ class Subscription:
         self._event.set()
 
     async def wait(self, timeout: float) -> bool:
-        """True when notified within `timeout` seconds (or before the call); clears the memory."""
+        """True when notified within `timeout` seconds or before the call; resets the flag."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._event.wait(), timeout)
         notified = self._event.is_set()
@@ -61,7 +61,7 @@ class Hub:
 
     @contextlib.contextmanager
     def subscribe(self, topic: str) -> Iterator[Subscription]:
-        """Subscribe first, then look at the tables, then wait: so that nothing slips through between."""
+        """Subscribe, then read the tables, then wait: so no event is missed."""
         subscription = Subscription()
         self._topics[topic].add(subscription)
         try:
@@ -72,7 +72,7 @@ class Hub:
                 del self._topics[topic]
 
     async def start(self) -> None:
-        """Listen; returns once the connection stands."""
+        """Listen; returns once connected."""
         self._task = asyncio.create_task(self._run(), name="events")
         waiting = asyncio.create_task(self._listening.wait())
         await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -86,7 +86,7 @@ class Hub:
             self._task = None
 
     def wake_all(self) -> None:
-        """After a gap in listening anything may have happened, so everyone looks again."""
+        """Wake everyone after a gap in listening."""
         for subscriptions in self._topics.values():
             for subscription in subscriptions:
                 subscription.set()

@@ -1,4 +1,4 @@
-"""Names of things: a prefix that says what it is, and 24 random characters."""
+"""Ids: a prefix for the kind, and 24 random characters."""
 
 import secrets
 

@@ -1,6 +1,6 @@
-"""The advisory lock of the background process that leads.
+"""Advisory lock of the leading background process.
 
-`python -m backend.data.leader_lock` exits with 0 while some process holds it: the health check of the container.
+`python -m backend.data.leader_lock` exits with 0 while some process holds it: the container's health check.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""The register of immutable objects in the object store (`stored_object`), and how they get there.
+"""Registry of immutable objects in the object store (`stored_object`), and their upload.
 
-An object is named by its SHA-256. Its row is committed before its file is written and says `stored` once the
-file is there, so a crash leaves a row to clean up and never an unknown file. What nothing refers to is deleted
-a day after its last upload.
+An object is named by its SHA-256. Its row is committed before its file is written and marked `stored`
+afterwards, so a crash leaves a row to clean up and never an unregistered file. Unreferenced objects are
+deleted a day after their last upload.
 """
 
 from collections.abc import AsyncIterator
@@ -47,19 +47,19 @@ _REFERENCES = (
 
 
 def object_key(sha256: str) -> str:
-    """Where an object lies in the store."""
+    """The object's key in the store."""
     return content_key("blobs", sha256)
 
 
 class Objects:
-    """Immutable files by content, for the whole process. All methods may be called concurrently."""
+    """The process's content-addressed files. All methods may be called concurrently."""
 
     def __init__(self, database: Database, store: ObjectStore) -> None:
         self.database = database
         self.store = store
 
     async def keep_file(self, path: Path, *, sha256: str, bytes: int, kind: str) -> bool:
-        """Store the file at `path` under its hash, which the caller has computed; False when it was there.
+        """Store the file at `path` under its precomputed hash; False if it was already stored.
 
         Commits on its own: call it before writing a row that refers to the object.
         """
@@ -75,7 +75,7 @@ class Objects:
         return True
 
     async def keep_copy(self, key: str, *, sha256: str, bytes: int, kind: str) -> None:
-        """Like `keep_file`, for content that lies in the store's bucket under `key`. Raises ObjectNotFound."""
+        """Like `keep_file`, for content in the store's bucket under `key`. Raises ObjectNotFound."""
         parts = self.store.parts
         assert parts is not None, "the store has a bucket"
         if not await self.announce(sha256, bytes=bytes, kind=kind):
@@ -83,7 +83,7 @@ class Objects:
             await self.confirm(sha256)
 
     async def announce(self, sha256: str, *, bytes: int, kind: str) -> bool:
-        """Write the object's row ahead of its file; True when the file is stored already."""
+        """Write the object's row before its file; True if the file is already stored."""
         async with self.database.transaction() as session:
             state = await session.scalar(
                 insert(StoredObject)
@@ -94,7 +94,7 @@ class Objects:
         return state == "stored"
 
     async def confirm(self, sha256: str) -> None:
-        """Its file is complete."""
+        """Mark the file as complete."""
         async with self.database.transaction() as session:
             await session.execute(
                 update(StoredObject)
@@ -104,7 +104,7 @@ class Objects:
 
     @asynccontextmanager
     async def open(self, sha256: str) -> AsyncIterator[BinaryIO]:
-        """A stream of the object's bytes from start to end; read it in a thread. Raises ObjectNotFound."""
+        """A stream of the whole object; read it in a thread. Raises ObjectNotFound."""
         file = await anyio.to_thread.run_sync(self.store.open, object_key(sha256))
         try:
             yield file
@@ -112,7 +112,7 @@ class Objects:
             await anyio.to_thread.run_sync(file.close)
 
     async def require_whole(self, row: StoredObject) -> None:
-        """Raises NotFound (`object_not_found`, `blob_damaged`) when the store no longer has what the row tells of."""
+        """Raises NotFound (`object_not_found`, `blob_damaged`) when the store has lost or truncated it."""
         size = await anyio.to_thread.run_sync(self.store.size, object_key(row.sha256))
         if size != row.bytes:
             raise NotFound(
@@ -122,19 +122,19 @@ class Objects:
             )
 
     async def fetch(self, sha256: str, path: Path) -> None:
-        """Write the object to a file that appears complete or not at all. Raises ObjectNotFound."""
+        """Download the object atomically to a file. Raises ObjectNotFound."""
         await anyio.to_thread.run_sync(self.store.get_file, object_key(sha256), path)
 
     async def stream(self, sha256: str) -> AsyncIterator[bytes]:
-        """The object's bytes in pieces, for a streaming response."""
+        """The object's bytes in chunks, for a streaming response."""
         async with self.open(sha256) as file:
             while chunk := await anyio.to_thread.run_sync(file.read, CHUNK):
                 yield chunk
 
     async def sweep_orphans(self, limit: int = 200) -> int:
-        """Delete objects that nothing refers to and that were last uploaded over a day ago; returns how many.
+        """Delete unreferenced objects that were last uploaded over a day ago; returns how many.
 
-        The row is locked while the file goes, so an upload of the same content waits and then starts afresh.
+        The row is locked during deletion, so a concurrent upload of the same content waits and starts again.
         """
         unused = [~exists().where(column == StoredObject.sha256) for column in _REFERENCES]
         gone = 0
@@ -183,15 +183,15 @@ def _not_uploaded(sha256: str) -> InvalidInput:
 
 
 async def note_upload(session: AsyncSession, job_id: str, sha256: str) -> bool:
-    """The job's worker has sent all bytes of a stored object. False when it had done so before."""
+    """Record that the job's worker has uploaded the object. False if it had before."""
     row = insert(JobObject).values(job_id=job_id, sha256=sha256).on_conflict_do_nothing()
     return await session.scalar(row.returning(JobObject.sha256)) is not None
 
 
 async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> None:
-    """The object is stored, and this job's worker has uploaded it: to know its hash is not enough.
+    """Require that this job's worker has uploaded the object: knowing its hash is not enough.
 
-    Locked like `require_stored`. Raises InvalidInput, the same for one that only others have uploaded.
+    Locked like `require_stored`. Raises InvalidInput, also for one that only others have uploaded.
     """
     if await session.get(JobObject, (job_id, sha256)) is None:
         raise _not_uploaded(sha256)
@@ -199,7 +199,7 @@ async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> N
 
 
 async def mistrust(session: AsyncSession, sha256: str) -> None:
-    """Its content is not what its name says: with the next upload it is stored anew."""
+    """Mark the object as damaged, so that the next upload stores it again."""
     await session.execute(update(StoredObject).where(StoredObject.sha256 == sha256).values(state="writing"))
 
 

@@ -1,7 +1,8 @@
-"""Secrets at rest: encrypted with a key that is not in the database.
+"""Encryption of stored secrets with a key outside the database.
 
-The key comes from REINFORGE_SECRET_KEY or, without it, from `secret-key` in the home folder, made at first use. Fernet:
-AES-128-CBC with HMAC-SHA-256; the label goes into the key, so that what was sealed for one use opens for no other.
+The key comes from REINFORGE_SECRET_KEY or from `secret-key` in the home folder, created on first use. Fernet:
+AES-128-CBC with HMAC-SHA-256; the key is derived with a label, so that a value sealed for one use cannot be
+opened for another.
 """
 
 import base64
@@ -18,7 +19,7 @@ from reinforge.platform.places import keep_secret
 
 
 class Sealer:
-    """Made once per process."""
+    """One per process."""
 
     def __init__(self, settings: Settings) -> None:
         given = settings.secret_key
@@ -39,7 +40,7 @@ class Sealer:
             ) from error
 
     def derived(self, label: str) -> bytes:
-        """32 bytes that are the same whenever it is asked: secrets that need no row."""
+        """32 deterministic bytes: secrets that need no row."""
         return hmac.new(self._master.encode(), label.encode(), hashlib.sha256).digest()
 
     def _box(self, label: str) -> Fernet:

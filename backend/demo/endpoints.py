@@ -24,7 +24,7 @@ async def start_demo(
     settings: SettingsDep,
     who: Writer,
 ) -> JobDetail:
-    """Create the demo's dataset, reward and job; or return (200) the unfinished or succeeded one that is there."""
+    """Create the demo's dataset, reward and job; or return (200) the existing unfinished or succeeded job."""
     demo = Demo(database, calls, objects, settings, request.app.state.wake_ups)
     job, made = await demo.start(who.project_id, who.name)
     if not made:

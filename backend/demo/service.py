@@ -1,4 +1,4 @@
-"""The demo job: its files go through the same services as anybody's. What is there already is not made again."""
+"""Demo job: its files go through the regular services; existing objects are reused."""
 
 import asyncio
 import hashlib
@@ -37,7 +37,7 @@ _AGAIN_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Demo:
-    """What it takes to create a job outside a request for one."""
+    """Dependencies for creating a job outside its own request."""
 
     database: Database
     calls: Calls
@@ -46,9 +46,10 @@ class Demo:
     wake_ups: WakeUps
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The demo job, and whether it was made now: an unfinished or succeeded one of the same files is found.
+        """The demo job, and whether it was created now; an unfinished or succeeded one of the same files is
+        reused.
 
-        A paused one goes on. Raises Unavailable (`no_worker`, `sandbox_unavailable` …).
+        A paused one is resumed. Raises Unavailable (`no_worker`, `sandbox_unavailable` …).
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(demo.spec_hash, spec)
@@ -106,12 +107,12 @@ class Demo:
 
 
 def notice(home: Path) -> Path:
-    """A file that says, after the start, that the demo job starts by itself."""
+    """A marker file: the demo job starts automatically after start-up."""
     return home / "first-demo"
 
 
 async def wanted(session: AsyncSession, project_id: str, settings: Settings) -> bool:
-    """Whether the demo is to start by itself: it was asked for, and the project has never had a job. Notes it."""
+    """Whether to start the demo automatically: requested, and the project has never had a job. Records it."""
     path = notice(settings.home_folder)
     if settings.first_demo and not await jobs.any_job(session, project_id):
         await anyio.to_thread.run_sync(path.touch)
@@ -121,7 +122,7 @@ async def wanted(session: AsyncSession, project_id: str, settings: Settings) -> 
 
 
 async def start_first(starter: Demo, project_id: str) -> None:
-    """Start the demo as soon as workers are there, unless somebody is quicker with a job of their own."""
+    """Start the demo once workers are online, unless somebody has created a job meanwhile."""
     while True:
         try:
             async with starter.database.transaction() as session:

@@ -1,1 +1,1 @@
-"""Deployments: weights under a name, loaded by a worker when they are asked."""
+"""Deployments: named weights that workers load and serve on demand."""

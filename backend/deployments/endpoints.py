@@ -33,7 +33,7 @@ async def list_deployments(
 async def create(
     body: DeploymentCreate, request: Request, session: Session, once: Once, who: Writer
 ) -> Response:
-    """Put an adapter, a checkpoint or a base model under a name; a worker begins to load it."""
+    """Deploy an adapter, a checkpoint or a base model under a name; a worker starts to load it."""
     asked = fingerprint(body.model_dump_json())
     if (stored := await once.begin(session, asked)) is not None:
         return stored
@@ -58,7 +58,7 @@ async def change(
     match: IfMatch,
     who: Writer,
 ) -> DeploymentInfo:
-    """Point the name at other weights; requests under way end with the old ones."""
+    """Change the deployed weights; running requests finish with the old ones."""
     row = await service.change(session, who.project_id, id, body, match)
     _load(request, session, row)
     return tagged(await service.view(session, row), response)
@@ -66,7 +66,7 @@ async def change(
 
 @router.post("/deployments/{id}/start", dependencies=[OnceWhole], operation_id="startDeployment")
 async def start(id: str, request: Request, session: Session, who: Writer) -> DeploymentInfo:
-    """Take requests again; one that does already stays as it is."""
+    """Accept requests again; no effect if it does already."""
     row = await service.start(session, who.project_id, id)
     _load(request, session, row)
     return await service.view(session, row)
@@ -74,7 +74,7 @@ async def start(id: str, request: Request, session: Session, who: Writer) -> Dep
 
 @router.post("/deployments/{id}/stop", response_model=DeploymentInfo, operation_id="stopDeployment")
 async def stop(id: str, database: DatabaseDep, who: Writer, once: Once) -> Response:
-    """Take no more requests: `draining` until those under way have ended, then `stopped`."""
+    """Stop accepting requests: `draining` until running ones have ended, then `stopped`."""
     asked = once.request_hash(b"")
     async with database.transaction() as session:
         if (stored := await once.peek(session, asked)) is not None:
@@ -89,7 +89,7 @@ async def stop(id: str, database: DatabaseDep, who: Writer, once: Once) -> Respo
 
 @router.delete("/deployments/{id}", status_code=204, operation_id="deleteDeployment")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """Give the name back; it has to be stopped. The adapter and its job stay."""
+    """Delete a stopped deployment. The adapter and its job stay."""
     await service.remove(session, who.project_id, id)
 
 

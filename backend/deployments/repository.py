@@ -1,4 +1,4 @@
-"""Queries of deployments."""
+"""Queries about deployments."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -37,7 +37,7 @@ async def in_states(session: AsyncSession, project_id: str, states: Iterable[Sta
 
 
 async def checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
-    """One that is still kept, and its job."""
+    """A stored checkpoint and its job."""
     query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id)
     found = await session.execute(query.where(Checkpoint.id == id, Job.project_id == project_id))
     row = found.one_or_none()
@@ -50,7 +50,7 @@ async def models(session: AsyncSession, keys: Iterable[str]) -> Mapping[str, Bas
 
 
 async def under_way(session: AsyncSession, ids: Iterable[str]) -> Mapping[str, int]:
-    """Requests that somebody waits for now, by deployment. A call ends with whoever waits for it."""
+    """Number of running requests by deployment."""
     key = Call.payload["deployment"].astext
     query = select(key, func.count()).where(
         Call.kind == "sample", Call.state != "answered", Call.deadline > now(), key.in_(list(ids))
@@ -61,7 +61,7 @@ async def under_way(session: AsyncSession, ids: Iterable[str]) -> Mapping[str, i
 async def move(
     session: AsyncSession, id: str, *, since: Iterable[State], to: State, error: dict[str, Any] | None = None
 ) -> bool:
-    """Whether it was in one of the states `since`."""
+    """Returns whether it was in one of the states `since`."""
     query = update(Deployment).where(Deployment.id == id, Deployment.state.in_(list(since)))
     moved = await session.execute(
         query.values(state=to, error=error, updated_at=now()).returning(Deployment.id)
@@ -86,7 +86,7 @@ async def count(
 
 
 async def left_behind(session: AsyncSession, loading_before: timedelta) -> list[Deployment]:
-    """Those that drain, and those that have been loading for too long: whoever saw to them may be gone."""
+    """Draining deployments, and those loading for too long: their process may have died."""
     limit: datetime = now() - loading_before
     query = select(Deployment).where(
         (Deployment.state == "draining") | ((Deployment.state == "loading") & (Deployment.updated_at < limit))

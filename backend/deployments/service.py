@@ -1,8 +1,8 @@
-"""Deployments: made, re-pointed, stopped, started and removed; and what of their states requests may change.
+"""Deployments: creation, changes, start, stop, removal, and state transitions by requests.
 
 loading → ready | failed          a worker has loaded the weights once, or could not
-ready ↔ failed                    a request failed because of the weights or their worker; the next one tries again
-loading, ready, failed → draining → stopped      what is under way ends, nothing new begins
+ready ↔ failed                    a request failed because of the weights or their worker; the next one retries
+loading, ready, failed → draining → stopped      running requests finish, no new ones start
 stopped → loading                 started again
 """
 
@@ -59,7 +59,7 @@ async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) 
 async def change(
     session: AsyncSession, project_id: str, id: str, body: DeploymentTarget, match: Match
 ) -> Deployment:
-    """Other weights behind the name. Raises NotFound, MatchNeeded, Stale, InvalidInput."""
+    """Replace the weights. Raises NotFound, MatchNeeded, Stale, InvalidInput."""
     row = await get(session, project_id, id, lock=True)
     match.check(await view(session, row))
     for name, value in (await _weights(session, project_id, body)).items():
@@ -72,7 +72,7 @@ async def change(
 
 
 async def start(session: AsyncSession, project_id: str, id: str) -> Deployment:
-    """Take requests again. Raises NotFound."""
+    """Accept requests again. Raises NotFound."""
     row = await get(session, project_id, id, lock=True)
     if row.state in ("stopped", "draining", "failed"):
         row.state, row.error, row.updated_at = "loading", None, now()
@@ -81,7 +81,7 @@ async def start(session: AsyncSession, project_id: str, id: str) -> Deployment:
 
 
 async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
-    """Take no more requests; what is under way ends by itself. `settle` it once this is stored. Raises NotFound."""
+    """Stop accepting requests; running ones finish. Call `settle` after the commit. Raises NotFound."""
     row = await get(session, project_id, id, lock=True)
     if row.state in OPEN:
         row.state, row.error, row.updated_at = "draining", None, now()
@@ -90,17 +90,17 @@ async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
 
 
 async def settle(session: AsyncSession, id: str) -> None:
-    """A draining deployment is stopped once nothing is under way.
+    """Stop a draining deployment that has no running requests.
 
-    Requests look at the state again after their call is stored (`is_open`), and this looks at the calls after the
-    state is: whichever comes second sees the other.
+    Requests check the state again after storing their call (`is_open`), and this checks the calls after
+    storing the state: whichever comes second sees the other.
     """
     if not (await repository.under_way(session, [id])).get(id):
         await repository.move(session, id, since=["draining"], to="stopped")
 
 
 async def remove(session: AsyncSession, project_id: str, id: str) -> None:
-    """Raises NotFound, StateConflict while it takes requests or answers some."""
+    """Raises NotFound, StateConflict unless it is stopped."""
     row = await get(session, project_id, id, lock=True)
     if row.state != "stopped":
         raise StateConflict(
@@ -130,13 +130,13 @@ async def page(
 
 
 async def find_named(session: AsyncSession, project_id: str, name: str) -> Deployment | None:
-    """By name alone, as requests for a model spell it."""
+    """By name only."""
     row = await repository.find(session, project_id, name)
     return row if row is not None and row.name == name else None
 
 
 async def named(session: AsyncSession, project_id: str) -> list[Deployment]:
-    """All that take requests, newest first."""
+    """Deployments that accept requests, newest first."""
     return await repository.in_states(session, project_id, OPEN)
 
 
@@ -145,7 +145,7 @@ async def named(session: AsyncSession, project_id: str) -> list[Deployment]:
 
 @dataclass(frozen=True)
 class Served:
-    """What a request to a deployment samples from."""
+    """Weights that a request to a deployment samples from."""
 
     id: str
     model: BaseModel
@@ -154,7 +154,7 @@ class Served:
 
 
 async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:
-    """The deployment of that name; None where there is none. Raises StateConflict, InvalidInput."""
+    """The deployment of this name, or None. Raises StateConflict, InvalidInput."""
     row = await repository.find(session, project_id, name)
     if row is None:
         return None
@@ -173,7 +173,7 @@ async def serve(session: AsyncSession, project_id: str, name: str) -> Served | N
 
 
 async def is_open(session: AsyncSession, id: str) -> bool:
-    """Whether it takes requests now."""
+    """Whether it accepts requests."""
     row = await session.get(Deployment, id)
     return row is not None and row.state in OPEN
 
@@ -240,7 +240,7 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
 
 
 async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarget) -> dict[str, Any]:
-    """The columns that say what is behind the name. Raises InvalidInput."""
+    """Columns that identify the weights. Raises InvalidInput."""
     if body.model is not None:
         model = await base_models.get_usable(session, project_id, body.model)
         found = dict.fromkeys(("job_id", "checkpoint_id", "adapter_id", "step", "rank", "sha256", "bytes"))

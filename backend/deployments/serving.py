@@ -1,4 +1,4 @@
-"""What happens to deployments while they are asked: loading ahead, counting, failing, draining."""
+"""Runtime of deployments: preloading, request counts, failures, draining."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ _OF_THE_HOST = {
 
 @dataclass
 class Answered:
-    """How a request to a deployment ended."""
+    """The outcome of a request to a deployment."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -54,7 +54,7 @@ class Answered:
 
 
 async def note(session: AsyncSession, id: str, how: Answered) -> None:
-    """Count a request whose call has ended, and see what it means for the state."""
+    """Count a finished request and update the deployment's state."""
     await repository.count(
         session,
         id,
@@ -70,7 +70,7 @@ async def note(session: AsyncSession, id: str, how: Answered) -> None:
 
 
 async def sweep(session: AsyncSession) -> int:
-    """What a process that is gone has left undone; returns how many deployments were looked at."""
+    """Finish work of dead processes; returns the number of deployments checked."""
     rows = await repository.left_behind(session, LOADING_AT_MOST)
     for row in rows:
         if row.state == "draining":
@@ -86,14 +86,14 @@ async def sweep(session: AsyncSession) -> int:
 
 
 class Loader:
-    """Has workers load deployments before the first request comes; one per process."""
+    """Has workers load deployments before the first request; one per process."""
 
     def __init__(self, database: Database, calls: Calls) -> None:
         self._database, self._calls = database, calls
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, row: Deployment) -> None:
-        """Load it in the background, once the row is stored."""
+        """Load in the background; call after the row is stored."""
         task = asyncio.create_task(self._load(row.project_id, row.id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -127,7 +127,7 @@ class Loader:
                 await repository.move(session, id, since=["loading"], to=to, error=error)
 
     async def _run(self, project_id: str, served: service.Served) -> None:
-        """An order without prompts: the worker loads what it names."""
+        """A sampling call without prompts makes the worker load the weights."""
         payload = payload_of(served.model, served.adapter) | {"prompts": [], "max_tokens": 1}
         calls = self._calls.of_project(project_id)
         stream = await open_stream(calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
@@ -141,7 +141,7 @@ class Loader:
 
 
 def payload_of(model: Any, adapter: dict[str, Any] | None) -> dict[str, Any]:
-    """The part of a call `sample` that says which weights."""
+    """The payload fields of `sample` that identify the weights."""
     return {
         "model": model.id,
         **base_models.named_in_call(model),

@@ -1,4 +1,4 @@
-"""The command that serves a deployment's weights with vLLM, on another machine."""
+"""vLLM command that serves a deployment's weights on another machine."""
 
 import shlex
 
@@ -15,7 +15,7 @@ TEMPLATE_FILE = "./chat_template.jinja"
 
 
 def command(name: str, model: BaseModel, rank: int | None, *, adapter: bool) -> VllmCommand:
-    """`adapter`: the deployment is one, not the base model itself. `rank`: of its matrices."""
+    """`adapter`: the deployment is an adapter, not the base model. `rank`: of its matrices."""
     path, revision, notes = _place(model)
     template = TEMPLATES.get(chosen_template(model.source) or "")
     words = ["vllm", "serve", path, *(["--revision", revision] if revision else [])]
@@ -55,7 +55,7 @@ def _about_template(model: BaseModel, template: str | None) -> list[str]:
 
 
 def _place(model: BaseModel) -> tuple[str, str | None, list[str]]:
-    """What vLLM is to load, the revision, and what to know about it."""
+    """vLLM's model argument, the revision, and notes."""
     source = plain(model.source)
     kind, _, rest = source.partition(":")
     if kind == "hub":

@@ -1,4 +1,4 @@
-"""Golden cases: stored with a reward, run in a worker's sandbox, and the gate that they are for a job."""
+"""Golden cases: stored with a reward, run in a worker's sandbox, required to pass before a job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ ROWS_PER_CALL = 256
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A reward as it is to be run."""
+    """A reward to run."""
 
     account: rewards.Account
     name: str
@@ -113,7 +113,8 @@ async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> Found:
 
 
 async def gate(calls: Calls, checked: Sequence[tuple[int, Code, Sequence[StoredGoldenCase]]]) -> None:
-    """Rewards of a job, by position, have to pass their cases. Raises InvalidInput `golden_cases_failed`."""
+    """Require that a job's rewards, by position, pass their cases. Raises InvalidInput `golden_cases_failed`.
+    """
     for position, code, cases in checked:
         if not cases:
             continue

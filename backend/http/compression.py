@@ -1,4 +1,4 @@
-"""Large JSON answers travel packed (gzip) to those who accept it; streams, files and events pass as they are."""
+"""gzip compression of large JSON responses; streams, files and events are not compressed."""
 
 import asyncio
 import gzip
@@ -18,12 +18,12 @@ _ACCEPTED = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """What the header of that name says."""
+    """Whether the Accept-Encoding value admits gzip."""
     return _ACCEPTED.search(accept_encoding) is not None
 
 
 class CompressJson:
-    """ASGI middleware. Only answers whose body comes in one piece are packed, so nothing is held back."""
+    """ASGI middleware. Compresses only single-piece bodies, so nothing is delayed."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -65,7 +65,7 @@ async def _pack(body: bytes) -> bytes:
 
 
 def _mark(start: Message, size: int) -> None:
-    """The headers of the packed answer. A strong entity tag names bytes, so it becomes another one."""
+    """Headers of the compressed response; a strong entity tag needs a suffix."""
     start["headers"] = list(start["headers"])
     headers = MutableHeaders(raw=start["headers"])
     headers["content-encoding"] = "gzip"

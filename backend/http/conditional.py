@@ -1,7 +1,7 @@
-"""Conditional requests (RFC 9110): an answer that the asker already has is not sent again (`If-None-Match`), and an
-edit of something that has changed meanwhile is refused (`If-Match`).
+"""Conditional requests (RFC 9110): `If-None-Match` answers 304 for an unchanged response, `If-Match` refuses
+an edit of a changed object.
 
-Everything that people edit is an `Editable`: its `etag` stands in the answer and in the `ETag` header of one thing.
+Every editable object is an `Editable`: its `etag` is in the body and in the `ETag` header.
 """
 
 from typing import Annotated, TypeVar
@@ -18,7 +18,7 @@ E = TypeVar("E", bound=Editable)
 
 
 def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
-    """The 304 with these headers when the asker has the answer of their `etag`, packed or not."""
+    """The 304 response if the client has the response of this `etag`, compressed or not."""
     tag = headers["etag"]
     packed = f'{tag[:-1]}{PACKED}"'
     given = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
@@ -28,7 +28,7 @@ def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
 
 
 def tagged(shown: E, response: Response) -> E:
-    """The answer, with its tag as a header."""
+    """The response, with its tag as a header."""
     response.headers["etag"] = f'"{shown.etag}"'
     return shown
 
@@ -40,7 +40,9 @@ class Match:
         self._given = None if given is None else {_bare(each) for each in given.split(",")}
 
     def check(self, shown: Editable) -> None:
-        """Before an edit, with the thing locked. Raises MatchNeeded, or Stale when it is not what the asker saw."""
+        """Call before an edit, with the row locked. Raises MatchNeeded, or Stale when it has changed since it
+        was read.
+        """
         if self._given is None:
             raise MatchNeeded(
                 "A change has to say which state it was made from.",
@@ -54,13 +56,13 @@ class Match:
             )
 
     def check_absent(self) -> None:
-        """Before something is made at its place. Raises Stale: the asker has seen something there."""
+        """Call before creating an object. Raises Stale if the client expects an existing one."""
         if self._given:
             raise Stale("It is gone since you read it.", hint="Send it without If-Match to make it anew.")
 
 
 def _bare(tag: str) -> str:
-    """The tag without quotes, and without what was added for the packed answer."""
+    """The tag without quotes and compression suffix."""
     return tag.strip().strip('"').removesuffix(PACKED)
 
 

@@ -1,8 +1,8 @@
-"""Every failure leaves the backend in one envelope, with a request id that is also in the log.
+"""Error responses: one envelope for every failure, with a request id that is also in the log.
 
-`install(app)` adds the handlers and the middleware. Endpoints and services raise `ReinforgeError`s; what else
-comes up is mapped here once: requests that do not validate, unknown paths and methods, a database that does not
-answer, and the unexpected.
+`install(app)` adds the handlers and the middleware. Endpoints and services raise `ReinforgeError`s; other
+errors are mapped here: validation errors, unknown paths and methods, an unavailable database, and unexpected
+exceptions.
 """
 
 import logging
@@ -42,7 +42,7 @@ REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
 
 def error_response(error: ReinforgeError, request_id: str | None) -> JSONResponse:
-    """The one shape of every error; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
+    """The envelope; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
     headers: dict[str, str] = {}
     if error.status == 409:
         headers["x-should-retry"] = "false"
@@ -58,8 +58,7 @@ def error_response(error: ReinforgeError, request_id: str | None) -> JSONRespons
 def listed_errors(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> list[dict[str, Any]]:
-    """Pydantic's errors as `{param, message, code, hint}` of the envelope: without the part of the request that
-    FastAPI puts first."""
+    """Pydantic's errors as `{param, message, code, hint}`, without the location prefix that FastAPI adds."""
     parts = ("body", "query", "path", "header")
     inner = [
         {**each, "loc": each["loc"][1:] if each["loc"] and each["loc"][0] in parts else each["loc"]}
@@ -71,7 +70,7 @@ def listed_errors(
 def validation_error(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> InvalidInput:
-    """One error for all fields at fault; `param` and the message are the first one's. schema: of the body."""
+    """One error for all invalid fields; `param` and the message are the first one's. schema: of the body."""
     listed = listed_errors(errors, body, schema)
     first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "hint": None}
     message = f"{first['param']}: {first['message']}" if first["param"] else str(first["message"])
@@ -79,13 +78,13 @@ def validation_error(
 
 
 def body_schema(request: Request) -> Schema | None:
-    """The JSON Schema of what this request's body has to be."""
+    """The JSON Schema of the request's body."""
     route = request.scope.get("route")
     return None if getattr(route, "body_field", None) is None else lambda: _schema_of(route)
 
 
 def _schema_of(route: Any) -> Mapping[str, Any]:
-    """Made once for each route: that of a job takes 80 ms."""
+    """Cached per route: a job's takes 80 ms."""
     kept = getattr(route, _KEPT, None)
     if kept is None:
         try:
@@ -107,7 +106,7 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
 
 
 def answer(request: Request, error: ReinforgeError) -> JSONResponse:
-    """The response to an error, at either API's address."""
+    """The error response in the format of the path's API."""
     response = error_response(error, _request_id(request))
     if not request.url.path.startswith("/v1/"):
         return response
@@ -119,7 +118,7 @@ def answer(request: Request, error: ReinforgeError) -> JSONResponse:
 
 
 def in_one_sentence(error: ReinforgeError) -> str:
-    """The message with the line at fault before it and the hint behind it."""
+    """The message, prefixed by the line and followed by the hint."""
     message, detail = error.message, error.errors[0] if error.errors else {}
     if detail.get("line") and "line" not in message:
         column = f", column {detail['column']}" if detail.get("column") else ""
@@ -159,7 +158,7 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
 
 
 def database_answer(request: Request, error: Exception) -> JSONResponse:
-    """503: the request may be sent again."""
+    """503: the client may retry."""
     if isinstance(getattr(error, "orig", None), QueryCanceled):
         log.warning("a statement took too long: %s", error)
         slow = Unavailable(
@@ -178,7 +177,7 @@ def database_answer(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _integrity(request: Request, error: Exception) -> JSONResponse:
-    """A foreign key fails only where another transaction was faster: what is named is looked up first."""
+    """A foreign key fails only when another transaction was faster: references are looked up first."""
     assert isinstance(error, IntegrityError)
     if not isinstance(error.orig, ForeignKeyViolation):
         raise error
@@ -187,13 +186,15 @@ async def _integrity(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _stale(request: Request, error: Exception) -> JSONResponse:
-    """A row to be changed is not there any more."""
+    """The row to change no longer exists."""
     log.info("a row has gone: %s", error)
     return answer(request, deleted_meanwhile())
 
 
 class RequestIds:
-    """ASGI middleware: gives every response an `x-request-id`, and turns the unexpected into a 500 envelope."""
+    """ASGI middleware: adds `x-request-id` to every response, and turns unexpected exceptions into a 500
+    envelope.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,4 +1,4 @@
-"""A request's body as a file: streamed, hashed and bounded on its way."""
+"""Streaming of a request's body to a file, hashed and bounded."""
 
 import hashlib
 from collections.abc import AsyncIterator

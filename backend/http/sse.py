@@ -1,7 +1,7 @@
-"""Server-sent events: JSON as the data of a frame.
+"""Server-sent events with JSON data.
 
-The standard ends a line at CR and LF only, and JSON has none; some readers end them wherever Unicode may (U+0085,
-U+2028, U+2029), which models do write. Those are escaped, which says the same.
+The standard ends a line at CR and LF only, which JSON escapes; some readers also split at Unicode line ends
+(U+0085, U+2028, U+2029), which models produce. Those are escaped too.
 """
 
 import re

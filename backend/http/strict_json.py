@@ -1,8 +1,8 @@
-"""Request bodies as strict JSON: no NaN or Infinity, no lone surrogates, no depth that breaks what reads the value
-later, and no NUL, which PostgreSQL cannot keep.
+"""Strict JSON request bodies: no NaN or Infinity, lone surrogates, excessive depth, or NUL, which PostgreSQL
+cannot store.
 
-A router with `route_class=StrictRoute` answers 422 to them. On the worker door (`WorkerRoute`) NUL characters
-become U+FFFD instead: a completion is data, and a model may well produce one.
+A router with `route_class=StrictRoute` answers 422 to them. In the worker API (`WorkerRoute`) NUL characters
+become U+FFFD instead, since a model may produce one.
 """
 
 import json
@@ -46,7 +46,7 @@ class _Strict(Request):
 
 
 class _Lenient(_Strict):
-    """Of workers, which send records of thousands of completions."""
+    """Limits for workers, which send records of thousands of completions."""
 
     def checked(self, body: bytes) -> Any:
         value = _parsed(body)
@@ -54,7 +54,7 @@ class _Lenient(_Strict):
 
 
 def _check_parts(body: bytes, most: int) -> None:
-    """Reading JSON stops everybody else's requests meanwhile. Raises InvalidInput `too_many_parts`."""
+    """Bound parsing time, which blocks all other requests. Raises InvalidInput `too_many_parts`."""
     if len(body) <= most:
         return
     if body.count(b"{") + body.count(b"[") > most or body.count(b",") > MOST_COMMAS:
@@ -93,7 +93,7 @@ def replace_nul(value: Any) -> Any:
 
 
 class Answered(Exception):
-    """Raised by a dependency that has the answer already: the endpoint is not asked."""
+    """Raised by a dependency that has the response already, to skip the endpoint."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()
@@ -101,9 +101,9 @@ class Answered(Exception):
 
 
 class KnownAnswer(APIRoute):
-    """Puts the answer's body into the request's state (`answer`) before the request's transaction commits.
+    """Stores the response body in the request's state (`answer`) before the transaction commits.
 
-    What a dependency has put there as `keep_answer` is called with the answer, in that transaction.
+    Calls the dependency's `keep_answer` with the response, in that transaction.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

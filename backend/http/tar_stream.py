@@ -1,17 +1,17 @@
-"""A tar archive written while it is sent: only one piece of one file is in memory."""
+"""Streaming tar archives: only one piece of one file is in memory."""
 
 import tarfile
 
 
 def header(name: str, size: int) -> bytes:
-    """What stands before a file of `size` bytes; owner, time and mode are fixed."""
+    """The header of a file of `size` bytes; owner, time and mode are fixed."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, 0o644
     return info.tobuf(tarfile.PAX_FORMAT)
 
 
 def padding(size: int) -> bytes:
-    """What stands behind it."""
+    """The padding after it."""
     return b"\0" * (-size % tarfile.BLOCKSIZE)
 
 

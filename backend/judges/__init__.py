@@ -1,1 +1,1 @@
-"""Judges of a project: connections that graders name. Keys are encrypted at rest and never answered."""
+"""Judges of a project: connections that graders refer to. Keys are encrypted at rest and never returned."""

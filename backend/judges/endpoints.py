@@ -31,7 +31,7 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """For owners. The key is kept encrypted and not answered again."""
+    """For owners. The key is stored encrypted and never returned."""
     await service.check_address(settings.guard, who, body.base_url)
     async with database.transaction() as session:
         if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
@@ -56,7 +56,7 @@ async def change(
     match: IfMatch,
     who: Writer,
 ) -> JudgeInfo:
-    """For owners. Jobs take it from their next attempt on."""
+    """For owners. Running jobs use it from their next attempt on."""
     if body.base_url is not None:
         await service.check_address(settings.guard, who, body.base_url)
     async with database.transaction() as session:
@@ -71,5 +71,5 @@ async def delete(id: str, session: Session, who: Writer) -> None:
 
 @router.get("/signing-secret", operation_id="getSigningSecret")
 async def signing_secret(sealer: SealerDep, who: Writer) -> SigningSecret:
-    """For owners: what signs the requests to endpoint graders."""
+    """For owners: the secret that signs requests to endpoint graders."""
     return SigningSecret(secret=service.own_signing_secret(who, sealer))

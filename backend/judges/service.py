@@ -1,4 +1,4 @@
-"""Judges: made, changed and removed by owners; their keys leave the database only towards a worker that asks them."""
+"""Judges: managed by owners; keys are decrypted only for a worker that calls them."""
 
 import asyncio
 import base64
@@ -45,9 +45,9 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
-    """Raises NotAllowed, InvalidInput; looks the name up, so never inside a transaction.
+    """Raises NotAllowed, InvalidInput; resolves the host name, so never call it inside a transaction.
 
-    Workers check it again at every call: they may know names that this server does not, and names change.
+    Workers check again at every call: their DNS may differ, and names change.
     """
     _require_owner(who)
     _checked({"base_url": base_url, "model": "any"})
@@ -91,9 +91,10 @@ async def create(session: AsyncSession, who: Principal, body: JudgeCreate, seale
 async def change(
     session: AsyncSession, who: Principal, id: str, body: JudgeChange, sealer: Sealer, match: Match
 ) -> JudgeRow:
-    """Jobs take it from their next attempt on. Raises NotAllowed, NotFound, MatchNeeded, Stale, InvalidInput.
+    """Running jobs use it from their next attempt on. Raises NotAllowed, NotFound, MatchNeeded, Stale,
+    InvalidInput.
 
-    A new address needs the key again: whoever changes the address must not learn the key by it.
+    A new address needs the key again, so that changing it cannot reveal the key.
     """
     _require_owner(who)
     row = await get(session, who.project_id, id)
@@ -118,13 +119,13 @@ async def change(
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Jobs that ask it pause at their next attempt. Raises NotAllowed, NotFound."""
+    """Jobs that use it pause at their next attempt. Raises NotAllowed, NotFound."""
     _require_owner(who)
     await session.delete(await get(session, who.project_id, id))
 
 
 async def missing(session: AsyncSession, project_id: str, names: Iterable[str]) -> list[str]:
-    """Those of the names that no judge has."""
+    """The names without a judge."""
     wanted = set(names)
     return sorted(wanted - set(await repository.named(session, project_id, wanted))) if wanted else []
 
@@ -132,7 +133,7 @@ async def missing(session: AsyncSession, project_id: str, names: Iterable[str]) 
 async def delivered(
     session: AsyncSession, project_id: str, names: Iterable[str], sealer: Sealer
 ) -> tuple[dict[str, Judge], dict[str, str]]:
-    """Connections and keys by name, for a worker; a name that no judge has is left out. Raises Unavailable."""
+    """Connections and keys by name, for a worker; unknown names are omitted. Raises Unavailable."""
     rows = await repository.named(session, project_id, set(names))
     judges = {
         name: Judge.model_validate({each: getattr(row, each) for each in _CONNECTION})
@@ -145,7 +146,7 @@ async def delivered(
 
 
 def signing_secret(project_id: str, sealer: Sealer) -> str:
-    """What signs requests to the project's endpoints."""
+    """The secret that signs requests to the project's endpoints."""
     return PREFIX + base64.b64encode(sealer.derived(f"endpoints:{project_id}")).decode()
 
 

@@ -1,1 +1,1 @@
-"""API keys: made and revoked by owners, or given at start-up."""
+"""API keys: created and revoked by owners, or configured at start-up."""

@@ -28,21 +28,22 @@ async def list_keys(
 
 @router.post("/keys", status_code=201, dependencies=[OnceWhole], operation_id="createApiKey")
 async def create_key(body: ApiKeyCreate, session: Session, who: Writer) -> ApiKeyCreated:
-    """The answer is the only place where the secret ever appears; for owners."""
+    """The only response that contains the secret. For owners."""
     key, secret = await service.create(session, who, body)
     return ApiKeyCreated(**ApiKey.model_validate(key).model_dump(), key=secret)
 
 
 @router.delete("/keys/{id}", status_code=204, operation_id="revokeApiKey")
 async def revoke_key(id: str, session: Session, who: Writer) -> None:
-    """The key and browser sessions opened with it stop working at once; for owners."""
+    """Revoke the key and its browser sessions at once. For owners."""
     await service.revoke(session, who, id)
 
 
 @router.post("/keys/{id}/transfer", dependencies=[OnceWhole], operation_id="transferApiKey")
 async def transfer_key(id: str, session: Session, who: Writer) -> ApiKey:
-    """Take over a key that another member made: its secret stays the same, and it no longer ends when they are removed.
+    """Take over a key that another member created: its secret stays the same, and removing that member no
+    longer revokes it.
 
-    From then on your rights bound it. Whoever knows the secret can still use it. For owners.
+    From then on your rights bound it. Anyone who has the secret can still use it. For owners.
     """
     return ApiKey.model_validate(await service.transfer(session, who, id))

@@ -1,4 +1,4 @@
-"""API keys: the secret is shown once and kept as a hash; one key is given at start-up."""
+"""API keys: shown once and stored as hashes; one can be configured at start-up."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ _PREFIX = 6
 
 
 async def default_project(session: AsyncSession) -> Project:
-    """The oldest project; `default` is made at the first start."""
+    """The oldest project; `default` is created at the first start."""
     oldest = select(Project).order_by(Project.created_at, Project.id).limit(1)
     project = await session.scalar(oldest)
     if project is None:
@@ -32,7 +32,7 @@ async def default_project(session: AsyncSession) -> Project:
 
 
 async def add_bootstrap_key(session: AsyncSession, secret: str) -> None:
-    """REINFORGE_BOOTSTRAP_API_KEY becomes an owner key of the first project; the one before it is revoked."""
+    """Make REINFORGE_BOOTSTRAP_API_KEY an owner key of the first project; revoke the previous one."""
     project = await default_project(session)
     await session.execute(delete(ApiKey).where(ApiKey.name == "bootstrap", ApiKey.sha256 != digest(secret)))
     await session.execute(
@@ -70,7 +70,7 @@ async def create(session: AsyncSession, who: Principal, body: ApiKeyCreate) -> t
 async def add(
     session: AsyncSession, who: Principal, project_id: str, body: ApiKeyCreate
 ) -> tuple[ApiKey, str]:
-    """A key of whichever project; who may ask for it has been checked."""
+    """Create a key in any project, without an authorisation check."""
     secret = new_api_key()
     lifetime = body.expires_in_days
     key = ApiKey(
@@ -92,7 +92,7 @@ async def add(
 
 
 async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
-    """Make `who` the maker of a key, so that it does not end with the member who made it.
+    """Make `who` the key's creator, so that removing its former one does not revoke it.
 
     Raises NotAllowed `not_owner`, `not_administrator`, `scope_over_own`; NotFound `key_not_found`.
     """
@@ -111,7 +111,7 @@ async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
 
 
 async def revoke(session: AsyncSession, who: Principal, id: str) -> None:
-    """End a key and the browser sessions that were opened with it. Raises NotAllowed, NotFound `key_not_found`."""
+    """Revoke a key and its browser sessions. Raises NotAllowed, NotFound `key_not_found`."""
     require_owner(who, "API keys")
     if not await repository.revoke(session, who.project_id, id):
         raise _not_found(id)

@@ -1,4 +1,4 @@
-"""The schema, one file per aggregate. Importing this package registers every table."""
+"""Database schema, one file per aggregate. Importing this package registers every table."""
 
 from backend.models.audit import AuditEntry
 from backend.models.base import Base, now

@@ -1,4 +1,4 @@
-"""Who did what to which thing, and when. Rows are only ever added; they go with their project."""
+"""Audit log: append-only rows, deleted with their project."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Base of all tables: column types by annotation and predictable names of constraints."""
+"""Base class of all tables: column types by annotation, and constraint naming."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +36,6 @@ class Base(DeclarativeBase):
 
 
 class Created:
-    """Mixin: when the row was made."""
+    """Mixin: creation time."""
 
     created_at: Mapped[datetime] = mapped_column(default=now)

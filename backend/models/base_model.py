@@ -1,4 +1,4 @@
-"""Base models: an id without a slash, where a worker finds it, and what the worker found."""
+"""Base models: id without a slash, source, and facts read by a worker."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from backend.models.base import Base, Created
 
 
 class BaseModel(Created, Base):
-    """Of one project, or shared by all. Facts are None until a worker has looked."""
+    """A project's or shared model. Facts are None until a worker has inspected it."""
 
     __tablename__ = "base_model"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""Checkpoints (servable), resume states (private) and the adapters that jobs hand back."""
+"""Checkpoints (servable), resume states (private) and adapters of succeeded jobs."""
 
 from datetime import datetime
 
@@ -36,7 +36,7 @@ class CheckpointPermission(Created, Base):
 
 
 class ResumeState(Created, Base):
-    """The newest two of a job are kept."""
+    """A job's newest two are retained."""
 
     __tablename__ = "resume_state"
 
@@ -48,7 +48,7 @@ class ResumeState(Created, Base):
 
 
 class Adapter(Created, Base):
-    """What a succeeded job hands back: its final checkpoint under a name."""
+    """A succeeded job's final checkpoint under a name."""
 
     __tablename__ = "adapter"
     __table_args__ = (Index("ix_adapter_list", "project_id", "created_at", "id"),)

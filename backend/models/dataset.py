@@ -1,4 +1,4 @@
-"""Datasets: what is known about the rows; the bytes are a stored object."""
+"""Datasets: metadata of the rows; the bytes are a stored object."""
 
 from datetime import datetime
 from typing import Any

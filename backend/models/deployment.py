@@ -1,4 +1,4 @@
-"""Deployments: weights under a name that can be asked over the API."""
+"""Deployments: named weights that are served over the API."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class Deployment(Created, Base):
-    """The weights are named here by content: they stay after their checkpoint is no longer among the best."""
+    """Refers to weights by content, so they stay when their checkpoint is no longer among the best."""
 
     __tablename__ = "deployment"
     __table_args__ = (

@@ -24,7 +24,7 @@ class FindingRow(Base):
 
 
 class LogLineRow(Base):
-    """Log lines survive a resume: they tell why the attempt before ended."""
+    """Survives a resume, to explain the end of the previous attempt."""
 
     __tablename__ = "log_line"
 

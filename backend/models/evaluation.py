@@ -1,4 +1,4 @@
-"""Evaluations, of what a job has stored and stand-alone ones, and labels that people give a job's completions."""
+"""Evaluations (replays and stand-alone ones), and labels of a job's completions."""
 
 from datetime import datetime
 from typing import Any
@@ -10,10 +10,10 @@ from backend.models.base import Base, Created, now
 
 
 class EvaluationRow(Created, Base):
-    """One run: over a job's stored completions (`replay`), or over completions of its own (`stand_alone`).
+    """One evaluation: of a job's stored completions (`replay`), or of its own (`stand_alone`).
 
-    The process that runs it touches it; untouched for long, it was interrupted. A stand-alone one is then taken up
-    by another process, whose name goes into `runner`.
+    Its process touches it regularly; without a touch it was interrupted. Another process then adopts a
+    stand-alone one and puts its name into `runner`.
     """
 
     __tablename__ = "evaluation"
@@ -45,7 +45,7 @@ class EvaluationRow(Created, Base):
 
 
 class EvaluationCompletion(Base):
-    """One scored completion of a stand-alone evaluation; a run that is taken up again goes on behind the last row."""
+    """One scored completion of a stand-alone evaluation; an adopted run continues after the last row."""
 
     __tablename__ = "evaluation_completion"
 
@@ -63,7 +63,7 @@ class EvaluationCompletion(Base):
 
 
 class Label(Created, Base):
-    """What a person says of a completion. A resume that takes the completion away takes its label."""
+    """A person's verdict on a completion. Deleted with it by a resume."""
 
     __tablename__ = "label"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""Golden cases: what a reward has to say about given completions."""
+"""Golden cases: expected rewards of given completions."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ _STATUSES = ", ".join(f"'{status}'" for status in JobStatus)
 
 
 class Job(Created, Base):
-    """One fine-tuning job. Its row lock orders everything that happens to it."""
+    """One fine-tuning job. Its row lock serialises all changes."""
 
     __tablename__ = "job"
     __table_args__ = (
@@ -134,7 +134,7 @@ class Attempt(Base):
 
 
 class JobCommand(Created, Base):
-    """What the platform asks of a running trainer."""
+    """A command for a running trainer."""
 
     __tablename__ = "job_command"
     __table_args__ = (Index("ix_job_command_job_id", "job_id"),)
@@ -150,8 +150,8 @@ class JobCommand(Created, Base):
 class Event(Base):
     """One live event, or several that share a row (`backend.jobs.monitoring.event_store`).
 
-    `seq` has gaps only where a resume has deleted later steps. A trigger deletes a job's events with it: a foreign key
-    would be looked up for each of them.
+    `seq` has gaps only where a resume has deleted later steps. A trigger deletes a job's events: a foreign
+    key would cost a lookup each.
     """
 
     __tablename__ = "event"

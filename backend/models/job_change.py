@@ -1,4 +1,4 @@
-"""Changes asked for while a job runs: a list that only grows."""
+"""Changes requested while a job runs; append-only."""
 
 from datetime import datetime
 from typing import Any

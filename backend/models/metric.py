@@ -20,9 +20,9 @@ class MetricSeries(Base):
 
 
 class MetricPoint(Base):
-    """NULL: not defined at this step. NaN and infinities are refused, here as a last resort.
+    """NULL: undefined at this step. NaN and infinities are refused by a constraint.
 
-    A trigger deletes a series' points with it: a foreign key would be looked up for each of them.
+    A trigger deletes a series' points: a foreign key would cost a lookup each.
     """
 
     __tablename__ = "metric_point"

@@ -1,4 +1,4 @@
-"""Projects, who belongs to them, their API keys and invitations. Secrets are kept as SHA-256 only."""
+"""Projects, members, API keys and invitations. Secrets are stored as SHA-256 only."""
 
 from datetime import datetime
 
@@ -46,7 +46,7 @@ class ApiKey(Created, Base):
 
 
 class Member(Created, Base):
-    """That a user belongs to a project, and as what."""
+    """A user's membership and role in a project."""
 
     __tablename__ = "member"
     __table_args__ = (UniqueConstraint("project_id", "user_id"),)
@@ -58,7 +58,7 @@ class Member(Created, Base):
 
 
 class Invitation(Created, Base):
-    """An address with which one person joins a project, once."""
+    """A one-time link for joining a project."""
 
     __tablename__ = "invitation"
 
@@ -77,7 +77,7 @@ class Invitation(Created, Base):
 
 
 class IdempotencyKey(Created, Base):
-    """The stored answer to a POST that named an `Idempotency-Key`; kept for a day."""
+    """The stored response to a POST with an `Idempotency-Key`; expires after a day."""
 
     __tablename__ = "idempotency_key"
 

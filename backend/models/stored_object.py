@@ -9,7 +9,7 @@ from backend.models.base import Base, Created
 
 
 class JobObject(Base):
-    """A job's worker has uploaded the object, all of its bytes: records of the job may name it."""
+    """The job's worker has uploaded the whole object, so the job's records may refer to it."""
 
     __tablename__ = "job_object"
 
@@ -20,7 +20,7 @@ class JobObject(Base):
 
 
 class StoredObject(Created, Base):
-    """One object. The row is written before the file, so that no file is ever without a row."""
+    """One object. Its row is written before the file, so that every file has a row."""
 
     __tablename__ = "stored_object"
     __table_args__ = (CheckConstraint("state IN ('writing', 'stored')", name="state"),)

@@ -1,4 +1,4 @@
-"""Files that arrive in parts, until they are datasets: over `/api/v1/uploads` and OpenAI's `/v1/uploads`."""
+"""Uploads in parts, until they become datasets: from `/api/v1/uploads` and OpenAI's `/v1/uploads`."""
 
 from datetime import datetime
 from typing import Any
@@ -42,7 +42,7 @@ class Upload(Created, Base):
 
 
 class UploadPart(Created, Base):
-    """Gone once its upload has ended; the object goes with the sweep."""
+    """Deleted with its upload's end; the sweep deletes the object."""
 
     __tablename__ = "upload_part"
     __table_args__ = (UniqueConstraint("upload_id", "number"),)

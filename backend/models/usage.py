@@ -1,4 +1,4 @@
-"""What projects have used, by day, and what they may use."""
+"""Usage of projects by day, and their budgets."""
 
 from datetime import date
 
@@ -9,7 +9,7 @@ from backend.models.base import Base, Created
 
 
 class UsageRow(Base):
-    """One row per source, so that two jobs of a project never wait for each other's row."""
+    """One row per source, so that two jobs of a project never contend for a row."""
 
     __tablename__ = "usage"
 

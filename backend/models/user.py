@@ -1,6 +1,6 @@
-"""Users, their browser sessions, one-time addresses, and failed attempts to sign in.
+"""Users, browser sessions, one-time links, and failed sign-in attempts.
 
-Tokens are kept as SHA-256 only, passwords as argon2 hashes.
+Tokens are stored as SHA-256, passwords as argon2 hashes.
 """
 
 from datetime import datetime
@@ -28,7 +28,7 @@ class User(Created, Base):
 
 
 class SignInToken(Created, Base):
-    """A one-time address. It is for a user or for the holder of an API key."""
+    """A one-time link of a user or of an API key's holder."""
 
     __tablename__ = "sign_in_token"
 
@@ -66,7 +66,7 @@ class BrowserSession(Created, Base):
 
 
 class SignInFailure(Base):
-    """A wrong password: who tried is held off for a while after several."""
+    """A wrong password; several block the sender for a while."""
 
     __tablename__ = "sign_in_failure"
     __table_args__ = (

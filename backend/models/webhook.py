@@ -1,4 +1,4 @@
-"""Webhooks: addresses that want to hear of events, what is to be delivered, and every try."""
+"""Webhooks, pending deliveries, and every attempt."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ class Webhook(Created, Base):
 
 
 class WebhookDelivery(Created, Base):
-    """One event for one webhook. `body` is sent byte for byte at every try."""
+    """One event for one webhook. Every attempt sends `body` byte for byte."""
 
     __tablename__ = "webhook_delivery"
     __table_args__ = (

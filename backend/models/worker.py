@@ -1,4 +1,4 @@
-"""Workers and the calls lane."""
+"""Workers and RPCs."""
 
 from datetime import datetime
 from typing import Any
@@ -36,7 +36,7 @@ class Worker(Base):
 
 
 class Call(Created, Base):
-    """Something that the backend needs done now by a worker; deleted soon after its deadline."""
+    """An RPC to a worker; deleted soon after its deadline."""
 
     __tablename__ = "call"
     __table_args__ = (
@@ -61,7 +61,7 @@ class Call(Created, Base):
 
 
 class CallChunk(Base):
-    """Events of a call that answers while it runs; they go with the call."""
+    """Events of a running call, deleted with it."""
 
     __tablename__ = "call_chunk"
 

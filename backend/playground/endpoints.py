@@ -28,7 +28,7 @@ async def sample(
 ) -> Response:
     """Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`.
 
-    What is wrong with the request is answered before the stream starts; a failure after that is its last event.
+    Invalid requests are refused before the stream starts; a later failure is its last event.
     """
     count_stream(request)
     await base_models.ensure_builtin(database, calls, body.model)

@@ -7,7 +7,7 @@ from backend.models import Checkpoint, Job
 
 
 async def find_checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
-    """A checkpoint that is still kept, and its job."""
+    """A stored checkpoint and its job."""
     query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id)
     found = await session.execute(query.where(Checkpoint.id == id, Job.project_id == project_id))
     row = found.one_or_none()

@@ -1,4 +1,4 @@
-"""What a request to sample may ask for, what the worker is told, and the stream that comes back."""
+"""Sampling requests: validation, worker payload, response stream."""
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
@@ -34,7 +34,7 @@ MOST_STOP_CHARACTERS = 200
 
 
 async def payload(session: AsyncSession, project_id: str, body: SampleRequest) -> dict[str, Any]:
-    """The call's payload. Raises InvalidInput or TooLarge with the field at fault."""
+    """The RPC's payload. Raises InvalidInput or TooLarge with `param`."""
     prompts = [_messages(messages, index) for index, messages in enumerate(body.prompts)]
     _check_sizes(body)
     model = await base_models.get_usable(session, project_id, body.model)
@@ -54,14 +54,14 @@ async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id
 
 
 async def start(calls: Calls, payload: dict[str, Any]) -> CallStream:
-    """Put it on the lane. Raises Unavailable `no_worker`."""
+    """Start the RPC. Raises Unavailable `no_worker`."""
     return await open_stream(calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
 
 
 async def counted(
     database: Database, stream: CallStream, project_id: str, source: str
 ) -> AsyncGenerator[Event | None, None]:
-    """The worker's events. When they end, however they do, what they took is counted for the project."""
+    """The worker's events; usage is counted when they end, in every case."""
     tokens: dict[tuple[int, int], int] = {}
     try:
         async with aclosing(stream.events()) as events:
@@ -87,7 +87,7 @@ async def _count(database: Database, project_id: str, used: Mapping[UsageKind, f
 
 
 async def frames(stream: AsyncGenerator[Event | None, None]) -> AsyncGenerator[bytes, None]:
-    """Server-sent events: the worker's, then `end` or `error`; comments while nothing comes."""
+    """Server-sent events: the worker's, then `end` or `error`; comments as keep-alive."""
     try:
         async with aclosing(stream) as events:
             async for event in events:
@@ -106,7 +106,7 @@ def _frame(event: SampleEvent) -> bytes:
 
 
 def _messages(messages: list[dict[str, Any]], index: int) -> list[dict[str, Any]]:
-    """The conversation as the chat template gets it; the rules are those of datasets. Raises InvalidInput."""
+    """The conversation for the chat template; validated like a dataset's messages. Raises InvalidInput."""
     if len(messages) > MOST_MESSAGES:
         raise TooLarge(
             f"A conversation may have {MOST_MESSAGES} messages.",
@@ -145,7 +145,7 @@ def _check_sizes(body: SampleRequest) -> None:
 async def _adapter(
     session: AsyncSession, project_id: str, checkpoint_id: str | None, model: BaseModel
 ) -> dict[str, Any] | None:
-    """The adapter's archive and how to call it; None for the base. Raises InvalidInput (param `checkpoint`)."""
+    """The adapter's archive and name; None for the base. Raises InvalidInput (param `checkpoint`)."""
     if checkpoint_id is None:
         return None
     checkpoint, job = await _found(session, project_id, checkpoint_id)

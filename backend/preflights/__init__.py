@@ -1,1 +1,1 @@
-"""Pre-flights: short jobs that measure what a longer one would be."""
+"""Pre-flights: short jobs that predict the behaviour and cost of a longer one."""

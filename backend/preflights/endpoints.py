@@ -34,9 +34,9 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Queue a few steps of this job, without learning, ahead of a report on pass rates and costs.
+    """Queue a few steps of this job, without learning, for a report on pass rates and costs.
 
-    The job is checked like one that is created, and refused for the same reasons.
+    Validated like a job that is created, with the same errors.
     """
     asked = once.request_hash(await request.body())
     await base_models.ensure_builtin(database, calls, spec.model)

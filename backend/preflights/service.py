@@ -1,4 +1,4 @@
-"""From the rows of a short job to the report on a long one."""
+"""Pre-flight reports: predictions for a long job from the records of a short one."""
 
 import anyio.to_thread
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -39,7 +39,7 @@ def view(job: Job, report: PreflightReport | None) -> Preflight:
 
 
 async def report(session: AsyncSession, cache: ObjectCache, job: Job) -> PreflightReport | None:
-    """None until it has ended; also for one whose rewards paused it, if a step was complete."""
+    """None until it has ended; also available when its rewards paused it after a complete step."""
     judged = job.status == JobStatus.SUCCEEDED or (
         job.status == JobStatus.PAUSED and job.reason == "reward_errors"
     )

@@ -1,7 +1,7 @@
-"""`python -m backend.processes.child MEMORY`: answers questions about datasets until its input ends.
+"""`python -m backend.processes.child MEMORY`: executes functions on datasets until its input ends.
 
-A question is a pickled function with its arguments, an answer a pickled `(raised, value)`; both travel in frames of
-8 bytes of length. It has a limit of memory and a listed environment (`backend.processes.pool`).
+A request is a pickled function with its arguments, a response a pickled `(raised, value)`; both are framed
+with an 8-byte length. Memory and environment are limited (`backend.processes.pool`).
 """
 
 import os

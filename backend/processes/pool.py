@@ -1,7 +1,6 @@
-"""Warm child processes that work for the server: with a limit of memory, and none of its environment.
+"""Pool of warm child processes with limited memory and a minimal environment.
 
-One question costs a child its memory only for as long as it takes; a child that dies, or whose question is given up,
-is killed and replaced by the next question.
+A child that dies, or whose request is cancelled, is killed and replaced by the next request.
 """
 
 import asyncio
@@ -32,13 +31,14 @@ _kinds: RunVar[dict[str, "Children"]] = RunVar("children")
 
 
 class ChildDied(Exception):
-    """A child ended without an answer, mostly for want of memory, or its answer is none."""
+    """A child ended without a valid response, mostly for lack of memory."""
 
 
 class Answer(pickle.Unpickler):
-    """What a child answers: values, records and errors. Nothing in it is called but their constructors.
+    """Restricted unpickler of a child's response: values, records and errors; calls nothing but their
+    constructors.
 
-    The child reads strangers' files. If one takes it over, its answer must not run code here.
+    The child reads untrusted files. If one takes it over, its response must not run code here.
     """
 
     def find_class(self, module: str, name: str) -> Any:
@@ -55,14 +55,14 @@ def _is_data(kind: type) -> bool:
 
 
 class Children:
-    """Those of one event loop, for one kind of work."""
+    """The pool of one event loop for one kind of work."""
 
     def __init__(self) -> None:
         self._idle: list[asyncio.subprocess.Process] = []
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
-        """`read(*arguments)` in a child. Raises what it raises, and ChildDied."""
+        """Run `read(*arguments)` in a child. Raises what it raises, and ChildDied."""
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:
@@ -128,7 +128,8 @@ async def _end(child: asyncio.subprocess.Process) -> None:
 
 
 def children(kind: str) -> Children:
-    """Those of the running event loop for this kind of work; one that reads strangers' files does nothing else."""
+    """The running event loop's pool for this kind of work; pools that read untrusted files do nothing else.
+    """
     kinds = _kinds.get(None)
     if kinds is None:
         _kinds.set(kinds := {})
@@ -141,7 +142,7 @@ async def close_children() -> None:
 
 
 def child_environment() -> dict[str, str]:
-    """Of a process that reads strangers' bytes: nothing that leads to the database, to objects or to workers."""
+    """Environment for processes that read untrusted bytes: no access to the database, objects or workers."""
     inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     return inherited | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",

@@ -1,1 +1,1 @@
-"""Projects: their people, invitations, export and deletion."""
+"""Projects: members, invitations, export and deletion."""

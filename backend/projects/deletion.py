@@ -1,4 +1,4 @@
-"""Deleting a project: everything that hangs on it, in one transaction."""
+"""Deletion of a project and everything in it, in one transaction."""
 
 from sqlalchemy import Table, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -13,10 +13,10 @@ from reinforge.states import LEASED
 
 
 async def delete_project(session: AsyncSession, who: Principal, id: str, name: str) -> str:
-    """Returns the id of the project that is the platform's first afterwards.
+    """Returns the id of the platform's first project afterwards.
 
-    Raises NotFound, NotAllowed, InvalidInput `name_differs`, StateConflict (`project_busy`, `last_project`). Objects
-    that only this project has used are swept by the background, a day after they were last uploaded.
+    Raises NotFound, NotAllowed, InvalidInput `name_differs`, StateConflict (`project_busy`, `last_project`).
+    The background sweep deletes objects that only this project used, a day after their last upload.
     """
     project = await service.owned(session, who, id)
     # From here on nothing can be added to the project: foreign keys wait for this lock.
@@ -46,7 +46,7 @@ def _belongs(table: Table) -> bool:
 
 
 async def _check_idle(session: AsyncSession, id: str) -> None:
-    """The jobs are locked, so that no worker claims one now. Raises StateConflict."""
+    """Locks the jobs, so that no worker claims one. Raises StateConflict."""
     jobs = await session.execute(select(Job.id, Job.status).where(Job.project_id == id).with_for_update())
     held = [row.id for row in jobs if row.status in LEASED]
     if held:
@@ -58,7 +58,7 @@ async def _check_idle(session: AsyncSession, id: str) -> None:
 
 
 async def _move_sessions(session: AsyncSession, id: str) -> None:
-    """Browsers that look at the project look at another one of their user's."""
+    """Switch browser sessions of the project to another project of their user."""
     other = (
         select(Member.project_id)
         .where(Member.user_id == BrowserSession.user_id, Member.project_id != id)
@@ -71,7 +71,7 @@ async def _move_sessions(session: AsyncSession, id: str) -> None:
 
 
 async def _forget_strangers(session: AsyncSession) -> None:
-    """Users who are of no project any more are gone, except those who run the platform."""
+    """Delete users without any project, except platform administrators."""
     lost = ~select(Member.id).where(Member.user_id == User.id).exists()
     await session.execute(
         delete(User).where(lost, ~User.administrator).execution_options(synchronize_session=False)

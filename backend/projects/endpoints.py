@@ -26,26 +26,26 @@ router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 
 @router.get("/project", operation_id="getProject")
 async def get_project(response: Response, session: Session, who: Reader) -> Project:
-    """The project that the request is about."""
+    """The project of the request."""
     return tagged(Project.model_validate(await service.project(session, who)), response)
 
 
 @router.get("/projects", operation_id="listProjects")
 async def list_projects(session: Session, who: Reader) -> Page[ProjectSeen]:
-    """Those that the asker is of, by name."""
+    """Projects of the caller, by name."""
     return Page(data=await service.seen(session, who))
 
 
 @router.post("/projects", status_code=201, dependencies=[OnceWhole], operation_id="createProject")
 async def create_project(body: ProjectCreate, session: Session, who: Writer) -> ProjectCreated:
-    """For owners of a project; who makes it owns it."""
+    """For owners of a project; the creator becomes the owner."""
     made, secret = await service.create(session, who, body)
     return ProjectCreated(**Project.model_validate(made).model_dump(), key=secret)
 
 
 @router.get("/projects/{id}", operation_id="getProjectById")
 async def get_by_id(id: str, response: Response, session: Session, who: Reader) -> Project:
-    """One that the asker is of."""
+    """A project of the caller."""
     return tagged(Project.model_validate(await service.visible(session, who, id)), response)
 
 
@@ -53,22 +53,23 @@ async def get_by_id(id: str, response: Response, session: Session, who: Reader) 
 async def rename_project(
     id: str, body: ProjectUpdate, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Project:
-    """For its owners."""
+    """For owners."""
     return tagged(await service.rename(session, who, id, body.name, match), response)
 
 
 @router.delete("/projects/{id}", status_code=204, operation_id="deleteProject")
 async def delete_project(id: str, body: ProjectDelete, session: Session, who: Writer) -> None:
-    """Delete everything that the project holds, for its owners; `name` has to be the project's.
+    """Delete the project with all its data, for owners; `name` must be the project's name.
 
-    409 `project_busy` while a worker has one of its jobs. Files go from the object store within about a day.
+    409 `project_busy` while a worker has one of its jobs. Files are deleted from the object store within
+    about a day.
     """
     await deletion.delete_project(session, who, id, body.name)
 
 
 @router.post("/projects/{id}/switch", operation_id="switchProject")
 async def switch_project(id: str, request: Request, session: Session, who: Reader) -> Project:
-    """The browser session looks at this project from now on."""
+    """Switch the browser session to this project."""
     return Project.model_validate(await service.switch(session, who, id, request.cookies.get(COOKIE)))
 
 
@@ -76,11 +77,11 @@ async def switch_project(id: str, request: Request, session: Session, who: Reade
 async def export_project(
     id: str, session: Session, database: DatabaseDep, objects: ObjectsDep, settings: SettingsDep, who: Reader
 ) -> StreamingResponse:
-    """A tar of the project's data, for its owners.
+    """A tar of the project's data, for owners.
 
-    Datasets, rewards, golden cases; of jobs specification, metrics, completions, events, log, labels and checkpoints;
-    evaluations with their completions, adapters, deployments and usage. Keys, passwords and other secrets are never
-    in it.
+    Datasets, rewards, golden cases; jobs with specification, metrics, completions, events, log, labels and
+    checkpoints; evaluations with their completions, adapters, deployments and usage. Never includes keys,
+    passwords or other secrets.
     """
     project = await service.owned(session, who, id)
     pieces = export.archive(database, objects, settings.home_folder / "exports", project.id)

@@ -1,4 +1,4 @@
-"""Parts of an archive that is written while it is sent: small files, objects of the store, rows of any number."""
+"""Parts of a streamed archive: small files, stored objects, row files of any size."""
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -20,15 +20,15 @@ ROWS_AT_ONCE = 500
 
 
 class Pieces:
-    """Made for one archive; `missing` remembers what could not be had."""
+    """Parts of one archive; `missing` lists unavailable objects."""
 
     def __init__(self, database: Database, objects: Objects, folder: Path) -> None:
-        """folder: where rows wait until their number of bytes is known, because a tar says it before them."""
+        """folder: temporary files for rows, since a tar header needs the size in advance."""
         self.database, self._objects, self._folder = database, objects, folder
         self.missing: list[str] = []
 
     async def object(self, name: str, sha256: str, size: int) -> AsyncIterator[bytes]:
-        """One that the store has lost is left out; one that it has damaged is filled up with zeros. Both are told."""
+        """A missing object is skipped and a damaged one padded with zeros; `missing` lists both."""
         try:
             async with self._objects.open(sha256) as file:
                 yield header(name, size)
@@ -45,7 +45,7 @@ class Pieces:
             self.missing.append(name)
 
     async def rows(self, name: str, query: Select[Any], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[bytes]:
-        """What a query of columns finds, as JSONL: `at_once` rows are in memory, all of them in a file on the disk."""
+        """A query's rows as JSONL: `at_once` rows in memory, all of them in a temporary file."""
         with scratch_file(self._folder, "export-") as file:
             async with self.database.transaction() as session:
                 found = await session.stream(query.execution_options(yield_per=at_once))
@@ -60,12 +60,12 @@ class Pieces:
 
 
 def small(name: str, value: Any) -> bytes:
-    """A whole file of JSON."""
+    """One JSON file."""
     return entry(name, json.dumps(value, indent=2, ensure_ascii=False, default=str).encode() + b"\n")
 
 
 def few(name: str, values: Iterable[Mapping[str, Any]]) -> bytes:
-    """A whole file of JSONL."""
+    """One JSONL file."""
     return entry(name, b"".join(map(_line, values)))
 
 

@@ -36,7 +36,7 @@ router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 async def list_invitations(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Invitation]:
-    """Those that nobody has used, newest first; expired ones until they are withdrawn. For owners."""
+    """Unused invitations, newest first; expired ones until they are withdrawn. For owners."""
     found, more = await invitations.page(session, who, limit=limit, after=after)
     cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
     return Page(data=[Invitation.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
@@ -46,14 +46,14 @@ async def list_invitations(
 async def create_invitation(
     body: InvitationCreate, session: Session, settings: SettingsDep, who: Writer
 ) -> InvitationMade:
-    """An address with which one person joins the project, once; for owners."""
+    """A one-time link with which one person can join the project. For owners."""
     row, url = await invitations.create(session, who, settings.url, body)
     return InvitationMade(**Invitation.model_validate(row).model_dump(), url=url)
 
 
 @router.delete("/invitations/{id}", status_code=204, operation_id="withdrawInvitation")
 async def withdraw_invitation(id: str, session: Session, who: Writer) -> None:
-    """Its address stops working; for owners."""
+    """Invalidate the link. For owners."""
     await invitations.withdraw(session, who, id)
 
 
@@ -61,7 +61,7 @@ async def withdraw_invitation(id: str, session: Session, who: Writer) -> None:
 async def look_at_invitation(
     body: InvitationToken, request: Request, session: Session, database: DatabaseDep
 ) -> InvitationOffer:
-    """What an invitation offers, for whoever holds its address; it is not used up by this."""
+    """What an invitation offers, for anyone with its link; does not use it up."""
     who = await _signed_in_user(request, database)  # first: it takes a connection of its own
     row, project = await invitations.look(session, body.token)
     return InvitationOffer.model_validate(
@@ -78,7 +78,7 @@ async def look_at_invitation(
 async def accept_invitation(
     body: InvitationAccept, request: Request, response: Response, session: Session, database: DatabaseDep
 ) -> Me:
-    """Join the project: as the signed-in user, or as a new one who is signed in by this."""
+    """Join the project as the signed-in user, or as a new user, who is then signed in."""
     refuse_other_sites(request)
     who = await _signed_in_user(request, database)
     if who is not None:

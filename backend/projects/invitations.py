@@ -1,4 +1,4 @@
-"""Invitations: one address lets one person join a project, as a user that they are already or as a new one."""
+"""Invitations: one-time links with which an existing or new user joins a project."""
 
 import secrets
 from datetime import timedelta
@@ -19,7 +19,7 @@ from reinforge.schemas.users import InvitationAccept
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """Unused ones, newest first, expired ones among them. Raises NotAllowed."""
+    """Unused invitations, newest first, including expired ones. Raises NotAllowed."""
     require_owner(who, "invitations")
     return await repository.invitations(session, who.project_id, limit=limit, after=after)
 
@@ -27,7 +27,7 @@ async def page(
 async def create(
     session: AsyncSession, who: Principal, base_url: str, body: InvitationCreate
 ) -> tuple[Invitation, str]:
-    """The invitation and its address. Raises NotAllowed."""
+    """The invitation and its link. Raises NotAllowed."""
     require_owner(who, "invitations")
     require_scopes_of(who, body.role)
     token = secrets.token_urlsafe(30)
@@ -59,7 +59,7 @@ async def withdraw(session: AsyncSession, who: Principal, id: str) -> None:
 
 
 async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
-    """What the address offers; it is not used up by this. Raises NotFound."""
+    """What the link offers; does not use it up. Raises NotFound."""
     query = select(Invitation).where(Invitation.sha256 == digest(token), Invitation.expires_at > now())
     row = await session.scalar(query)
     if row is None or not await _is_authorised(session, row):
@@ -70,7 +70,7 @@ async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
 async def accept(
     session: AsyncSession, body: InvitationAccept, who: Principal | None, place: str
 ) -> tuple[User, str]:
-    """The user who has joined, and the project. place: network address of who accepts.
+    """The user who has joined, and the project. place: the client's network address.
 
     Raises NotFound, StateConflict `member_exists`, InvalidInput, TooManyRequests.
     """
@@ -101,7 +101,8 @@ async def accept(
 
 
 async def _hashed_password(session: AsyncSession, body: InvitationAccept, place: str) -> str | None:
-    """Of a new user. No connection is held meanwhile, and only an invitation that is valid is worth the work."""
+    """Password hash for a new user: no connection is held meanwhile, and the invitation is validated first.
+    """
     await look(session, body.token)
     if body.name is None:
         raise InvalidInput("A name is needed.", code="name_needed", param="name")
@@ -128,7 +129,7 @@ async def _new_user(session: AsyncSession, body: InvitationAccept, password: str
 
 
 async def _is_authorised(session: AsyncSession, row: Invitation) -> bool:
-    """Whether its maker may invite still."""
+    """Whether its creator may still invite."""
     return row.maker_id is None or await is_owner(session, row.maker_id, row.project_id)
 
 

@@ -23,7 +23,7 @@ def _invited(found: members.Found, url: str) -> MemberInvited:
 
 @router.get("/project/counts", operation_id="getProjectCounts")
 async def counts(session: Session, who: Reader) -> ProjectCounts:
-    """How many things the project holds."""
+    """Number of objects of each kind in the project."""
     return ProjectCounts.model_validate(await service.counts(session, who.project_id))
 
 
@@ -31,7 +31,7 @@ async def counts(session: Session, who: Reader) -> ProjectCounts:
 async def list_members(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Member]:
-    """People of the project, newest first."""
+    """Members of the project, newest first."""
     found, more = await members.page(session, who, limit=limit, after=after)
     cursor = encode_cursor(found[-1][0].created_at, found[-1][0].id) if more else None
     return Page(data=[members.view(*each) for each in found], has_more=more, next_cursor=cursor)
@@ -41,7 +41,7 @@ async def list_members(
 async def create_member(
     body: MemberCreate, session: Session, settings: SettingsDep, who: Writer
 ) -> MemberInvited:
-    """Add a person; the answer holds the one-time address to give to them. For owners."""
+    """Add a person; the response holds the one-time link to give to them. For owners."""
     return _invited(*await members.create(session, who, settings.url, body.name, body.role))
 
 
@@ -54,26 +54,26 @@ async def get_member(id: str, response: Response, session: Session, who: Reader)
 async def update_member(
     id: str, body: MemberUpdate, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Member:
-    """Change the role; open sessions have it at once. For owners."""
+    """Change the role, effective at once for open sessions. For owners."""
     return tagged(members.view(*await members.change(session, who, id, body.role, match)), response)
 
 
 @router.delete("/members/{id}", status_code=204, operation_id="removeMember")
 async def remove_member(id: str, session: Session, who: Writer) -> None:
-    """Remove a person from the project, at once. For owners."""
+    """Remove a person from the project at once. For owners."""
     await members.remove(session, who, id)
 
 
 @router.post("/members/{id}/sign-in-link", dependencies=[OnceWhole], operation_id="createMemberSignInLink")
 async def create_link(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
-    """A fresh one-time address for a person whose last one is used up or lost. For owners.
+    """A new one-time sign-in link for a member. For owners.
 
-    403 `user_of_other_projects` for one who is of other projects too: the address would open those.
+    403 `user_of_other_projects` for a member of other projects: the link would give access to those.
     """
     return _invited(*await members.renew_address(session, who, settings.url, id))
 
 
 @router.post("/members/{id}/password-reset", dependencies=[OnceWhole], operation_id="createPasswordReset")
 async def create_reset(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
-    """A one-time address at which the person sets a new password. For owners; 403 as for sign-in links."""
+    """A one-time link with which the member sets a new password. For owners; 403 as for sign-in links."""
     return _invited(*await members.renew_address(session, who, settings.url, id, "reset"))

@@ -1,4 +1,4 @@
-"""Members of a project. Owners add, change and remove them; a one-time address lets a new one in."""
+"""Members of a project: added, changed and removed by owners; a one-time link admits a new one."""
 
 from typing import cast
 
@@ -23,14 +23,15 @@ Found = tuple[Member, User]
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[Found], bool]:
-    """Newest first; for everyone of the project."""
+    """Newest first; for every member."""
     return await repository.members(session, who.project_id, limit=limit, after=after)
 
 
 async def create(
     session: AsyncSession, who: Principal, base_url: str, name: str, role: Role
 ) -> tuple[Found, str]:
-    """A new user of this project, and the address to give to them. Raises NotAllowed, StateConflict `member_exists`."""
+    """A new user of this project, and their one-time link. Raises NotAllowed, StateConflict `member_exists`.
+    """
     require_owner(who, "members")
     require_scopes_of(who, role)
     if await repository.is_named(session, who.project_id, name):
@@ -48,7 +49,7 @@ async def create(
 
 
 async def join(session: AsyncSession, user: User, project_id: str, role: str) -> Member:
-    """A membership for somebody who has none in the project."""
+    """Add a membership for a user who has none in the project."""
     member = Member(id=new_id("mem_"), project_id=project_id, user_id=user.id, role=role)
     session.add(member)
     await session.flush()
@@ -56,7 +57,7 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
 
 
 async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> Found:
-    """Open sessions and keys of theirs have the new role at once; who is no owner any more has invited nobody.
+    """Applies to the member's open sessions and keys at once; demoting an owner revokes their invitations.
 
     Raises NotAllowed, NotFound, MatchNeeded, Stale.
     """
@@ -72,10 +73,9 @@ async def change(session: AsyncSession, who: Principal, id: str, role: Role, mat
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Ends what they may see of the project at once: keys, invitations and addresses that they made, too.
+    """End the member's access at once, with the keys, invitations and links they created.
 
-    Raises NotAllowed, NotFound.
-    Who is of no project any more is no user any more: their sessions end and their addresses are taken back.
+    Raises NotAllowed, NotFound. A user without any project is deleted: their sessions and links end.
     """
     member, user = await _owned(session, who, id)
     await repository.end_makings(session, user.id, member.project_id)
@@ -96,7 +96,7 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 async def renew_address(
     session: AsyncSession, who: Principal, base_url: str, id: str, purpose: addresses.Purpose = "sign_in"
 ) -> tuple[Found, str]:
-    """A fresh address; unused ones stop working. Raises NotAllowed, NotFound."""
+    """A new one-time link; unused ones are revoked. Raises NotAllowed, NotFound."""
     member, user = await _owned(session, who, id)
     require_scopes_of(who, cast(Role, member.role))
     await addresses.require_authority(session, who, user)
@@ -143,7 +143,7 @@ async def _owned(session: AsyncSession, who: Principal, id: str) -> Found:
 
 
 async def get(session: AsyncSession, who: Principal, id: str) -> Found:
-    """For everyone of the project. Raises NotFound."""
+    """For every member. Raises NotFound."""
     found = await repository.find_member(session, who.project_id, id)
     if found is None:
         raise NotFound(

@@ -1,4 +1,4 @@
-"""Queries about projects: their members and invitations, what they hold."""
+"""Queries about projects, members and invitations."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from reinforge.states import FINAL
 async def members(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[tuple[Member, User]], bool]:
-    """With the users that they are, newest first."""
+    """With their users, newest first."""
     query = select(Member).where(Member.project_id == project_id)
     query = newest_first(query, Member.created_at, Member.id, limit=limit, after=after)
     found, more = cut((await session.scalars(query)).all(), limit)
@@ -36,7 +36,7 @@ async def members(
 
 
 async def find_member(session: AsyncSession, project_id: str, id: str) -> tuple[Member, User] | None:
-    """With the user that they are; the membership is locked."""
+    """With its user; the membership is locked."""
     query = (
         select(Member, User)
         .join(User, User.id == Member.user_id)
@@ -48,13 +48,13 @@ async def find_member(session: AsyncSession, project_id: str, id: str) -> tuple[
 
 
 async def is_named(session: AsyncSession, project_id: str, name: str) -> bool:
-    """Whether a member goes by the name."""
+    """Whether a member has this name."""
     query = select(Member.id).join(User, User.id == Member.user_id)
     return await session.scalar(query.where(Member.project_id == project_id, User.name == name)) is not None
 
 
 async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Project, str | None]]:
-    """All, or those of a user, by name; with the role of their membership there."""
+    """All, or those of a user, by name; with the user's role."""
     mine = and_(Member.project_id == Project.id, Member.user_id == user_id)
     query = select(Project, Member.role).order_by(Project.name)
     query = query.join(Member, mine) if user_id is not None else query.outerjoin(Member, mine)
@@ -64,14 +64,14 @@ async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Pro
 async def invitations(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """That nobody has used, newest first; expired ones too, until they are withdrawn."""
+    """Unused, newest first; expired ones too, until they are withdrawn."""
     query = select(Invitation).where(Invitation.project_id == project_id)
     query = newest_first(query, Invitation.created_at, Invitation.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
 
 
 async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
-    """Everything that the project holds, in one statement."""
+    """Counts of all objects of the project, in one statement."""
 
     def count(table: type[Base], *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
         return select(func.count()).select_from(table).where(*conditions).scalar_subquery()
@@ -97,6 +97,6 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
 
 
 async def end_makings(session: AsyncSession, maker_id: str, project_id: str) -> None:
-    """Unused invitations and addresses that the person has made in the project."""
+    """Delete unused invitations and links that the person created in the project."""
     for table in (Invitation, SignInToken):
         await session.execute(delete(table).where(table.maker_id == maker_id, table.project_id == project_id))

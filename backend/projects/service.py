@@ -1,4 +1,4 @@
-"""Projects: made, renamed, listed and looked at."""
+"""Projects: creation, listing, renaming, switching."""
 
 from typing import Any
 
@@ -19,17 +19,17 @@ from reinforge.schemas.projects import ProjectCreate, ProjectSeen
 
 
 async def project(session: AsyncSession, who: Principal) -> Project:
-    """The asker's project."""
+    """The caller's project."""
     return await session.get_one(Project, who.project_id)
 
 
 async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
-    """How many things of each kind there are, and the newest demo job."""
+    """Number of objects of each kind, and the newest demo job."""
     return await repository.counts(session, project_id)
 
 
 async def seen(session: AsyncSession, who: Principal) -> list[ProjectSeen]:
-    """By name: a user's, all of them for who runs the platform, the one of any other key."""
+    """By name: a user's projects, all of them for administrators, the one project of any other key."""
     if who.administrator or who.user_id is not None:
         found = await repository.projects(session, None if who.administrator else who.user_id)
     else:
@@ -50,7 +50,7 @@ async def seen(session: AsyncSession, who: Principal) -> list[ProjectSeen]:
 
 
 async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> tuple[Project, str | None]:
-    """A new project, and the secret of its first key if one was asked for; its maker owns it.
+    """A new project, and the secret of its first key if requested; the creator owns it.
 
     Raises NotAllowed, StateConflict `project_exists`.
     """
@@ -84,7 +84,7 @@ async def rename(session: AsyncSession, who: Principal, id: str, name: str, matc
 
 
 async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | None) -> Project:
-    """The browser session looks at another project from now on. Raises NotFound, StateConflict."""
+    """Switch the browser session to another project. Raises NotFound, StateConflict."""
     project = await visible(session, who, id)
     browser = await session.get(BrowserSession, digest(cookie)) if cookie and who.user_id else None
     if browser is None:
@@ -98,7 +98,7 @@ async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | N
 
 
 async def visible(session: AsyncSession, who: Principal, id: str) -> Project:
-    """A project that the asker is of. Raises NotFound."""
+    """A project of the caller. Raises NotFound."""
     project = await session.get(Project, id)
     if project is None or not await _role_in(session, who, id):
         raise project_not_found(id)
@@ -106,7 +106,7 @@ async def visible(session: AsyncSession, who: Principal, id: str) -> Project:
 
 
 async def owned(session: AsyncSession, who: Principal, id: str) -> Project:
-    """A project that the asker owns. Raises NotFound, NotAllowed."""
+    """A project that the caller owns. Raises NotFound, NotAllowed."""
     project = await session.get(Project, id)
     role = await _role_in(session, who, id) if project is not None else None
     if project is None or role is None:

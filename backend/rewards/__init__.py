@@ -1,1 +1,1 @@
-"""Rewards and their immutable revisions. Source text is only ever looked at by a sandbox, through the calls lane."""
+"""Rewards and their immutable revisions. Only a worker's sandbox parses source code, by RPC."""

@@ -39,7 +39,7 @@ async def _detail(session: AsyncSession, reward: Reward) -> RewardDetail:
 
 @router.post("/rewards", status_code=201, operation_id="createReward", response_model=RewardDetail)
 async def create(body: RewardCreate, session: Session, calls: CallsDep, once: Once, who: Writer) -> Response:
-    """Store a reward that a worker's sandbox has loaded; refused with the line at fault otherwise."""
+    """Store a reward after a worker's sandbox has loaded it; otherwise the error names the line."""
     entries, _ = await service.validate(calls, [Source(body.name, body.text, body.entry)])
     if (stored := await once.begin(session, fingerprint(body.model_dump_json()))) is not None:
         return stored
@@ -79,7 +79,7 @@ async def revise(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Store the revision that follows the one in If-Match; jobs keep the one they were created with."""
+    """Store the next revision after the one in If-Match; existing jobs keep theirs."""
     asked = once.request_hash(await request.body())
     async with database.transaction() as session:
         if (stored := await once.peek(session, asked)) is not None:
@@ -99,7 +99,7 @@ async def revise(
 
 @router.post("/rewards/test", operation_id="testRewardSource")
 async def test_source(body: RewardTest, calls: CallsDep, who: Writer) -> RewardTestResult:
-    """Score given completions with code that is not stored."""
+    """Score the given completions with code that is not stored."""
     if (body.source is None) == (body.grader is None):
         raise InvalidInput(
             "Give exactly one of `source` and `grader`.",
@@ -115,7 +115,7 @@ async def test_source(body: RewardTest, calls: CallsDep, who: Writer) -> RewardT
 async def test_stored(
     id: str, body: RewardTest, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> RewardTestResult:
-    """Score given completions with a stored reward's newest revision."""
+    """Score the given completions with a stored reward's newest revision."""
     if body.source is not None or body.grader is not None:
         raise InvalidInput(
             "`source` and `grader` belong to POST /rewards/test; this tests a stored reward.",

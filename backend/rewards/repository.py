@@ -44,7 +44,7 @@ async def page(
 
 
 async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
-    """How many jobs score with each reward; a job that names one twice counts once."""
+    """Number of jobs that use each reward."""
     query = (
         select(JobReward.reward_id, func.count(JobReward.job_id.distinct()))
         .join(Job, Job.id == JobReward.job_id)

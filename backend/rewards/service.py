@@ -1,7 +1,7 @@
-"""Rewards: every edit is an immutable revision, and every source has proved in a sandbox that it loads.
+"""Rewards: immutable revisions, each loaded in a sandbox before it is stored.
 
-The process that serves requests never parses or compiles Python: it stores text and asks a worker. A grader is JSON,
-which it may read.
+The API process never parses or compiles Python: it stores text and calls a worker. Graders are JSON, which it
+may parse.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ JUDGED_SECONDS = 270.0
 
 @dataclass(frozen=True)
 class Source:
-    """A reward's code before it is a reward. `param` names the request's field that holds it."""
+    """A reward's code before it is stored. `param`: its field in the request."""
 
     name: str
     source: str
@@ -47,7 +47,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Account:
-    """Whose judges a grader asks, and what their cost is counted for."""
+    """The project whose judges are called and charged."""
 
     project_id: str
     source: str = ""
@@ -56,7 +56,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a sandbox found of a source: its functions, each `{name, spelling, line}`, or why it cannot be used."""
+    """A loaded source: its functions, each `{name, spelling, line}`, or its error."""
 
     entries: list[dict[str, Any]]
     error: InvalidInput | None
@@ -87,7 +87,9 @@ async def get_revision(
 
 
 async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[dict[str, Any]]], str | None]:
-    """Like `load`, but all sources have to load. Raises InvalidInput `invalid_reward` with the source's `param`."""
+    """Like `load`, but all sources have to load. Raises InvalidInput `invalid_reward` with the source's
+    `param`.
+    """
     loaded, jail = await load(calls, sources)
     for each in loaded:
         if each.error is not None:
@@ -98,9 +100,9 @@ async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[d
 async def load(
     calls: Calls, sources: Sequence[Source], *, timeout: float = VALIDATE_SECONDS
 ) -> tuple[list[Loaded], str | None]:
-    """Have a worker load the sources in its sandbox: what it found of each, and the jail that proved it.
+    """Load the sources in a worker's sandbox: the result of each, and the sandbox.
 
-    Raises InvalidInput for what no source can be, Unavailable `no_worker`, `sandbox_unavailable`.
+    Raises InvalidInput for invalid text, Unavailable `no_worker`, `sandbox_unavailable`.
     """
     refused: dict[int, InvalidInput] = {}
     payload = []
@@ -122,7 +124,7 @@ async def load(
 
 
 def _asked(each: Source) -> dict[str, Any]:
-    """What a worker is to load. Raises InvalidInput for a grader that none can be."""
+    """The worker's load request. Raises InvalidInput for an invalid grader."""
     if is_grader(each.source):
         grader = parse_grader(each.source, each.param)
         return {"name": each.name, "grader": grader.model_dump(mode="json")}
@@ -135,9 +137,9 @@ def _loaded(asked: Source, found: dict[str, Any]) -> Loaded:
 
 
 def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
-    """Columns of the data without which a reward fails on every row, as far as it can be told.
+    """Columns without which the reward would fail on every row, as far as known.
 
-    entry: the function that is called; None for the one that the source has. entries: as a worker found them.
+    entry: the function to call; None: the only one. entries: as found by a worker.
     """
     if is_grader(source):
         named = set(columns(parse_grader(source)))
@@ -148,7 +150,8 @@ def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any
 
 
 async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:
-    """What a source defines, or what is wrong with it. Raises Unavailable, InvalidInput `reward_too_large`."""
+    """The functions that a source defines, or its error. Raises Unavailable, InvalidInput `reward_too_large`.
+    """
     [loaded], jail = await load(calls, [Source("reward", source, entry)])
     if loaded.error is None:
         found = [RewardEntry.model_validate(each) for each in loaded.entries]
@@ -167,7 +170,7 @@ async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResu
 
 
 def invalid_reward(asked: Source, error: dict[str, Any]) -> InvalidInput:
-    """Why a source cannot be a reward, as an error of the request that brought it."""
+    """The load error as an error of the request's field."""
     line, column = error.get("line"), error.get("column")
     where = f" (line {line})" if line else ""
     message = str(error.get("message") or "it cannot be loaded")
@@ -217,7 +220,7 @@ async def keep(
     entries: list[dict[str, Any]],
     created_by: str,
 ) -> Reward:
-    """Store a validated source under a name: the same is found, another becomes the next revision."""
+    """Store a validated source under a name: an equal one is reused, another becomes the next revision."""
     known = await repository.find_named(session, project_id, name, "sample")
     if known is not None:
         return await revise(session, project_id, known.id, source, None, entries)
@@ -233,7 +236,7 @@ async def revise(
     entry: str | None,
     entries: list[dict[str, Any]],
 ) -> Reward:
-    """Store a validated source as the next revision; the same source again changes nothing."""
+    """Store a validated source as the next revision; an equal source changes nothing."""
     reward = await repository.find(session, project_id, id, lock=True)
     if reward is None:
         raise _not_found(id)
@@ -253,7 +256,6 @@ async def revisions(session: AsyncSession, reward: Reward) -> list[RewardRevisio
 
 
 async def summaries(session: AsyncSession, rewards: list[Reward]) -> list[RewardSummary]:
-    """Rewards as the API lists them."""
     jobs = await repository.count_jobs(session, [reward.id for reward in rewards])
     shown = [RewardSummary.model_validate(reward) for reward in rewards]
     return [each.model_copy(update={"jobs": jobs.get(each.id, 0)}) for each in shown]
@@ -274,9 +276,9 @@ async def test(
     body: RewardTest,
     account: Account,
 ) -> RewardTestResult:
-    """Score the given completions. A source that does not load is a result here (`load_error`), not an error.
+    """Score the given completions. A source that does not load gives a `load_error`, not an exception.
 
-    Raises StateConflict `budget_exceeded` before judges are asked that the project's budget does not pay for.
+    Raises StateConflict `budget_exceeded` when the project's budget for judges is exhausted.
     """
     _check_text(Source(name, source, entry))
     rows = [row.model_dump(mode="json") for row in body.rows]
@@ -307,12 +309,12 @@ async def test(
 
 
 def kinds_of(source: str) -> frozenset[UsageKind]:
-    """What scoring with it uses that budgets are about. Raises InvalidInput `invalid_grader`."""
+    """Kinds of usage that scoring incurs. Raises InvalidInput `invalid_grader`."""
     return usage.JUDGING if is_grader(source) and judges(parse_grader(source)) else frozenset()
 
 
 def grading_payload(grader: Grader, project_id: str) -> dict[str, Any]:
-    """A grader for the call `score`: connections and keys of its judges are put in when a worker takes the call."""
+    """Payload of `score` for a grader; judges' connections are added when a worker takes the call."""
     return {
         "grader": grader.model_dump(mode="json"),
         "judges": sorted(judges(grader)),
@@ -321,7 +323,7 @@ def grading_payload(grader: Grader, project_id: str) -> dict[str, Any]:
 
 
 def granularity_of(source: str, given: str) -> str:
-    """What a reward sees at once: graders say so by their type. Raises InvalidInput `invalid_grader`."""
+    """What the reward scores at once; a grader's type determines it. Raises InvalidInput `invalid_grader`."""
     if is_grader(source):
         return "group" if isinstance(parse_grader(source), RankingJudge) else "sample"
     return given
@@ -340,7 +342,7 @@ def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> Rew
 
 
 def _check_text(each: Source) -> None:
-    """What neither a database nor a Python file can hold."""
+    """Refuse text that neither a database nor a Python file can hold."""
     try:
         size = len(each.source.encode())
     except UnicodeEncodeError as error:

@@ -15,11 +15,11 @@ router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
 
 @router.get("/rewards/templates", operation_id="listRewardTemplates")
 async def templates(who: Reader) -> Page[RewardTemplate]:
-    """Ready rewards, group by group, the simplest first."""
+    """Reward templates, by group, the simplest first."""
     return Page(data=list(library()))
 
 
 @router.post("/rewards/check", operation_id="checkRewardSource")
 async def check(body: RewardCheck, calls: CallsDep, who: Writer) -> RewardCheckResult:
-    """Load a source in the sandbox: its functions, or what is wrong on which line. Nothing is stored."""
+    """Load a source in the sandbox: its functions, or the error with its line. Nothing is stored."""
     return await service.check(calls, body.source, body.entry)

@@ -1,1 +1,1 @@
-"""Messages to workers: synchronous requests, and wake-ups through Celery."""
+"""RPCs to workers, and wake-ups through Celery."""

@@ -1,4 +1,4 @@
-"""The state of the broker, as the backend's process sees it."""
+"""State of the broker, as seen from the API process."""
 
 import asyncio
 import logging
@@ -18,9 +18,9 @@ _WITHIN_SECONDS = 5.0
 
 
 class BrokerWatch:
-    """Asks the broker every few seconds, so that requests read its state without waiting for it.
+    """Probes the broker every few seconds, so that requests read its state without waiting.
 
-    Probes run in threads of their own: one that hangs holds up neither the event loop nor other work.
+    Probes run in their own threads, so that a hanging one blocks nothing else.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -32,13 +32,13 @@ class BrokerWatch:
         """Of the newest probe; None before the first."""
 
     async def look(self) -> BrokerState:
-        """The state now. Requests at the same moment share a probe, which ends after five seconds."""
+        """The current state. Concurrent requests share a probe, which times out after five seconds."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ask())
         return await asyncio.shield(self._probe)
 
     async def run(self) -> None:
-        """Keep the state fresh until cancelled."""
+        """Refresh the state until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(_EVERY_SECONDS)

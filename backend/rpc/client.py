@@ -1,15 +1,15 @@
-"""The calls lane: something that a worker has to do now, while a request waits for it.
+"""RPCs to workers: work that a request waits for.
 
-The call is a row with a deadline. A `worker calls` process long-polls for rows (`take`), answers (`answer`), and
-the waiting request (`ask`) is woken by NOTIFY. A call may also send events while it runs (`store_chunk`), which
-`backend.rpc.stream` hands on. Nothing ever connects to a worker.
+A call is a row with a deadline. A `worker calls` process long-polls for rows (`take`) and answers (`answer`);
+NOTIFY wakes the waiting request (`ask`). A call may also send events while it runs (`store_chunk`), which
+`backend.rpc.stream` forwards. Nothing ever connects to a worker.
 
-The lane is fair: projects take turns, and each has at most PROJECT_CALLS under way for each worker process that is
-online, so that no project fills all threads. A call whose caller has hung up or run out of time is forgotten: it is
-removed where it waits, and where it runs its deadline passes, which tells the worker to stop (`store_chunk`).
+The queue is fair: projects take turns, and each runs at most PROJECT_CALLS calls per online worker process,
+so that no project fills all threads. A call whose caller has disconnected or timed out is dropped: a waiting
+one is deleted, a running one's deadline passes, which stops the worker (`store_chunk`).
 
-A worker that is gone loses its calls: at the latest ONLINE_SECONDS after it was last heard of, and as soon as
-another process registers under its id.
+A lost worker loses its calls: ONLINE_SECONDS after it was last seen, or as soon as another process registers
+under its id.
 """
 
 import asyncio
@@ -65,16 +65,17 @@ Gone = Callable[[], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Waiting:
-    """How many calls of one project may wait for a worker, over all API processes."""
+    """Maximum number of waiting calls of one project, over all API processes."""
 
     calls: int = 100
     samples: int = 1024
 
 
 class Calls:
-    """The lane of one process. `ask` belongs to requests, `take` and `answer` to the worker door.
+    """RPC client and queue of one process: `ask` for requests, `take` and `answer` for the worker API.
 
-    gone: whether the caller has hung up. project: whose calls are added; None: the server's. waits: its wait begins.
+    gone: whether the caller has disconnected. project: owner of the calls; None: the server. waits: called
+    when waiting starts.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Calls:
         self._gone, self._project, self._limits, self._waits = gone, project, limits, waits
 
     def of(self, request: Request) -> "Calls":
-        """The lane for one request: its calls are its project's, and end when its client hangs up."""
+        """A client for one request: its project's calls, dropped when the caller disconnects."""
         return Calls(
             self.database,
             self.hub,
@@ -103,14 +104,14 @@ class Calls:
         )
 
     def of_project(self, project_id: str) -> "Calls":
-        """The lane for work that goes on after its request: its calls are the project's."""
+        """A client for work that outlives its request."""
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, kind: CallKind, payload: dict[str, Any], *, timeout: float) -> dict[str, Any]:
-        """Have a worker do something and return its result.
+        """Call a worker and return its result.
 
-        Never call it inside an open transaction: it waits up to `timeout` seconds. Raises Unavailable
-        (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`), or the error that the worker answered with.
+        Never use it inside an open transaction: it waits up to `timeout` seconds. Raises Unavailable
+        (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`), or the worker's error.
         """
         deadline = now() + timedelta(seconds=timeout)
         call_id = await self.add(kind, payload, deadline)
@@ -129,7 +130,7 @@ class Calls:
         return _result(call)
 
     async def _answered(self, call_id: str, deadline: datetime) -> Call | None:
-        """The call with its answer; None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
+        """The answered call; None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
         look = 0.0
         with self.hub.subscribe(f"call:{call_id}") as answered:
             while (left := (deadline - now()).total_seconds()) > 0:
@@ -149,17 +150,17 @@ class Calls:
         return None
 
     async def forget(self, call_id: str) -> None:
-        """Remove a call whose caller has gone; one that runs stays, past its deadline, until its worker answers."""
+        """Delete a waiting call; a running one stays past its deadline until its worker answers."""
         async with self.database.transaction() as session:
             # The update first: it waits for an answer that is being saved, so that the deletion sees it.
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
             await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
 
     async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
-        """Put a call on the queue; its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
+        """Queue a call; returns its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
 
-        If the caller is cancelled meanwhile, the call is forgotten: a cancelled COMMIT may have taken effect, and
-        nobody else would know the id.
+        If the caller is cancelled meanwhile, the call is dropped: a cancelled COMMIT may have taken effect,
+        and nobody else knows the id.
         """
         adding = asyncio.create_task(self._add(kind, payload, deadline))
         try:
@@ -201,7 +202,7 @@ class Calls:
         return call_id
 
     async def _check_waiting(self, session: AsyncSession, project_id: str | None, kind: CallKind) -> None:
-        """Raises TooManyRequests when a project has as many calls waiting as it may."""
+        """Raises TooManyRequests at the project's limit of waiting calls."""
         if project_id is None:
             return
         samples = kind == "sample"
@@ -224,7 +225,7 @@ class Calls:
     ) -> CallMessage | None:
         """The next call of these kinds, as soon as there is one; None after `wait_seconds`.
 
-        `gone` tells whether the asking worker has hung up: a call must not be given to nobody.
+        `gone`: whether the polling worker has disconnected, so that no call is lost.
         """
         until = now() + timedelta(seconds=wait_seconds)
         with self.hub.subscribe("calls") as arrived:
@@ -248,7 +249,9 @@ class Calls:
             return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=left)
 
     async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
-        """Store a worker's answer; a second one changes nothing. Raises NotFound once nobody waits any more."""
+        """Store a worker's answer; a repeated one changes nothing. Raises NotFound when nobody waits any
+        more.
+        """
         async with self.database.transaction() as session:
             call = await session.get(Call, call_id, with_for_update=True)
             abandoned = call is None or call.deadline < now()
@@ -264,9 +267,9 @@ class Calls:
             raise NotFound(f"No call {call_id} waits for an answer.", code="call_not_found")
 
     async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
-        """Keep events of a call under way; a `seq` that is there already changes nothing.
+        """Store events of a running call; a repeated `seq` changes nothing.
 
-        Raises NotFound once nobody waits any more, StateConflict after the call's answer.
+        Raises NotFound when nobody waits any more, StateConflict after the answer.
         """
         async with self.database.transaction() as session:
             # The lock keeps the call from being deleted before its chunk is stored.
@@ -299,7 +302,7 @@ CallsDep = Annotated[Calls, Depends(get_calls)]
 
 
 def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
-    """Of the project with the fewest calls under way, then of the one whose last turn is longest ago, the oldest."""
+    """The oldest call of the project with the fewest running calls; ties go to the one served longest ago."""
     other = aliased(Call)
     same = other.project_id == Call.project_id
     under_way = select(func.count()).where(same, other.kind != "sample", _runs(other)).scalar_subquery()
@@ -325,7 +328,7 @@ def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
 
 
 def _runs(call: type[Call]) -> ColumnElement[bool]:
-    """Whether the process that took a call is still there, and has not answered."""
+    """Whether the process that took a call is online and has not answered."""
     alive = select(Worker.id).where(
         Worker.id == call.worker_id,
         Worker.last_seen_at > _online_since(),
@@ -335,7 +338,7 @@ def _runs(call: type[Call]) -> ColumnElement[bool]:
 
 
 async def stuck(session: AsyncSession) -> int:
-    """How many calls wait for longer than SLOW_SECONDS though their project has none under way."""
+    """Number of calls that wait longer than SLOW_SECONDS though their project has none running."""
     other = aliased(Call)
     busy = select(other.id).where(other.project_id == Call.project_id, _runs(other)).exists()
     late = now() - timedelta(seconds=SLOW_SECONDS)
@@ -364,7 +367,7 @@ def worker_lost() -> Unavailable:
 
 
 async def is_lost(session: AsyncSession, call: Call | Row[Any]) -> bool:
-    """Whether the process that took a call is gone, by `state`, `worker_id` and `taken_at`."""
+    """Whether the process that took a call is offline, by `state`, `worker_id` and `taken_at`."""
     if call.state != "taken":
         return False
     alive = select(Worker.id).where(
@@ -380,7 +383,7 @@ def _online_since() -> datetime:
 
 
 def call_error(error: dict[str, Any]) -> ReinforgeError:
-    """A worker's error as if it had happened here; `error` is the envelope's inner object."""
+    """A worker's error as a local exception; `error` is the envelope's inner object."""
     kind: type[ReinforgeError] = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
     if error.get("code") == "code_rewards_disabled":  # the same until somebody changes the machine
         kind = StateConflict
@@ -394,7 +397,7 @@ def call_error(error: dict[str, Any]) -> ReinforgeError:
 
 
 def _result(call: Call) -> dict[str, Any]:
-    """The answer's result. Raises the answer's error."""
+    """Raises the answer's error."""
     if call.error is None:
         return call.result or {}
     raise call_error(call.error)

@@ -1,8 +1,8 @@
-"""A call whose events are read while it runs: the waiting side of the lane, for one request.
+"""Streaming RPCs: events of a running call, for one request.
 
-The worker's chunks come through the tables, so that the door that stores them may be another process's. The
-call's deadline is the listener's lease: renewed while somebody reads, so that a worker whose listener has hung up
-or died is refused (`Calls.store_chunk`) and stops.
+The worker's chunks pass through the tables, since another process may receive them. The call's deadline is
+the listener's lease, renewed while somebody reads: a worker whose listener has disconnected or died is
+refused (`Calls.store_chunk`) and stops.
 """
 
 import time
@@ -26,7 +26,7 @@ Event = dict[str, Any]
 
 
 class CallStream:
-    """Events of one call; iterate `events` once. Made by `open_stream`."""
+    """Events of one call, created by `open_stream`; iterate `events` once."""
 
     def __init__(self, calls: Calls, call_id: str, quiet_seconds: float) -> None:
         self._calls, self.call_id, self._quiet = calls, call_id, quiet_seconds
@@ -38,16 +38,16 @@ class CallStream:
 
     @property
     def seconds(self) -> float:
-        """From the worker's first event to the end, or to now: how long it has been busy with this."""
+        """From the worker's first event to the end, or to now."""
         if self._first_heard is None:
             return 0.0
         return (self._over or time.monotonic()) - self._first_heard
 
     async def events(self) -> AsyncGenerator[Event | None, None]:
-        """The worker's events in order; None now and then while nothing comes. Ends with the worker's answer.
+        """The worker's events in order; None now and then as a keep-alive. Ends with the worker's answer.
 
-        Raises Unavailable (`call_timeout` when `quiet_seconds` pass without an event, `worker_lost`,
-        `stream_stalled`) or what the worker answered with. However it ends, the call is taken off the lane.
+        Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`,
+        `stream_stalled`) or the worker's error. The call is dropped in every case.
         """
         began = heard = time.monotonic()
         said_waiting = False
@@ -81,11 +81,11 @@ class CallStream:
                 await self._forget()
 
     async def discard(self) -> None:
-        """Take the call off the lane before its events were asked for."""
+        """Drop the call before its events are read."""
         await self._forget()
 
     async def _look(self) -> tuple[Any, list[Event]]:
-        """The call and the events since the last look. Raises Unavailable when nothing more can come."""
+        """The call and its new events. Raises Unavailable when nothing more can come."""
         database = self._calls.database
         async with database.transaction() as session:
             # The call first: a chunk stored before its answer is found by the second query.
@@ -130,7 +130,7 @@ class CallStream:
 async def open_stream(
     calls: Calls, kind: CallKind, payload: dict[str, Any], *, quiet_seconds: float
 ) -> CallStream:
-    """Put a call on the lane. Its events have to be read from within LISTENER_SECONDS on.
+    """Start a call. Its events have to be read within LISTENER_SECONDS.
 
     Raises Unavailable `no_worker`.
     """

@@ -1,7 +1,7 @@
-"""Wake-ups through Celery: a message that says "look at this job", and nothing more.
+"""Wake-ups through Celery: a message with a job's id.
 
-Losing one costs at most the 30 s until `background` sends it again, so sending never fails a request. The task
-is named, not imported: the backend knows nothing of the worker's code.
+A lost one costs at most the 30 s until `background` resends it, so sending never fails a request. The task is
+addressed by name: the backend does not import the worker.
 """
 
 import logging
@@ -59,7 +59,7 @@ class WakeUps:
         )
 
     async def send(self, job_id: str) -> bool:
-        """Tell the workers about a queued job; False when the broker did not take it (which is logged)."""
+        """Announce a queued job; False (and a log line) when the broker is unavailable."""
         try:
             await anyio.to_thread.run_sync(self._send, job_id)
         except Exception as error:

@@ -1,1 +1,1 @@
-"""What the server publishes besides resources: page, OpenAPI document, health, client wheel."""
+"""Non-resource endpoints: page, OpenAPI document, health, client wheel."""

@@ -1,9 +1,9 @@
-"""GET /client/… · the client of this server's version, as a wheel that pip installs from the server's own address.
+"""GET /client/… · this version's client as a wheel, installable with pip from the server's own address.
 
     pip install http://HOST:8321/client/reinforge-0.2.0-py3-none-any.whl
 
-The wheel is packed from the package that this process runs, so a checkout, an image and an installed platform all have
-it, without a build step and without network. It has the same files and metadata as the one that `make build` writes.
+The wheel is packed from the running package, so checkouts, images and installed platforms all have it,
+without a build step or network. Files and metadata equal those that `make build` writes.
 """
 
 import base64
@@ -44,7 +44,7 @@ class Wheel:
 
 @functools.cache
 def client_wheel() -> Wheel:
-    """The client's wheel; the same bytes for the same files. Raises Unavailable."""
+    """The client's wheel, reproducible. Raises Unavailable."""
     try:
         installed = distribution("reinforge")
     except PackageNotFoundError as error:
@@ -73,7 +73,7 @@ def _package_files() -> dict[str, bytes]:
 
 
 def _metadata(installed: Distribution) -> dict[str, bytes]:
-    """What pip reads. The version is the running one: the metadata of a checkout is as old as its installation."""
+    """Wheel metadata with the running version: a checkout's installed metadata may be older."""
     lines = (installed.read_text("METADATA") or "").split("\n")
     version = next(i for i, line in enumerate(lines) if line.startswith("Version:"))
     lines[version] = f"Version: {reinforge.__version__}"
@@ -91,7 +91,7 @@ def _digest(data: bytes) -> str:
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:
-    """A ZIP archive without the time of day, so that equal files are equal bytes; RECORD is last, as usual."""
+    """A reproducible ZIP archive without timestamps; RECORD is last, as usual."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files, key=lambda name: (name.endswith("/RECORD"), name)):
@@ -103,7 +103,7 @@ def _zipped(files: dict[str, bytes]) -> bytes:
 
 
 def _address(request: Request, wheel: Wheel) -> str:
-    """As the caller addressed this server."""
+    """The server's address as used by the caller."""
     return f"{str(request.base_url).rstrip('/')}/client/{wheel.name}"
 
 

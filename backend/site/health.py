@@ -72,7 +72,7 @@ async def _broker(watch: BrokerWatch) -> tuple[BrokerState, dict[str, Any]]:
 
 
 async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[str, Any]]:
-    """What workers say of themselves; informative only, since the backend serves without them."""
+    """Workers' reported state; informative only, since the backend serves without them."""
     try:
         async with database.transaction() as session:
             recent = Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS)
@@ -113,7 +113,7 @@ def _calls(online: int, late: int) -> dict[str, Any]:
 
 @router.get("/readyz", responses=_NOT_READY, tags=["health"], operation_id="getReadiness")
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
-    """Whether requests can be served: the database is migrated, the object store takes files, the broker answers."""
+    """Readiness: the database is migrated, the object store is writable, the broker responds."""
     database, storage, (state, broker) = await asyncio.gather(
         _database(get_database(request)), _storage(get_objects(request)), _broker(request.app.state.broker)
     )

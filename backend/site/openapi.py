@@ -1,7 +1,7 @@
-"""The OpenAPI document: FastAPI's own, with what it cannot know: examples, what edits need, and how things fail.
+"""OpenAPI document: FastAPI's, with examples, edit requirements and errors.
 
-Examples were recorded from a real backend (`tests/backend/site/test_openapi_examples.py` does it, and checks that every
-operation has one that fits its schema).
+Examples are recorded from a real backend by `tests/backend/site/test_openapi_examples.py`, which also checks
+that every operation has one that fits its schema.
 """
 
 import json
@@ -26,7 +26,7 @@ def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def serve(app: FastAPI) -> None:
-    """Let the application answer the completed document; it is made once."""
+    """Serve the completed document, built once."""
     plain = app.openapi
 
     def completed() -> dict[str, Any]:
@@ -44,7 +44,7 @@ def serve(app: FastAPI) -> None:
 
 
 def _dependants(app: FastAPI) -> dict[str, Dependant]:
-    """What each operation depends on, by its id."""
+    """Dependencies of each operation, by its id."""
     return {
         context.operation_id: context.dependant
         for context in iter_route_contexts(app.routes)
@@ -53,7 +53,7 @@ def _dependants(app: FastAPI) -> dict[str, Dependant]:
 
 
 def _edits(operation: dict[str, Any]) -> None:
-    """An edit says what it was made from: `If-Match` is needed."""
+    """Document `If-Match` for edits."""
     for each in operation.get("parameters", []):
         if each["in"] == "header" and each["name"] == "if-match":
             each["required"] = operation["operationId"] not in IF_MATCH_SOMETIMES
@@ -62,7 +62,7 @@ def _edits(operation: dict[str, Any]) -> None:
 
 
 def _show(operation: dict[str, Any], example: dict[str, Any]) -> None:
-    """Put the examples where the document has a place for them."""
+    """Add the examples to the document."""
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         if kind == "application/json" and "request" in example:
             content["example"] = example["request"]

@@ -1,9 +1,8 @@
-"""Which errors an operation can answer with, for the OpenAPI document.
+"""Possible errors of each operation, for the OpenAPI document.
 
-Every error is the envelope of `backend.http.errors`: one component for its shape and one for each status. What an
-operation
-can give follows from what it is: whether it needs a key, reads a body, changes something, asks a worker. `default` is
-what any of them may meet at any time.
+Every error is the envelope of `backend.http.errors`: one component for its shape and one per status. An
+operation's errors follow from whether it needs a key, reads a body, changes something, or calls a worker.
+`default` covers errors that can occur anywhere.
 """
 
 from collections.abc import Callable, Iterator
@@ -80,7 +79,7 @@ _WIRE, _DOOR = "/v1/", "/worker/"
 def document_errors(
     document: dict[str, Any], dependants: dict[str, Dependant], methods: tuple[str, ...]
 ) -> None:
-    """Put them into the document; `dependants` by operation id."""
+    """Add them to the document; `dependants` by operation id."""
     components = document["components"]
     for gone in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(gone, None)
@@ -102,7 +101,7 @@ def document_errors(
 
 
 def _calls(dependant: Dependant) -> Iterator[Callable[..., Any] | None]:
-    """What an endpoint depends on, however deep."""
+    """All dependencies of an endpoint, recursively."""
     for each in dependant.dependencies:
         yield each.call
         yield from _calls(each)

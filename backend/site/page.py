@@ -1,9 +1,9 @@
-"""The web page: its built files, with `index.html` for every address that the page routes.
+"""The web page: its built files, with `index.html` for every path that the page routes.
 
-Everything else is a 404: the error envelope for programs, the page's own "not found" for browsers. Addresses below the
-APIs, and those where probes and scrapers look, never answer with the page, whatever the method.
+Everything else is a 404: the error envelope for programs, the page's own "not found" for browsers. API paths,
+and those of probes and scrapers, never return the page, whatever the method.
 
-The build puts a gzipped copy beside each text file; browsers that accept gzip get that one.
+The build puts a gzipped copy next to each text file, for browsers that accept gzip.
 """
 
 import mimetypes
@@ -65,7 +65,7 @@ _NOT_BUILT = (
 
 
 class Page:
-    """ASGI fallback for paths that no route knows."""
+    """ASGI fallback for paths without a route."""
 
     def __init__(self, folder: Path = STATIC) -> None:
         self.folder = folder
@@ -82,9 +82,9 @@ class Page:
         await self.respond(path, first, packed=packed, browser=browser)(scope, receive, send)
 
     def respond(self, path: str, first: str, *, packed: bool = False, browser: bool = False) -> Response:
-        """The file at `path`, or the page for its own addresses; browsers get it for others too, with status 404.
+        """The file at `path`, or the page for its own paths; browsers also get it with status 404.
 
-        first: part of the path. Raises NotFound.
+        first: path segment. Raises NotFound.
         """
         file = (self.folder / path.lstrip("/")).resolve()
         if file.is_relative_to(self.folder) and file.is_file() and file.name != "index.html":

@@ -1,6 +1,6 @@
-"""`/docs`: the operations of the OpenAPI document as one page of HTML, without scripts and without other servers.
+"""`/docs`: the OpenAPI operations as one HTML page, without scripts or other servers.
 
-It stands on the origin of the session cookie, so nothing foreign runs in it.
+It shares the session cookie's origin, so nothing foreign runs in it.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What projects use, and their budgets. Other rooms count with `add` and ask with `require_budget`."""
+"""Usage and budgets of projects. Other rooms call `add` and `require_budget`."""
 
 from backend.usage.service import (
     JUDGING,

@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api/v1", tags=["usage"], route_class=StrictRoute)
 async def get_usage(
     session: Session, who: Reader, days: Annotated[int, Query(ge=1, le=366)] = 30
 ) -> ProjectUsage:
-    """What the project has used, by day in UTC and by what used it, and its budgets."""
+    """The project's usage by day in UTC and by source, and its budgets."""
     return await service.report(session, who.project_id, days)
 
 
@@ -26,7 +26,8 @@ async def get_usage(
 async def set_budget(
     body: BudgetSet, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Budget:
-    """For owners. Used up, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations, judges.
+    """For owners. Exhausted, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations,
+    judges.
 
     A new one needs no If-Match.
     """

@@ -1,4 +1,4 @@
-"""Counting what a project uses, and its budgets."""
+"""Metering of projects, and their budgets."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -40,16 +40,16 @@ _PERIODS = {"day": "today", "month": "this month", "total": "in all"}
 
 
 def today() -> date:
-    """Usage is counted by the day in UTC."""
+    """The current day in UTC."""
     return datetime.now(UTC).date()
 
 
 async def add(
     session: AsyncSession, project_id: str, amounts: Mapping[UsageKind, float], source: str = ""
 ) -> None:
-    """Count these amounts as used today; `source`: the id of the job, deployment, evaluation, reward or model.
+    """Add to today's usage; `source`: the id of the job, deployment, evaluation, reward or model.
 
-    The rows of a source stay locked until the transaction ends: keep transactions with one source short.
+    A source's rows stay locked until the transaction ends: keep such transactions short.
     """
     same = {"project_id": project_id, "day": today(), "source": source}
     # In one order, so that two requests of a deployment never hold what the other waits for.
@@ -66,7 +66,7 @@ async def add(
 
 
 async def measure_storage(session: AsyncSession) -> None:
-    """Write down what every project stores now, as today's level."""
+    """Record every project's stored bytes as today's level."""
     for project_id, stored in await repository.storage(session):
         statement = insert(UsageRow).values(
             project_id=project_id, day=today(), kind="storage_bytes", source="", amount=float(stored)
@@ -103,13 +103,13 @@ async def report(session: AsyncSession, project_id: str, days: int) -> ProjectUs
 async def budgets(
     session: AsyncSession, project_id: str, kinds: Collection[UsageKind] | None = None
 ) -> list[Budget]:
-    """With what is used of each; of all kinds, or of some."""
+    """Budgets with their usage; of all kinds, or of some."""
     found = await repository.budgets(session, project_id, today(), kinds)
     return [await _seen(session, row, used) for row, used in found]
 
 
 async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> Budget | None:
-    """A budget of these kinds of which nothing is left. One short query, unless what is stored has one."""
+    """An exhausted budget of these kinds. One short query, unless storage has a budget."""
     for each in await budgets(session, project_id, kinds):
         if each.exhausted:
             return each
@@ -117,7 +117,9 @@ async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[Us
 
 
 async def require_budget(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> None:
-    """Before something that uses these kinds: `TRAINING`, `SERVING` …. Raises StateConflict `budget_exceeded`."""
+    """Call before something that uses these kinds: `TRAINING`, `SERVING` …. Raises StateConflict
+    `budget_exceeded`.
+    """
     spent = await exhausted(session, project_id, kinds) if kinds else None
     if spent is not None:
         message, hint = told(spent)
@@ -125,7 +127,7 @@ async def require_budget(session: AsyncSession, project_id: str, kinds: Collecti
 
 
 async def require_storage(session: AsyncSession, project_id: str, more: int = 0) -> None:
-    """Before so many bytes more are stored. Raises StateConflict `budget_exceeded` where storage has a budget."""
+    """Call before storing this many more bytes. Raises StateConflict `budget_exceeded`."""
     for each in await budgets(session, project_id, STORING):
         if each.exhausted or each.used + more > each.amount:
             raise _too_much(
@@ -134,9 +136,9 @@ async def require_storage(session: AsyncSession, project_id: str, more: int = 0)
 
 
 async def check_storage(session: AsyncSession, project_id: str) -> None:
-    """After something was stored in this transaction: what does not fit is rolled back with it.
+    """Call after storing something in this transaction: an excess is rolled back with it.
 
-    Counts what is really there, whatever was announced and whoever stores at the same time. Raises StateConflict
+    Counts what is stored, whatever was announced and whoever stores concurrently. Raises StateConflict
     `budget_exceeded`.
     """
     amount = await repository.locked_storage_budget(session, project_id)
@@ -157,7 +159,7 @@ def _too_much(message: str) -> StateConflict:
 
 
 def told(spent: Budget) -> tuple[str, str]:
-    """What to say of an exhausted budget, and what can be done about it."""
+    """Message and hint for an exhausted budget."""
     message = (
         f"The project's budget is used up: {spent.used:,.6g} {_WORDS[spent.kind]} {_PERIODS[spent.period]}, "
         f"and {spent.amount:,.6g} are allowed."
@@ -168,7 +170,7 @@ def told(spent: Budget) -> tuple[str, str]:
 
 
 async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, match: Match) -> Budget:
-    """Raises NotAllowed, InvalidInput, MatchNeeded or Stale where there is one already."""
+    """Raises NotAllowed, InvalidInput, MatchNeeded or Stale for an existing one."""
     require_owner(who, "budgets")
     if body.kind == "storage_bytes" and body.period != "total":
         raise InvalidInput(
@@ -210,13 +212,13 @@ async def remove_budget(session: AsyncSession, who: Principal, kind: str, period
 
 
 async def _budget(session: AsyncSession, row: BudgetRow) -> Budget:
-    """One of the project's, as it is now."""
+    """One of the project's budgets with its current usage."""
     found = await budgets(session, row.project_id, (cast(UsageKind, row.kind),))
     return next(each for each in found if each.period == row.period)
 
 
 async def _seen(session: AsyncSession, row: BudgetRow, used: float) -> Budget:
-    """used: what the rows of its period come to; of what is stored the level now counts instead."""
+    """used: usage of its period; storage uses the current level instead."""
     if row.kind == "storage_bytes":
         used = float(dict(await repository.storage(session, row.project_id)).get(row.project_id, 0))
     return Budget.model_validate(

@@ -1,1 +1,1 @@
-"""Users: signing in, their account, their browsers."""
+"""Users: sign-in, account, browser sessions."""

@@ -1,4 +1,4 @@
-"""One-time addresses: they sign one browser in, or set a password, once."""
+"""One-time links for signing in or setting a password."""
 
 import secrets
 from datetime import timedelta
@@ -34,7 +34,7 @@ def new_address(
     maker_id: str | None = None,
     bound: bool = False,
 ) -> str:
-    """An address that works once."""
+    """A one-time link."""
     token = secrets.token_urlsafe(30)
     row = SignInToken(
         sha256=digest(token),
@@ -51,13 +51,13 @@ def new_address(
 
 
 async def look(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
-    """The address's row, not used up by this; None for one that is unknown, used up or expired."""
+    """The link's row, without using it up; None for an unknown, used or expired one."""
     offered: SignInToken | None = await session.scalar(select(SignInToken).where(*_offers(token, purposes)))
     return offered if offered is not None and await _is_authorised(session, offered) else None
 
 
 async def _is_authorised(session: AsyncSession, row: SignInToken) -> bool:
-    """Whether the address opens no more than it could when it was made, and its maker may make it still."""
+    """Whether the link gives no more access than when it was created, and its creator may still create it."""
     if row.user_id is None:
         return True  # of a key, which is looked up by itself
     other = row.maker_id is not None and row.maker_id != row.user_id
@@ -79,7 +79,7 @@ def _offers(token: str, purposes: tuple[Purpose, ...]) -> tuple[ColumnElement[bo
 
 
 async def use(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
-    """The address's row, used up by this; None for one that is unknown, used up or expired."""
+    """The link's row, used up by this; None for an unknown, used or expired one."""
     used: SignInToken | None = await session.scalar(
         delete(SignInToken).where(*_offers(token, purposes)).returning(SignInToken)
     )
@@ -87,14 +87,14 @@ async def use(session: AsyncSession, token: str, *purposes: Purpose) -> SignInTo
 
 
 async def take_back(session: AsyncSession, user_id: str) -> None:
-    """Unused addresses of a user stop working."""
+    """Revoke a user's unused links."""
     await session.execute(delete(SignInToken).where(SignInToken.user_id == user_id))
 
 
 async def write_start_address(session: AsyncSession, base_url: str, path: Path) -> str:
-    """An address that signs whoever started the platform in, also written to `path` for their eyes.
+    """A sign-in link for the platform's operator, also written to `path`.
 
-    Earlier unused ones stop working; those of others stay.
+    Revokes earlier unused ones, but not other users'.
     """
     project = await default_project(session)
     await session.execute(delete(SignInToken).where(SignInToken.purpose == "start"))
@@ -105,7 +105,7 @@ async def write_start_address(session: AsyncSession, base_url: str, path: Path) 
 
 
 async def starter(session: AsyncSession) -> User:
-    """Whoever runs the platform: made at the first sign-in with the address of start-up, found again at later ones."""
+    """The operator's user: created at the first sign-in with the start-up link."""
     project = await default_project(session)
     # The project's row lock keeps two first sign-ins from making two of them.
     await lock_row(session, project)
@@ -121,10 +121,10 @@ async def starter(session: AsyncSession) -> User:
 
 
 async def require_authority(session: AsyncSession, who: Principal, user: User) -> None:
-    """Whether `who`, an owner of a project, may make addresses that act as `user`. Raises NotAllowed.
+    """Whether `who`, an owner of a project, may create links that act as `user`. Raises NotAllowed.
 
-    Such an address opens all that the user can see: one who is of other projects too, or who runs the platform, is
-    out of a project owner's hands.
+    Such a link gives access to everything of the user, so users of other projects and administrators are
+    excluded.
     """
     if who.administrator or who.user_id == user.id:
         return

@@ -1,8 +1,8 @@
-"""Wrong passwords are counted, in the database, so that every process of the backend counts together.
+"""Counting of failed sign-ins, in the database, so that all processes count together.
 
-Somebody who guesses is held off: for one address from one place after few tries, for one address from anywhere or
-from one place for any address after many. Who knows the password waits at most the window's time. Tokens and keys are
-not counted: they have 160 random bits and more.
+Guessing is blocked: one address from one network address after few attempts; one address from anywhere, or
+one network address for any address, after many. Someone who knows the password waits at most one window.
+Tokens and keys are not counted: they have at least 160 random bits.
 """
 
 from datetime import timedelta
@@ -28,10 +28,10 @@ async def begin(
     message: str = "There were too many wrong passwords.",
     hint: str = f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
 ) -> int:
-    """Count an attempt before its password is looked at, so that those side by side count each other.
+    """Count an attempt before its password is compared, so that concurrent ones count each other.
 
-    The session's transaction is committed: no connection is held while the password is compared. What is returned is
-    for `withdraw`. Raises TooManyRequests `too_many_attempts`.
+    Commits, so that no connection is held meanwhile. Pass the result to `withdraw`. Raises TooManyRequests
+    `too_many_attempts`.
     """
     attempt = SignInFailure(email=email, ip=ip)
     session.add(attempt)
@@ -56,9 +56,9 @@ async def begin(
 
 
 async def count_address(session: AsyncSession, holder: str, ip: str) -> None:
-    """Count that somebody asks for an e-mail address for themselves, whatever comes of it.
+    """Count a request to set an e-mail address, whatever its outcome.
 
-    The answer tells whether another account has it, of whatever project, so nobody may try many. holder: who asks.
+    The response reveals whether another account has it, so attempts are limited. holder: the requester.
     Commits. Raises TooManyRequests.
     """
     await begin(
@@ -71,13 +71,13 @@ async def count_address(session: AsyncSession, holder: str, ip: str) -> None:
 
 
 async def withdraw(session: AsyncSession, id: int) -> None:
-    """The attempt was not one: nothing was compared. Commits."""
+    """Uncount an attempt whose password was not compared. Commits."""
     await session.execute(delete(SignInFailure).where(SignInFailure.id == id))
     await session.commit()
 
 
 async def forgive(session: AsyncSession, email: str) -> None:
-    """The right password was given: earlier mistakes are forgotten."""
+    """Delete earlier failures after a correct password."""
     await session.execute(delete(SignInFailure).where(SignInFailure.email == email))
 
 

@@ -26,18 +26,18 @@ def browsers(request: Request, session: Session) -> service.Browsers:
 
 
 def place(request: Request) -> str:
-    """The network address that the request comes from."""
+    """The client's network address."""
     return request.client.host if request.client else ""
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Browsers always say where a POST comes from; the command line says nothing. Raises NotAllowed."""
+    """Refuse cross-site POSTs of browsers; the command line sends no origin. Raises NotAllowed."""
     if "origin" in request.headers or "sec-fetch-site" in request.headers:
         check_same_origin(request)
 
 
 async def signed_in(request: Request, response: Response, session: Session, cookie: str) -> Me:
-    """Answer with the new session's cookie: unreadable for scripts, never sent along by other sites."""
+    """Set the new session's cookie: not readable by scripts, not sent from other sites."""
     await session.flush()
     who = await principal_of(session, cookie, None)
     if who is None:
@@ -63,7 +63,7 @@ async def me(response: Response, session: Session, who: Reader) -> Me:
 async def update_me(
     body: AccountUpdate, request: Request, response: Response, session: Session, match: IfMatch, who: Reader
 ) -> Me:
-    """Change one's name, e-mail address or password; a new password signs other browsers out."""
+    """Change one's name, e-mail address or password; a new password signs out other browsers."""
     if who.user_id is not None:
         match.check(await view.me(session, who))
     change = await service.prepare_change(session, who, body, place(request))
@@ -74,20 +74,20 @@ async def update_me(
 
 @router.get("/me/sessions", operation_id="listMySessions")
 async def list_sessions(request: Request, session: Session, who: Reader) -> Page[BrowserSession]:
-    """Browsers in which the user is signed in, newest first; an API key has none."""
+    """The user's signed-in browsers, newest first; empty for an API key."""
     found = await service.sessions(session, who.user_id)
     return Page(data=[view.browser(each, request.cookies.get(COOKIE)) for each in found])
 
 
 @router.delete("/me/sessions/{id}", status_code=204, operation_id="endMySession")
 async def end_session(id: str, session: Session, who: Reader) -> None:
-    """Sign one of one's browsers out."""
+    """Sign out one of one's browsers."""
     await service.end_session(session, who.user_id, id)
 
 
 @router.post("/sign-in", operation_id="signIn")
 async def sign_in(body: SignIn, request: Request, response: Response, session: Session) -> Me:
-    """Exchange a one-time token, an API key, or an e-mail address and its password for a session cookie.
+    """Exchange a one-time token, an API key, or an e-mail address with password for a session cookie.
 
     429 `too_many_attempts` after ten wrong passwords within a quarter of an hour.
     """
@@ -104,7 +104,7 @@ async def sign_in(body: SignIn, request: Request, response: Response, session: S
 
 @router.post("/sign-in-links", operation_id="createSignInLink")
 async def create_sign_in_link(session: Session, settings: SettingsDep, who: Reader) -> OneTimeAddress:
-    """An address that signs one browser in as whoever asks for it; it works once, for ten minutes."""
+    """A one-time link that signs a browser in as the caller, valid for ten minutes."""
     url = addresses.new_address(
         session,
         settings.url,
@@ -119,7 +119,7 @@ async def create_sign_in_link(session: Session, settings: SettingsDep, who: Read
 
 @router.post("/password-reset", operation_id="resetPassword")
 async def reset_password(body: PasswordReset, request: Request, response: Response, session: Session) -> Me:
-    """Set a password with a one-time address, and sign in; the user's other browsers are signed out."""
+    """Set a password with a one-time link, and sign in; signs out the user's other browsers."""
     refuse_other_sites(request)
     cookie = await browsers(request, session).reset_password(
         body.token, body.password.get_secret_value(), body.email, place(request)
@@ -129,7 +129,7 @@ async def reset_password(body: PasswordReset, request: Request, response: Respon
 
 @router.post("/sign-out", status_code=204, operation_id="signOut")
 async def sign_out(request: Request, response: Response, session: Session) -> None:
-    """Forget the session cookie; without one nothing happens."""
+    """End the session; no effect without one."""
     if cookie := request.cookies.get(COOKIE):
         check_same_origin(request)
         await service.close_session(session, cookie)

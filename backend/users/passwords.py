@@ -1,10 +1,11 @@
-"""Passwords: argon2id with the library's parameters, in child processes that let the server go first.
+"""Passwords: argon2id with the library's parameters, in low-priority child processes.
 
-A hash takes 64 MiB and some 50 ms of several cores, and strangers may ask for one. So two run at a time, and few may
-wait, from one place and in all; who comes beyond that is told to come back. No database connection is held meanwhile:
-that is the callers' duty.
+A hash takes 64 MiB and some 50 ms of several cores, and anyone may request one. So two run at a time, and few
+may wait, per network address and in total; others are told to retry. Callers must not hold a database
+connection meanwhile.
 
-Not in threads: one of low priority keeps the interpreter's lock while it waits for a core, and everybody waits with it.
+Not in threads: a low-priority thread holds the interpreter's lock while it waits for a core, and blocks
+everyone.
 """
 
 from collections import Counter
@@ -72,7 +73,7 @@ async def _in_child(work: Callable[..., T], *arguments: str) -> T:
 
 
 async def hashed(password: str, *, name: str, email: str | None, place: str = "") -> str:
-    """What is stored. place: network address of who asks.
+    """The hash to store. place: the client's network address.
 
     Raises InvalidInput for a password that is the person's own name or address, TooManyRequests.
     """
@@ -87,13 +88,14 @@ async def hashed(password: str, *, name: str, email: str | None, place: str = ""
 
 
 async def matches(stored: str | None, password: str, *, place: str = "") -> bool:
-    """Takes as long for a user without a password, or for none at all (`stored` None). Raises TooManyRequests."""
+    """Takes equally long for a user without a password, or no user (`stored` None). Raises TooManyRequests.
+    """
     right = await _apart(place, _verify, stored or _NOBODYS, password)
     return right and stored is not None
 
 
 def is_outdated(stored: str) -> bool:
-    """Made with weaker parameters than today's."""
+    """Whether it was hashed with weaker parameters than the current ones."""
     return _HASHER.check_needs_rehash(stored)
 
 

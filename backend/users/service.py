@@ -1,4 +1,4 @@
-"""Signing in and out, and one's own account."""
+"""Sign-in, sign-out, and the user's own account."""
 
 import secrets
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ _AGENT = 200
 
 
 class Browsers:
-    """Opens sessions for one request: what the browser says it is, and the cookie that it came with.
+    """Creates sessions for one request: its user agent and current cookie.
 
-    That session ends when another one opens: a cookie that somebody planted is worth nothing after a sign-in.
+    A new session ends the cookie's previous one: a planted cookie is worthless after a sign-in.
     """
 
     def __init__(self, session: AsyncSession, agent: str | None, cookie: str | None) -> None:
@@ -52,7 +52,7 @@ class Browsers:
         return cookie
 
     async def open_for(self, user: User, project_id: str | None = None) -> str:
-        """For a user: in the project given, else in the first that they joined. Raises NotAuthenticated."""
+        """For a user: in the given project, or the first that they joined. Raises NotAuthenticated."""
         user.last_seen_at = now()
         if project_id is None:
             mine = select(Member.project_id).where(Member.user_id == user.id).order_by(Member.created_at)
@@ -66,7 +66,7 @@ class Browsers:
         return await self.open(project_id, user_id=user.id)
 
     async def with_token(self, token: str) -> str:
-        """For a one-time token (used up by this) or an API key. Raises NotAuthenticated."""
+        """With a one-time token (used up by this) or an API key. Raises NotAuthenticated."""
         used = await addresses.use(self.session, token, "sign_in", "start")
         if used is None:
             key = await principal_of_key(self.session, ApiKey.sha256 == digest(token))
@@ -104,7 +104,7 @@ class Browsers:
         return await self.open_for(user)
 
     async def reset_password(self, token: str, password: str, email: str | None, ip: str) -> str:
-        """Set the password of the user whom the address is for; their other sessions end.
+        """Set the password of the link's user; their other sessions end.
 
         Raises NotAuthenticated, NotAllowed, InvalidInput, StateConflict.
         """
@@ -131,7 +131,9 @@ class Browsers:
 
 
 async def is_right(session: AsyncSession, stored: str | None, password: str, *, email: str, ip: str) -> bool:
-    """Compare a password, counted as an attempt. Commits: no connection is held meanwhile. Raises TooManyRequests."""
+    """Compare a password, counted as an attempt. Commits: no connection is held meanwhile. Raises
+    TooManyRequests.
+    """
     attempt = await attempts.begin(session, email, ip)
     try:
         return await passwords.matches(stored, password, place=ip)
@@ -145,13 +147,13 @@ async def close_session(session: AsyncSession, cookie: str) -> None:
 
 
 async def end_sessions(session: AsyncSession, user_id: str, *, but: str | None = None) -> None:
-    """All of a user, except that of the cookie `but`."""
+    """End all of a user's sessions, except that of the cookie `but`."""
     query = delete(BrowserSession).where(BrowserSession.user_id == user_id)
     await session.execute(query if but is None else query.where(BrowserSession.sha256 != digest(but)))
 
 
 async def sessions(session: AsyncSession, user_id: str | None) -> list[BrowserSession]:
-    """Those that have not expired, newest first."""
+    """Unexpired sessions, newest first."""
     query = select(BrowserSession).where(BrowserSession.user_id == user_id, BrowserSession.expires_at > now())
     return list(await session.scalars(query.order_by(BrowserSession.created_at.desc())))
 
@@ -180,7 +182,7 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """A change of an account whose passwords have been compared and hashed, with no connection held."""
+    """A change of an account with passwords compared and hashed beforehand, with no connection held."""
 
     current: str | None
     """The hash that the current password was compared with."""
@@ -255,7 +257,7 @@ def email_needed() -> InvalidInput:
 
 
 async def forget_expired(session: AsyncSession) -> None:
-    """Delete sessions, addresses and failed attempts whose time is over."""
+    """Delete expired sessions, links and failed attempts."""
     await session.execute(delete(BrowserSession).where(BrowserSession.expires_at < now()))
     await session.execute(delete(SignInToken).where(SignInToken.expires_at < now()))
     await attempts.forget_old(session)

@@ -1,1 +1,1 @@
-"""Webhooks: who wants to hear of what, and the deliveries, signed as Standard Webhooks has it."""
+"""Webhooks and their deliveries, signed by Standard Webhooks."""

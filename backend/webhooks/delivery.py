@@ -1,7 +1,7 @@
-"""Sends what waits: each delivery until the receiver answers 2xx, with growing pauses, for at most 72 hours.
+"""Webhook delivery: retried until the receiver answers 2xx, with growing pauses, for at most 72 hours.
 
-Several processes may send; a delivery that is taken is put off by a lease, so a process that dies loses nothing and
-a receiver may in rare cases see an id twice. Redirects are not followed and answers not read.
+Several processes may send; a taken delivery is postponed by a lease, so a dead process loses nothing and a
+receiver may rarely get an id twice. Redirects are not followed and responses not read.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one try. status: HTTP, None without an answer."""
+    """Of one attempt. status: HTTP status, None without a response."""
 
     status: int | None
     error: str | None
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """One try, free of the session that it was read in."""
+    """One attempt, detached from its session."""
 
     id: str
     url: str
@@ -58,13 +58,13 @@ class _Order:
 
 
 def pause(tries: int) -> float:
-    """Seconds before the next try, after so many: 5, 20, 80 … up to six hours, with up to a fifth more or less."""
+    """Seconds before the next attempt: 5, 20, 80 … up to six hours, with up to 20 % jitter."""
     usual: float = min(LONGEST_PAUSE_SECONDS, 5.0 * 4.0 ** min(tries - 1, 20))
     return usual * random.uniform(0.8, 1.2)
 
 
 class Deliveries:
-    """Sends for one process; `run` goes on until it is cancelled."""
+    """Sender of one process; `run` runs until cancelled."""
 
     def __init__(self, database: Database, sealer: Sealer, guard: Guard) -> None:
         self._database, self._sealer, self._guard = database, sealer, guard
@@ -80,7 +80,7 @@ class Deliveries:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def send_due(self) -> int:
-        """Send what is due, side by side; how many that were."""
+        """Send due deliveries concurrently; returns how many."""
         async with self._database.transaction() as session:
             taken = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
             orders = [self._order(delivery, hook) for delivery, hook in taken]
@@ -162,7 +162,7 @@ class Deliveries:
 
 
 def _headers(order: _Order, host: str) -> dict[str, str]:
-    """Signed by every secret that is valid."""
+    """Signed with every valid secret."""
     signed = [signed_headers(secret, order.id, order.body) for secret in order.secrets]
     together = " ".join(each["webhook-signature"] for each in signed)
     return {

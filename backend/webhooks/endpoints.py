@@ -39,7 +39,7 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """For owners. The secret is in this answer and in no other."""
+    """For owners. The secret is in this response only."""
     await service.check_target(settings.guard, body.url)
     async with database.transaction() as session:
         if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
@@ -86,20 +86,20 @@ async def change(
 
 @router.delete("/webhooks/{id}", status_code=204, operation_id="deleteWebhook")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """For owners. What waits to be sent goes with it."""
+    """For owners. Pending deliveries are deleted too."""
     await session.delete(await service.get(session, who, id, lock=True))
 
 
 @router.post("/webhooks/{id}/rotate-secret", dependencies=[OnceWhole], operation_id="rotateWebhookSecret")
 async def rotate(id: str, session: Session, sealer: SealerDep, who: Writer) -> WebhookSecret:
-    """For owners. A new secret; for 24 hours the old one signs beside it."""
+    """For owners. A new secret; for 24 hours the old one signs as well."""
     hook = await service.get(session, who, id, lock=True)
     return service.with_secret(hook, service.rotate(hook, sealer))
 
 
 @router.post("/webhooks/{id}/test", status_code=202, dependencies=[OnceWhole], operation_id="testWebhook")
 async def test(id: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
-    """For owners. Sends a `webhook.test`; its delivery says how that went."""
+    """For owners. Sends a `webhook.test`; see its delivery for the outcome."""
     return service.delivery_view(await service.send_test(session, await service.get(session, who, id)))
 
 
@@ -116,7 +116,7 @@ async def deliveries(
 
 @router.get("/webhooks/{id}/deliveries/{delivery}", operation_id="getWebhookDelivery")
 async def delivery(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryDetail:
-    """With its body and every try. For owners."""
+    """With its body and every attempt. For owners."""
     hook = await service.get(session, who, id)
     return await service.delivery_detail(session, await service.find_delivery(session, hook, delivery))
 
@@ -128,7 +128,7 @@ async def delivery(id: str, delivery: str, session: Session, who: Writer) -> Web
     operation_id="resendWebhookDelivery",
 )
 async def resend(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
-    """For owners. Once more with the same id and body, whatever became of it."""
+    """For owners. Sends the same id and body again, whatever the earlier outcome."""
     hook = await service.get(session, who, id)
     found = await service.find_delivery(session, hook, delivery)
     service.resend(hook, found)

@@ -1,9 +1,9 @@
-"""What happens, as an event for whoever wants to hear of it: stored in the transaction that makes it happen.
+"""Webhook events, stored in the transaction that causes them.
 
     {"id": "evt_…", "object": "event", "created_at": 1760000000, "type": "fine_tuning.job.succeeded",
      "data": {"id": "ftjob-…", …}}
 
-The shape and the names of finished jobs are OpenAI's; the others follow them.
+The format and the names of finished jobs are OpenAI's; the others follow them.
 """
 
 import json
@@ -28,7 +28,7 @@ _OF_STATUS = {
 
 
 async def tell_of_job(session: AsyncSession, job: Job) -> None:
-    """After its status has changed."""
+    """Call after its status has changed."""
     type = _OF_STATUS.get(JobStatus(job.status))
     if type is not None and job.purpose == "train":
         data = {"id": job.id, "name": job.name, "status": job.status, "reason": job.reason}
@@ -38,14 +38,14 @@ async def tell_of_job(session: AsyncSession, job: Job) -> None:
 
 
 async def tell_of_evaluation(session: AsyncSession, row: EvaluationRow) -> None:
-    """After it has ended."""
+    """Call after it has ended."""
     if row.status in ("succeeded", "failed"):
         data = {"id": row.id, "name": row.name, "kind": row.kind, "status": row.status}
         await tell(session, row.project_id, f"evaluation.{row.status}", data)
 
 
 async def tell(session: AsyncSession, project_id: str, type: str, data: dict[str, Any]) -> None:
-    """Queue an event for every webhook of the project that wants it."""
+    """Queue an event for every subscribed webhook of the project."""
     hooks = [hook for hook in await repository.listening(session, project_id) if wants(hook, type)]
     if hooks:
         event = new_id("evt_")

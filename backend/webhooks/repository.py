@@ -53,7 +53,7 @@ async def tries(session: AsyncSession, delivery_id: str) -> Sequence[WebhookTry]
 async def take_due(
     session: AsyncSession, *, most: int, lease: timedelta
 ) -> list[tuple[WebhookDelivery, Webhook]]:
-    """Deliveries that are due, put off by `lease` so that nobody else takes them meanwhile."""
+    """Due deliveries, postponed by `lease` so that nobody else takes them meanwhile."""
     due = (
         select(WebhookDelivery)
         .where(WebhookDelivery.state == "pending", WebhookDelivery.next_at <= now())
@@ -69,12 +69,12 @@ async def take_due(
 
 
 async def give_up_all(session: AsyncSession, webhook_id: str) -> None:
-    """Nothing is sent any more that waits for this webhook."""
+    """Drop the webhook's pending deliveries."""
     waiting = (WebhookDelivery.webhook_id == webhook_id, WebhookDelivery.state == "pending")
     await session.execute(update(WebhookDelivery).where(*waiting).values(state="failed", ended_at=now()))
 
 
 async def forget(session: AsyncSession, before: datetime) -> None:
-    """Delete deliveries that ended and were made before a time."""
+    """Delete ended deliveries that were created before a time."""
     old = (WebhookDelivery.created_at < before, WebhookDelivery.state != "pending")
     await session.execute(delete(WebhookDelivery).where(*old))

@@ -1,4 +1,4 @@
-"""Webhooks: made, changed and removed by owners; the secret is shown once and kept encrypted."""
+"""Webhooks: managed by owners; the secret is shown once and stored encrypted."""
 
 import base64
 import json
@@ -52,7 +52,7 @@ async def page(
 
 
 async def check_target(guard: Guard, url: str) -> None:
-    """Raises InvalidInput `url_not_allowed`; looks names up, so never inside a transaction."""
+    """Raises InvalidInput `url_not_allowed`; resolves names, so never call it inside a transaction."""
     try:
         await guard.target(url)
     except Refused as error:
@@ -133,7 +133,7 @@ async def find_delivery(session: AsyncSession, hook: Webhook, id: str) -> Webhoo
 
 
 def resend(hook: Webhook, delivery: WebhookDelivery) -> None:
-    """Once more, with the same id and body. Raises StateConflict `webhook_disabled`."""
+    """Send the same id and body again. Raises StateConflict `webhook_disabled`."""
     _require_enabled(hook)
     delivery.state, delivery.next_at, delivery.ended_at = "pending", now(), None
     delivery.give_up_at = now() + events.RETRIED_FOR

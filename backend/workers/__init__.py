@@ -1,1 +1,1 @@
-"""The worker door: claim, heartbeat, records, blobs, and the calls lane."""
+"""Worker API: claim, heartbeat, records, blobs, and RPCs."""

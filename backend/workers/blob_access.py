@@ -1,7 +1,7 @@
-"""Who may read and write blobs: an attempt at a job with its token, the lane of calls with the workers' shared secret.
+"""Authorisation of blob reads and writes: by job token, or by the workers' shared token for RPCs.
 
-A job token is good for what its job needs, for as long as the attempt is the current one. The shared secret reads what
-a call names that a worker has in hand now, the weights to sample with; it writes nothing.
+A job token covers what its job needs while the attempt is current. The shared token reads the weights of RPCs
+that a worker is running; it writes nothing.
 """
 
 from typing import Annotated
@@ -18,13 +18,13 @@ from reinforge.states import LEASED
 
 
 class Holder:
-    """Whoever sent the request: an attempt's job, or a worker of the lane of calls (`job` None)."""
+    """The requester: an attempt's job, or a worker serving RPCs (`job` None)."""
 
     def __init__(self, job: str | None) -> None:
         self.job = job
 
     async def require_readable(self, session: AsyncSession, sha256: str) -> None:
-        """Raises NotFound for a blob that the job, or every call under way, has nothing to do with."""
+        """Raises NotFound for a blob that neither the job nor any running RPC refers to."""
         if self.job is None:
             if not await _is_of_a_call(session, sha256):
                 raise NotFound(f"No call under way needs the object {sha256}.", code="blob_not_found")
@@ -32,7 +32,7 @@ class Holder:
             raise NotFound(f"No object {sha256} belongs to {self.job}.", code="blob_not_found")
 
     def require_writer(self) -> str:
-        """The job that stores a blob; only jobs do. Raises NotAllowed."""
+        """The job that stores a blob. Raises NotAllowed for RPC workers."""
         if self.job is None:
             raise NotAllowed(
                 "The workers' shared token stores nothing.",
@@ -53,7 +53,7 @@ BlobHolder = Annotated[Holder, Depends(_holder)]
 
 
 async def _job_of(database: Database, token: str) -> str:
-    """Raises NotAuthenticated for an unknown token, LeaseLost for one whose attempt is over."""
+    """Raises NotAuthenticated for an unknown token, LeaseLost for an attempt that has ended."""
     async with database.transaction() as session:
         found = await session.execute(
             select(Attempt.job_id, Attempt.number, Attempt.ended_at, Job.attempt, Job.status)
@@ -72,7 +72,7 @@ async def _job_of(database: Database, token: str) -> str:
 
 
 async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
-    """The job's datasets, and what its attempts have stored or begin with."""
+    """Whether it is one of the job's datasets, or stored or used by its attempts."""
     made = [
         select(literal(1)).where(table.job_id == job_id, table.sha256 == sha256).exists()
         for table in (ResumeState, Checkpoint, StepRollouts)
@@ -90,7 +90,7 @@ async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
 
 
 async def _is_of_a_call(session: AsyncSession, sha256: str) -> bool:
-    """The adapter of a sampling that a worker has taken and somebody still waits for."""
+    """Whether it is the adapter of a running sampling RPC."""
     named = Call.payload["adapter"]["sha256"].astext == sha256
     under_way = select(literal(1)).where(Call.state == "taken", Call.deadline > now(), named).exists()
     return bool(await session.scalar(select(under_way)))

@@ -1,4 +1,4 @@
-"""Blobs: immutable files by their SHA-256, streamed in and out without being held in memory."""
+"""Blobs: immutable files named by SHA-256, streamed to and from the object store."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from reinforge.storage.base import scratch_file
 async def receive(
     objects: Objects, body: AsyncIterator[bytes], *, sha256: str, kind: str, folder: Path, limit: int
 ) -> bool:
-    """Store a body whose content has the hash it is named by; False when it was there already.
+    """Store a body with this hash; False if it was already stored.
 
     Raises InvalidInput (`blob_mismatch`), TooLarge, StorageError (`storage_full`).
     """

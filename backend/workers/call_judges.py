@@ -1,4 +1,4 @@
-"""Judges of a call: what is stored names them, and only what goes to the worker has their connections and keys."""
+"""Judges of an RPC: resolved to connections and keys only when a worker takes the call."""
 
 from backend.data.sealing import Sealer
 from backend.judges import service as judges
@@ -8,7 +8,9 @@ from reinforge.schemas.worker_door import CallMessage
 
 
 async def with_judges(message: CallMessage, calls: Calls, sealer: Sealer) -> CallMessage | None:
-    """The call with everything that its grader needs; None when that cannot be had, which is then its answer."""
+    """The call with its judges' connections and keys; None if they cannot be resolved, which is then the
+    call's error.
+    """
     payload = dict(message.payload)
     project = str(payload.pop("project"))
     try:

@@ -1,4 +1,4 @@
-"""Tokens of a call about a model from the hub: only what goes to the worker has them, opened."""
+"""Hub tokens of an RPC's model, decrypted only when a worker takes the call."""
 
 from backend.base_models import service as base_models
 from backend.data.sealing import Sealer
@@ -8,7 +8,7 @@ from reinforge.schemas.worker_door import CallMessage
 
 
 async def with_hub_token(message: CallMessage, calls: Calls, sealer: Sealer) -> CallMessage | None:
-    """The call with the token that opens its model; None when that cannot be had, which is then its answer."""
+    """The call with its model's hub token; None if it cannot be decrypted, which is then the call's error."""
     payload = dict(message.payload)
     owner, sealed = payload.pop("token_of", None), payload.pop("token_sealed", None)
     key = payload.pop("model_key", None)

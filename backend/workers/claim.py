@@ -1,7 +1,7 @@
-"""Claiming a job: the row lock decides who runs it, the attempt number fences off everyone else.
+"""Claiming a job: the row lock decides who runs it, the attempt number fences off all others.
 
-The transaction that starts an attempt also removes what the attempt before did after the state from which this
-one resumes, so that one history survives.
+The transaction that starts an attempt also deletes what the previous attempt recorded after the resume state,
+so that one history remains.
 """
 
 import secrets
@@ -47,7 +47,9 @@ NOTHING = -1
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:
-    """Give the named job, or the one whose turn it is, to a worker; None when there is none or another was faster."""
+    """Assign the given job, or the next in the queue, to a worker; None when there is none or another worker
+    was faster.
+    """
     job = await _find(session, body.job)
     while job is not None and await budgets.enforce(session, job):
         job = await _find(session, body.job)
@@ -77,7 +79,7 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_second
 
 
 async def _find(session: AsyncSession, id: str | None) -> Job | None:
-    """Locked, queued."""
+    """The queued job, locked."""
     if id is None:
         return await fair_queue.next_job(session)
     named = select(Job).where(Job.id == id, Job.status == JobStatus.QUEUED)
@@ -123,14 +125,14 @@ async def _claimed(
 
 
 def _fork(job: Job, resume: ResumeState | None) -> ForkStart | None:
-    """Until it has a resume state of its own, a fork begins with the other job's."""
+    """The source job's state, which a fork uses until it has a resume state of its own."""
     if resume is None or resume.attempt != BEFORE_ATTEMPTS:
         return None
     return ForkStart(step=resume.step, carried=job.carried or [])
 
 
 async def _rewards(session: AsyncSession, job: Job) -> list[ClaimedReward]:
-    """The job's rewards with the source of the revision that was pinned at creation."""
+    """The job's rewards with the source of the revision pinned at creation."""
     rows = await session.execute(
         select(JobReward, RewardRevision.source)
         .outerjoin(
@@ -172,9 +174,9 @@ def _grader(reward: ClaimedReward) -> Grader | None:
 
 
 async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
-    """Remove what lies after `step` and tell the watchers; log lines and status events stay, as history.
+    """Delete what was recorded after `step` and notify the watchers; log lines and status events stay.
 
-    Without a resume state not even the evaluation before the first step stays: it is made again.
+    Without a resume state the evaluation before the first step is deleted too, since it is repeated.
     """
     series = select(MetricSeries.id).where(MetricSeries.job_id == job.id)
     await session.execute(

@@ -1,4 +1,4 @@
-"""The end of an attempt, as the trainer (or its supervisor) reports it, decides the job's state."""
+"""The end of an attempt, as reported by the trainer or its supervisor, and the resulting job state."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def end_attempt(
 ) -> None:
     """Apply an `ended` record to a locked job.
 
-    A job that was being cancelled is cancelled, whatever its trainer managed to do in the meantime.
+    A `cancelling` job becomes cancelled, whatever its trainer has reported.
     """
     await count_time(session, job, attempt)
     attempt.ended_at, attempt.outcome, attempt.reason = now(), record.outcome, record.reason
@@ -53,7 +53,7 @@ async def end_attempt(
 async def _goes_on(
     session: AsyncSession, job: Job, attempt: Attempt, record: Ended, wake_ups: WakeUps
 ) -> bool:
-    """Whether another attempt is to do what this one could not; the log keeps why."""
+    """Whether another attempt can continue; the reason is logged."""
     if record.outcome != "failed" or record.reason is None:
         return False
     if record.reason == "resume_state_invalid":
@@ -75,8 +75,9 @@ async def _goes_on(
 
 
 async def _without_its_start(session: AsyncSession, job: Job, attempt: Attempt) -> bool:
-    """Drop the resume state that the attempt could not read, for the next to go on from the one before, or from the
-    beginning; False when it had none of this job's own."""
+    """Delete the resume state that the attempt could not read, so that the next one uses an earlier state;
+    False when the job had none of its own.
+    """
     dropped = delete(ResumeState).where(
         ResumeState.job_id == job.id,
         ResumeState.step == attempt.resume_step,
@@ -99,7 +100,7 @@ def _error(record: Ended) -> dict[str, Any]:
 
 
 async def _succeed(session: AsyncSession, job: Job, reason: str | None) -> None:
-    """The final checkpoint becomes the job's adapter. Without one the job has failed, whatever was said.
+    """Make the final checkpoint the job's adapter. Without one the job fails.
 
     `reason`: why it ended before its last step.
     """

@@ -1,4 +1,4 @@
-"""The worker door, /worker/v1, and GET /api/v1/workers. Shapes: `reinforge.schemas.worker_door`."""
+"""Worker API, /worker/v1, and GET /api/v1/workers. Schemas: `reinforge.schemas.worker_door`."""
 
 from typing import Annotated, Any
 
@@ -63,13 +63,13 @@ async def list_workers(session: Session, who: Reader, broker: BrokerDep) -> Page
 
 @door.post("/workers", status_code=204, operation_id="registerWorker")
 async def register(body: Register, session: Session) -> None:
-    """Say that a worker is there; repeated every 10 s as its keep-alive."""
+    """Register a worker; repeated every 10 s as its keep-alive."""
     await service.register(session, body)
 
 
 @door.post("/caches", operation_id="findUnused")
 async def find_unused(body: Cached, session: Session) -> Unused:
-    """What of its caches a worker may remove: copies of what is deleted."""
+    """Cached objects that a worker may delete, because their source is deleted."""
     return Unused(
         objects=sorted(await unused_objects(session, body.objects)),
         jobs=sorted(await unused_jobs(session, body.jobs)),
@@ -109,7 +109,8 @@ async def put_blob(
     holder: BlobHolder,
     kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
 ) -> Response:
-    """For jobs: 201 once stored, 200 when the job has uploaded it before. Others' uploads change neither."""
+    """For jobs: 201 once stored, 200 if the job has uploaded it before. Independent of other jobs' uploads.
+    """
     job = holder.require_writer()
     await blobs.receive(
         objects,
@@ -128,7 +129,8 @@ async def put_blob(
 async def get_blob(
     sha256: Sha256, session: Session, objects: ObjectsDep, holder: BlobHolder
 ) -> StreamingResponse:
-    """With a job token what the job has to do with, with the workers' own what a call under way names."""
+    """With a job token: objects of the job. With the workers' token: objects that a running call refers to.
+    """
     await holder.require_readable(session, sha256)
     row = await find_stored(session, sha256)
     await objects.require_whole(row)

@@ -1,4 +1,4 @@
-"""The fence: only the current attempt, with its token, may speak for a job."""
+"""Fencing: only the current attempt, with its token, may report for a job."""
 
 import hmac
 
@@ -23,9 +23,9 @@ _LOCKED = (
 async def lock_attempt(
     session: AsyncSession, job_id: str, number: int, token: str | None
 ) -> tuple[Job, Attempt]:
-    """The job (locked) and its current attempt. Raises LeaseLost for anyone but its owner.
+    """The locked job and its current attempt. Raises LeaseLost for any other sender.
 
-    The attempt may have ended: what it reported again was stored, which `holds_lease` does not say.
+    The attempt may have ended: repeated reports are still acknowledged, which `holds_lease` does not cover.
     """
     found = (await session.execute(_LOCKED, {"job": job_id, "number": number})).one_or_none()
     if found is None:
@@ -39,7 +39,7 @@ async def lock_attempt(
 
 
 def require_lease(job: Job, attempt: Attempt) -> None:
-    """Raises LeaseLost when the attempt has ended or its lease has been taken away."""
+    """Raises LeaseLost when the attempt has ended or its lease has expired."""
     if attempt.ended_at is not None or job.status not in LEASED or job.lease_until is None:
         raise lost(f"{job.id} is {job.status}: attempt {attempt.number} no longer holds it.")
 

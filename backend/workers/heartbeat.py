@@ -13,7 +13,7 @@ from reinforge.schemas.worker_door import Heartbeat, HeartbeatReply
 async def beat(
     session: AsyncSession, job_id: str, token: str | None, body: Heartbeat, lease_seconds: float
 ) -> HeartbeatReply:
-    """Renew the lease; the reply repeats every command until the worker says that it was applied."""
+    """Renew the lease; the reply repeats every command until the worker reports it as applied."""
     job, attempt = await lock_attempt(session, job_id, body.attempt, token)
     require_lease(job, attempt)
     job.lease_until = lease_end(lease_seconds)

@@ -1,7 +1,7 @@
-"""The worker API on an address of its own, where the settings name one (`REINFORGE_WORKER_LISTEN`).
+"""Separate port for the worker API, if configured (`REINFORGE_WORKER_LISTEN`).
 
-One process serves both addresses. By the port on which a request came, which no header changes, the worker API is there
-and nothing else, or everything else is and no worker API.
+One process serves both ports. The port of the connection, which no header can change, decides whether the
+worker API or everything else is available.
 """
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -13,7 +13,7 @@ _OF_BOTH = ("/healthz", "/readyz")
 
 
 class WorkerListener:
-    """ASGI middleware. port: of the worker API's own address."""
+    """ASGI middleware. port: the worker API's port."""
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self.app, self.port = app, port

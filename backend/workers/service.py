@@ -1,4 +1,4 @@
-"""Workers that are or were there."""
+"""Registry of workers."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,7 +20,8 @@ _LISTED = timedelta(days=7)
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Note a worker, or that it is still there. Requests that wait for a former process of its id are woken."""
+    """Register a worker or renew its registration. Wakes requests that wait for a former process with its id.
+    """
     values = body.model_dump() | {"last_seen_at": now()}
     known = await session.get(Worker, body.id, with_for_update=True)
     if known is None or known.process != body.process:
@@ -39,7 +40,7 @@ async def register(session: AsyncSession, body: Register) -> None:
 async def list_workers(
     session: AsyncSession, project_id: str, broker: BrokerState | None
 ) -> list[WorkerInfo]:
-    """Workers seen in the last week, newest first. They serve all projects; another one's job only makes them busy."""
+    """Workers seen in the last week, newest first. A worker with another project's job is shown as busy."""
     seen = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
     workers: Sequence[Worker] = (await session.scalars(seen)).all()
     running = await session.execute(

@@ -1,1 +1,1 @@
-"""Records of trainers: applied once, in order; metric points and metering."""
+"""Trainer records: applied once, in order; metric points and metering."""

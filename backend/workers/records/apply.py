@@ -1,4 +1,4 @@
-"""What each kind of record changes. Called with the job's row locked; the caller checks fence and sequence."""
+"""Application of each kind of record, under the job's row lock; the caller checks fence and sequence."""
 
 import functools
 from typing import Any
@@ -61,8 +61,8 @@ _EVENT = ("seq", "type", "data", "step", "count")
 class Applier:
     """Applies the records of one batch to a locked job.
 
-    Steps come by the hundred after a while without a backend: their points, their events and what they used are
-    gathered and stored together by `finish`.
+    After an outage steps arrive by the hundred: their points, events and usage are collected and stored
+    together by `finish`.
     """
 
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, wake_ups: WakeUps) -> None:
@@ -109,7 +109,7 @@ class Applier:
                 await end_attempt(self.session, self.job, self.attempt, record, self._wake_ups)
 
     async def finish(self) -> None:
-        """Store what was gathered; call it once, after the last record."""
+        """Store what was collected; call once, after the last record."""
         self._settle()
         with self.session.no_autoflush:  # the job's row is written once, at the end
             await self._points.store()
@@ -122,7 +122,7 @@ class Applier:
             await wake_watchers(self.session, self.job)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
-        """An event that `finish` stores. It is numbered now, so it keeps its place among the others."""
+        """Collect an event for `finish`; it is numbered now, which fixes its order."""
         self.job.seq += 1
         self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step, "count": 1})
 

@@ -1,4 +1,4 @@
-"""Held-out figures of trainers before 0.2, which had the algorithm's shaping in them."""
+"""Compatibility: held-out rewards of trainers before 0.2 included the algorithm's shaping."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ STANDARDISING = ("mo_grpo", "gdpo")
 
 
 def includes_shaping(spec: dict[str, Any], record: Evaluated) -> bool:
-    """`spec`: the resolved one. Trainers from 0.2 on also report each reward's own mean; earlier ones did not."""
+    """`spec`: resolved. Trainers from 0.2 on also report each reward's own mean."""
     if any(f"held_out/{reward['name']}/mean" in record.values for reward in spec["rewards"]):
         return False
     shaping = spec["algorithm"].get("shaping") or {}

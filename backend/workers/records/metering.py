@@ -1,6 +1,6 @@
-"""What an attempt uses, counted while its worker reports: device time, tokens, what judges cost.
+"""Metering of an attempt from its records: device time, tokens, judge costs.
 
-Each record is applied once, so it is counted once; steps that a resume repeats were paid for twice and count twice.
+Each record is applied and counted once; steps that a resume repeats are counted again.
 """
 
 from collections import defaultdict
@@ -21,8 +21,7 @@ GROWING: dict[str, UsageKind] = {"tokens/trained": "trained_tokens", "judge/cost
 
 
 async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
-    """Device time of a locked job since it was last counted, at most the usual lease: nobody knows what happened
-    beyond."""
+    """Count a locked job's device time since the last count, at most one lease."""
     moment = now()
     passed = (moment - (attempt.counted_at or attempt.claimed_at)).total_seconds()
     attempt.counted_at = moment
@@ -32,7 +31,7 @@ async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
 
 
 class Meter:
-    """Counts what one batch of records tells, and stores it together."""
+    """Collects the usage of one batch of records, and stores it at once."""
 
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, points: Points) -> None:
         self._session, self._job, self._attempt, self._points = session, job, attempt, points
@@ -44,14 +43,14 @@ class Meter:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
 
     async def count_steps(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> None:
-        """The growth at each of these steps, which ascend. Call it before their points are added."""
+        """Growth of the totals at these ascending steps. Call before their points are added."""
         for key, kind in GROWING.items():
             for step, value in zip(steps, values.get(key, ()), strict=False):
                 if value is not None:
                     self._used[kind] += await self._growth(key, step, value)
 
     async def _growth(self, key: str, step: int, value: float) -> float:
-        """Since the last step that told the metric."""
+        """Since the last step that reported the metric."""
         before = await self._before(key, step)
         self._last[key] = (step, value)
         if before is None and self._attempt.resume_step > 0:

@@ -1,4 +1,4 @@
-"""Metric points, stored idempotently: the same step reported again replaces its points."""
+"""Idempotent storage of metric points: a repeated step replaces its points."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ _SERIES = select(
 
 
 class Points:
-    """The points of one batch of records: gathered record by record, stored together.
+    """The points of one batch of records, stored together.
 
-    The job's row is locked, so series do not race.
+    The job's row is locked, so series cannot race.
     """
 
     def __init__(self, session: AsyncSession, job_id: str) -> None:
@@ -39,12 +39,12 @@ class Points:
         ts: Sequence[float],
         values: Mapping[str, Sequence[float | None]],
     ) -> None:
-        """One point per step and key; None where the metric was not defined."""
+        """One point per step and key; None where the metric is undefined."""
         for key, column in values.items():
             self._waiting[kind, key].update(zip(steps, zip(ts, column, strict=True), strict=True))
 
     async def store(self) -> None:
-        """What has been gathered since the last time."""
+        """Store the points collected since the last call."""
         waiting, self._waiting = self._waiting, defaultdict(dict)
         if not waiting:
             return
@@ -62,7 +62,7 @@ class Points:
         await insert_columns(self._session, MetricPoint, columns, replacing=told_again)
 
     async def _series(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int | None]]:
-        """Kind and key → id of the series, made where missing, and the newest step that it has."""
+        """(kind, key) → series id, created if missing, and its newest step."""
         mine = await self._session.execute(_SERIES, {"job": self._job_id})
         known: dict[tuple[str, str], tuple[int, int | None]]
         known = {(row.kind, row.key): (row.id, row.newest) for row in mine}

@@ -1,4 +1,5 @@
-"""Records of a trainer, applied once each: in order, in one transaction, under the job's row lock."""
+"""Reception of a trainer's records: each applied once, in order, in one transaction under the job's row lock.
+"""
 
 from collections.abc import Sequence
 
@@ -16,9 +17,9 @@ from reinforge.schemas.worker_door import MetricColumns, RecordBatch, RecordRepl
 async def store(
     session: AsyncSession, job_id: str, token: str | None, body: RecordBatch, wake_ups: WakeUps
 ) -> RecordReply:
-    """Apply the records that are not stored yet; the rest of the batch was, and is acknowledged again.
+    """Apply the new records of a batch; the rest is acknowledged again.
 
-    Raises LeaseLost, or InvalidInput (`sequence_gap`, `blob_missing`), and then nothing of the batch is stored.
+    Raises LeaseLost, or InvalidInput (`sequence_gap`, `blob_missing`); then nothing of the batch is stored.
     """
     job, attempt = await lock_attempt(session, job_id, body.attempt, token)
     fresh = _unknown(body.records, attempt.last_sequence)
@@ -38,7 +39,7 @@ async def store(
 
 
 def _unknown(records: Sequence[Told], stored: int) -> list[Told]:
-    """What comes behind the sequence that is stored; of columns that are stored in part, the rest."""
+    """Records after the stored sequence; the remainder of a partially stored column record."""
     fresh = (record for record in records if last_sequence(record) > stored)
     return [record.behind(stored) if isinstance(record, MetricColumns) else record for record in fresh]
 
