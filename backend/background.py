@@ -103,16 +103,15 @@ class Leader:
     async def expire_files(self) -> None:
         await resumable.expire(self.database, self.objects)
         async with self.database.transaction() as session:
-            if gone := await datasets.expire(session):
-                log.info("deleted %d files whose time was over", gone)
+            if expired := await datasets.expire(session):
+                log.info("deleted %d files whose time was over", expired)
 
     async def objects_sweep(self) -> None:
-        if gone := await self.objects.sweep_orphans():
-            log.info("deleted %d objects that nothing refers to", gone)
+        if deleted := await self.objects.sweep_orphans():
+            log.info("deleted %d objects that nothing refers to", deleted)
 
     async def lead(self, still_leading: Callable[[], Awaitable[None]]) -> None:
-        """Run the duties until `still_leading` raises. A failing duty is logged and retried at its next time.
-        """
+        """Run the duties until `still_leading` raises. A failing duty is logged and retried at its next time."""
         clock = asyncio.get_running_loop().time
         for duty in self.duties:
             duty.due = clock() + duty.first_after

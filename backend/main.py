@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from backend.access.admission import Admission
 from backend.access.quotas import Bounds
-from backend.access.sender_slots import Lanes
+from backend.access.sender_slots import SenderSlots
 from backend.adapters.endpoints import router as adapters
 from backend.audit.endpoints import router as audit
 from backend.audit.trail import AuditTrail
@@ -68,9 +68,9 @@ from backend.usage.endpoints import router as usage
 from backend.users import addresses
 from backend.users.endpoints import router as sign_in
 from backend.webhooks.endpoints import router as webhooks
-from backend.workers.endpoints import door as worker_door
-from backend.workers.endpoints import jobs_door
+from backend.workers.endpoints import jobs_router as worker_jobs
 from backend.workers.endpoints import router as workers
+from backend.workers.endpoints import worker_router as worker_api
 from backend.workers.listener import WorkerListener
 from reinforge import __version__
 from reinforge.errors import Unavailable
@@ -81,7 +81,7 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 # Tried in this order, and those of a room in theirs: what is asked most stands first.
 ROUTERS = (
-    jobs_door, jobs, worker_door, sign_in, api_keys, projects, members, invitations, usage, audit,
+    worker_jobs, jobs, worker_api, sign_in, api_keys, projects, members, invitations, usage, audit,
     demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, rewards, golden,
     judges, base_models, preflights, evaluations, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
@@ -105,7 +105,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
     )
     app.state.settings = settings or Settings()
     app.state.bounds = Bounds(app.state.settings)
-    app.state.lanes = Lanes()
+    app.state.sender_slots = SenderSlots()
     app.add_middleware(AuditTrail)
     app.add_middleware(Admission)  # outside of the trail: what is refused there has changed nothing
     if (port := app.state.settings.worker_port) is not None:
@@ -174,7 +174,7 @@ async def _first_demo(app: FastAPI) -> asyncio.Task[None] | None:
     state = app.state
     async with state.database.transaction() as session:
         project = await keys.default_project(session)
-        if not await demo_service.wanted(session, project.id, state.settings):
+        if not await demo_service.should_start(session, project.id, state.settings):
             return None
     starter = demo_service.Demo(state.database, state.calls, state.objects, state.settings, state.wake_ups)
     return asyncio.create_task(demo_service.start_first(starter, project.id))

@@ -26,7 +26,7 @@ class Settings(BaseSettings):
     trusted_proxies: str = Field(default="127.0.0.1", validation_alias="REINFORGE_TRUSTED_PROXIES")
     """Addresses and networks, with commas, whose X-Forwarded-For and X-Forwarded-Proto count."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
-    """Without it the worker door stays closed."""
+    """Without it the worker API is disabled."""
     previous_worker_token: SecretStr | None = Field(
         default=None, validation_alias="REINFORGE_PREVIOUS_WORKER_TOKEN"
     )
@@ -82,8 +82,8 @@ class Settings(BaseSettings):
     @classmethod
     def _check_proxies(cls, value: str) -> str:
         if value.strip() != "*":  # every peer
-            for each in value.split(","):
-                ipaddress.ip_network(each.strip())
+            for network in value.split(","):
+                ipaddress.ip_network(network.strip())
         return value.strip()
 
     @cached_property

@@ -80,13 +80,13 @@ class Admission:
             if (ticket := quotas.ticket_of(request)) is not None:
                 ticket.close()
             if isinstance(who := getattr(request.state, "principal", None), Principal):
-                request.app.state.lanes.remember(request, who.project_id)
+                request.app.state.sender_slots.remember(request, who.project_id)
 
     def _place(self, request: Request) -> sender_slots.Place | None:
         """None for requests that never wait: health probes, and workers, whose heartbeats keep their jobs."""
         if request.url.path == "/healthz" or self._is_workers(request):
             return None
-        place: sender_slots.Place = request.app.state.lanes.place(request)
+        place: sender_slots.Place = request.app.state.sender_slots.place(request)
         request.state.place = place
         return place
 
@@ -109,9 +109,7 @@ class Admission:
         if is_worker_token(token, request.app.state.settings) or await self._is_job_token(database, token):
             return
         if path.startswith("/worker/v1/jobs/") and path != "/worker/v1/jobs/claim":
-            raise lost(
-                "The job token does not belong to any attempt at this job."
-            )  # of one that was deleted, too
+            raise lost("The job token does not belong to any attempt at this job.")  # also of a deleted job
         raise unknown_worker()
 
     async def _is_job_token(self, database: Database, token: str | None) -> bool:
@@ -134,7 +132,10 @@ def protect(start: Message) -> None:
     """Add default security headers: no caching, no framing, no type sniffing."""
     if start["type"] == "http.response.start":
         own = {name.lower() for name, _ in start["headers"]}
-        start["headers"] = [*start["headers"], *(each for each in SECURITY_HEADERS if each[0] not in own)]
+        start["headers"] = [
+            *start["headers"],
+            *(header for header in SECURITY_HEADERS if header[0] not in own),
+        ]
 
 
 class Body:
@@ -189,8 +190,10 @@ class Body:
             timer.cancel()
 
     def _patience(self) -> float:
-        stall = self._limit.stall_seconds
-        return max(0.0, min(stall, stall + self._bytes / self._limit.least_rate - self._waited))
+        stall_seconds = self._limit.stall_seconds
+        return max(
+            0.0, min(stall_seconds, stall_seconds + self._bytes / self._limit.least_rate - self._waited)
+        )
 
     def _check_size(self, size: int) -> None:
         if self._limit.bytes is not None and size > self._limit.bytes:
@@ -212,20 +215,22 @@ class Rights:
         """Whether the credential is still valid. An unavailable database revokes nothing."""
         headers = request.headers
         key = (headers.get("authorization", ""), headers.get("cookie", ""), who.project_id)
-        at, lookup = self._lookups.get(key, (0.0, None))
+        checked_at, lookup = self._lookups.get(key, (0.0, None))
         now = time.monotonic()
-        if lookup is None or now - at > RECHECK_SECONDS / 2:
+        if lookup is None or now - checked_at > RECHECK_SECONDS / 2:
             lookup = asyncio.create_task(self._look_up(request, who.project_id))
             self._lookups = {
-                each: entry for each, entry in self._lookups.items() if now - entry[0] < RECHECK_SECONDS
+                credential: entry
+                for credential, entry in self._lookups.items()
+                if now - entry[0] < RECHECK_SECONDS
             }
             self._lookups[key] = (now, lookup)
         try:
-            found = await asyncio.shield(lookup)
+            valid = await asyncio.shield(lookup)
         except SQLAlchemyError:
             log.warning("the right of a request that lasts could not be looked up")
             return True
-        return found is not None and ROLES.index(found.role) >= ROLES.index(who.role)
+        return valid is not None and ROLES.index(valid.role) >= ROLES.index(who.role)
 
     async def _look_up(self, request: Request, project: str) -> Principal | None:
         try:
@@ -254,7 +259,7 @@ class Vigil:
                 protect(message)
                 kind = dict(message["headers"]).get(b"content-type", b"")
                 self._events = kind.startswith(b"text/event-stream")
-                sender_slots.leave(self._request)  # what is left goes at the pace of its reader
+                sender_slots.leave(self._request)  # the rest is sent at the client's pace
             await send(message)
 
         try:
@@ -263,7 +268,7 @@ class Vigil:
             if not self._ended or self._task is None:
                 raise
             self._task.uncancel()
-            # Readers of events connect again and are told; a download breaks off, which is what it must look like.
+            # Event streams reconnect and get the error; a download must end incomplete.
             if self._events:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
@@ -282,7 +287,7 @@ class Vigil:
             return
         while await self._rights.hold(self._request, who):
             await asyncio.sleep(RECHECK_SECONDS)
-        # A change under way is finished; only what goes out, and what still comes in, stops.
+        # A running change finishes; only its output and further input stop.
         self._body.revoked = NotAuthenticated("The API key or session was revoked while the request lasted.")
         while not self._started:
             await asyncio.sleep(RECHECK_SECONDS / 4)

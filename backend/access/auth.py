@@ -75,7 +75,7 @@ def bearer(request: Request) -> str | None:
     return token.strip() or None if scheme.lower() == "bearer" else None
 
 
-async def principal_of_key(session: AsyncSession, *which: ColumnElement[bool]) -> Principal | None:
+async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[bool]) -> Principal | None:
     """None for a key that is revoked or expired, or whose creator has left the project.
 
     Its rights are the intersection of its role's and its creator's current rights.
@@ -84,7 +84,7 @@ async def principal_of_key(session: AsyncSession, *which: ColumnElement[bool]) -
         select(ApiKey, Member.role, User.administrator)
         .outerjoin(User, User.id == ApiKey.maker_id)
         .outerjoin(Member, and_(Member.user_id == User.id, Member.project_id == ApiKey.project_id))
-        .where(*which)
+        .where(*conditions)
     )
     row = (await session.execute(query)).one_or_none()
     if row is None or not _works(row[0]):
@@ -153,12 +153,12 @@ async def session_principal(database: Database, cookie: str, project: str | None
 
 async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
     """The same within a transaction, which may have created the browser session itself."""
-    found = await session.execute(
+    rows = await session.execute(
         select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)
         .where(BrowserSession.sha256 == digest(cookie), BrowserSession.expires_at > now())
     )
-    row = found.one_or_none()
+    row = rows.one_or_none()
     if row is None:
         return None
     browser, user = row
@@ -170,8 +170,8 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
     who = await _of_user(session, user, browser, project)
     if who is not None and browser.last_seen_at < now() - _USED_EVERY:
         await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
-        seen = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
-        await session.execute(seen.values(last_seen_at=now()))
+        mark_seen = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
+        await session.execute(mark_seen.values(last_seen_at=now()))
     return who
 
 
@@ -179,17 +179,19 @@ async def _of_user(
     session: AsyncSession, user: User, browser: BrowserSession, project: str | None
 ) -> Principal | None:
     """None for a user without any project. A user who has left the current project gets another of theirs."""
-    wanted = project or browser.project_id
-    member = await membership(session, user.id, wanted)
+    project_id = project or browser.project_id
+    member = await membership(session, user.id, project_id)
     if member is None and user.administrator:
-        there = await session.scalar(select(Project.id).where(Project.id == wanted))
-        if there is not None:
-            return _user_principal(user, "owner", there, None)
+        exists = await session.scalar(select(Project.id).where(Project.id == project_id))
+        if exists is not None:
+            return _user_principal(user, "owner", exists, None)
     if member is None and project is not None:
         raise project_not_found(project)
     if member is None:
-        mine = select(Member).where(Member.user_id == user.id).order_by(Member.created_at).limit(1)
-        member = await session.scalar(mine)
+        first_membership = (
+            select(Member).where(Member.user_id == user.id).order_by(Member.created_at).limit(1)
+        )
+        member = await session.scalar(first_membership)
     if member is None:
         return None
     role = "owner" if user.administrator else member.role
@@ -211,8 +213,8 @@ def _user_principal(user: User, role: str, project_id: str, member_id: str | Non
 
 async def membership(session: AsyncSession, user_id: str, project_id: str) -> Member | None:
     query = select(Member).where(Member.user_id == user_id, Member.project_id == project_id)
-    found: Member | None = await session.scalar(query)
-    return found
+    member: Member | None = await session.scalar(query)
+    return member
 
 
 def project_not_found(project: str) -> NotFound:
@@ -291,11 +293,11 @@ Writer = Annotated[Principal, Depends(_writer)]
 """Editors and owners."""
 
 
-def require_owner(who: Principal, what: str) -> None:
+def require_owner(who: Principal, resource: str) -> None:
     """Raises NotAllowed `not_owner`."""
     if who.role != "owner":
         raise NotAllowed(
-            f"The role {who.role} may not manage {what}.",
+            f"The role {who.role} may not manage {resource}.",
             code="not_owner",
             hint="Ask an owner of the project.",
         )
@@ -303,7 +305,7 @@ def require_owner(who: Principal, what: str) -> None:
 
 def require_scopes_of(who: Principal, role: Role) -> None:
     """A key with narrowed scopes cannot admit people, who have no scopes. Raises NotAllowed."""
-    lacking = [] if who.scopes is None else [each for each in SCOPES_OF[role] if each not in who.scopes]
+    lacking = [] if who.scopes is None else [scope for scope in SCOPES_OF[role] if scope not in who.scopes]
     if lacking:
         raise NotAllowed(
             f"Somebody with the role {role} may do more than this key.",
@@ -331,7 +333,7 @@ async def worker_door(request: Request, settings: SettingsDep) -> None:
     if spoken != str(PROTOCOL):
         older = not spoken.isdecimal() or int(spoken) < PROTOCOL
         raise StateConflict(
-            f"The worker speaks version {spoken} of the worker door, the backend version {PROTOCOL}.",
+            f"The worker uses version {spoken} of the worker API, the backend version {PROTOCOL}.",
             code="worker_version",
             hint=f"Update the {'worker' if older else 'backend'}: both are of one release.",
         )
@@ -339,10 +341,12 @@ async def worker_door(request: Request, settings: SettingsDep) -> None:
 
 def is_worker_token(token: str | None, settings: Settings) -> bool:
     """Whether it is the workers' shared token: the current one, or the previous one if configured."""
-    accepted = [each for each in (settings.worker_token, settings.previous_worker_token) if each is not None]
+    accepted = [
+        secret for secret in (settings.worker_token, settings.previous_worker_token) if secret is not None
+    ]
     if token is None:
         return False
-    equal = [hmac.compare_digest(token.encode(), each.get_secret_value().encode()) for each in accepted]
+    equal = [hmac.compare_digest(token.encode(), secret.get_secret_value().encode()) for secret in accepted]
     return any(equal)
 
 

@@ -59,11 +59,11 @@ def needed(method: str, path: str) -> frozenset[Scope]:
 
 def check(scopes: frozenset[str] | None, method: str, path: str) -> None:
     """Raises NotAllowed `missing_scope`. None: a key with all scopes."""
-    wanted = needed(method, path)
-    if scopes is None or not wanted or wanted & scopes:
+    accepted = needed(method, path)
+    if scopes is None or not accepted or accepted & scopes:
         return
     raise NotAllowed(
-        f"This API key does not have the scope {' or '.join(sorted(wanted))}.",
+        f"This API key does not have the scope {' or '.join(sorted(accepted))}.",
         code="missing_scope",
         hint=f"It has: {', '.join(sorted(scopes))}. Make a key with the scope that is missing.",
     )

@@ -20,7 +20,7 @@ STRANGERS = "strangers"
 _REMEMBERED = 10_000
 
 
-class Lanes:
+class SenderSlots:
     """The senders' slots of one process."""
 
     def __init__(self) -> None:
@@ -41,48 +41,48 @@ class Lanes:
         while len(self._projects) > _REMEMBERED:
             self._projects.popitem(last=False)
 
-    async def enter(self, lane: str) -> None:
-        if lane not in self._waiting and self._held[lane] < self._most(lane):
-            self._held[lane] += 1
+    async def enter(self, sender: str) -> None:
+        if sender not in self._waiting and self._held[sender] < self._most(sender):
+            self._held[sender] += 1
             return
-        mine = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(lane, deque()).append(mine)
+        admitted = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(sender, deque()).append(admitted)
         try:
-            await mine
+            await admitted
         except asyncio.CancelledError:
-            if mine.done() and not mine.cancelled():
-                self.leave(lane)
+            if admitted.done() and not admitted.cancelled():
+                self.leave(sender)
             raise
 
-    def leave(self, lane: str) -> None:
-        self._held[lane] -= 1
-        if self._held[lane] == 0:
-            del self._held[lane]
-        # The lane may have been the last beside another, which now has the places of one that is alone.
-        for crowded in [lane] if self._held[lane] else list(self._waiting):
+    def leave(self, sender: str) -> None:
+        self._held[sender] -= 1
+        if self._held[sender] == 0:
+            del self._held[sender]
+        # If only one active sender remains, it gets the slots of a sole sender.
+        for crowded in [sender] if self._held[sender] else list(self._waiting):
             self._let_in(crowded)
 
-    def _most(self, lane: str) -> int:
+    def _most(self, sender: str) -> int:
         """Number of slots of a sender: half while others are active."""
-        places = STRANGER_PLACES if lane == STRANGERS else PROJECT_PLACES
-        return places // 2 if any(other != lane for other in self._held) else places
+        places = STRANGER_PLACES if sender == STRANGERS else PROJECT_PLACES
+        return places // 2 if any(active != sender for active in self._held) else places
 
-    def _let_in(self, lane: str) -> None:
-        line = self._waiting.get(lane)
-        while line and self._held[lane] < self._most(lane):
+    def _let_in(self, sender: str) -> None:
+        line = self._waiting.get(sender)
+        while line and self._held[sender] < self._most(sender):
             following = line.popleft()
             if not following.done():
-                self._held[lane] += 1
+                self._held[sender] += 1
                 following.set_result(None)
         if not line:
-            self._waiting.pop(lane, None)
+            self._waiting.pop(sender, None)
 
 
 class Place:
     """The slot of one request, which may leave and enter again."""
 
-    def __init__(self, lanes: Lanes, lane: str) -> None:
-        self._lanes, self._lane = lanes, lane
+    def __init__(self, slots: SenderSlots, sender: str) -> None:
+        self._lanes, self._lane = slots, sender
         self._timer: asyncio.TimerHandle | None = None
 
     @property

@@ -34,45 +34,49 @@ class Turns:
         line = self._lines.setdefault(project, deque())
         if len(line) >= self._waiting:
             raise TooManyRequests(
-                f"{self._waiting} requests of this project already wait until datasets are read.",
+                f"{self._waiting} requests of this project are already waiting to read datasets.",
                 code="too_many_reads",
                 hint="Wait for their answers, then try again.",
                 retry_after=5,
             )
-        mine = asyncio.get_running_loop().create_future()
-        line.append(mine)
+        admitted = asyncio.get_running_loop().create_future()
+        line.append(admitted)
         self._go_on()
         try:
-            await mine
+            await admitted
             yield
         finally:
-            if mine.done() and not mine.cancelled():
+            if admitted.done() and not admitted.cancelled():
                 self._free += 1
                 self._running[project] -= 1
                 if not self._running[project]:
                     del self._running[project]
-            elif mine in line:
-                line.remove(mine)
+            elif admitted in line:
+                line.remove(admitted)
             if not line and self._lines.get(project) is line:
                 del self._lines[project]
             self._go_on()
 
     def _go_on(self) -> None:
         while self._free:
-            may = (each for each, line in self._lines.items() if line and self._running[each] < self._most)
+            may = (
+                project
+                for project, line in self._lines.items()
+                if line and self._running[project] < self._most
+            )
             project = next(may, None)
             if project is None:
                 return
             line = self._lines.pop(project)
             following = line.popleft()
-            self._lines[project] = line  # behind the others
+            self._lines[project] = line  # to the end of the queue
             if not following.done():
                 self._free -= 1
                 self._running[project] += 1
                 following.set_result(None)
 
 
-async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """The result of the work, which is cancelled when the client disconnects. Raises Unavailable
     `caller_gone` then.
     """

@@ -23,27 +23,27 @@ async def list_adapters(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Adapter]:
     """Newest first."""
-    found, more = await service.page(session, who.project_id, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=await service.views(session, found), has_more=more, next_cursor=cursor)
+    adapters, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(adapters[-1].created_at, adapters[-1].id) if more else None
+    return Page(data=await service.views(session, adapters), has_more=more, next_cursor=cursor)
 
 
 @router.get("/adapters/{id}", operation_id="getAdapter")
 async def get(id: str, session: Session, who: Reader) -> Adapter:
-    [shown] = await service.views(session, [await service.get(session, who.project_id, id)])
-    return shown
+    [view] = await service.views(session, [await service.get(session, who.project_id, id)])
+    return view
 
 
 @router.get("/adapters/{id}/download", operation_id="downloadAdapter", response_class=StreamingResponse)
 async def download(id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader) -> Response:
     """A `.tar.gz` with a standard PEFT directory at its top level, for `PeftModel.from_pretrained`."""
-    found = await service.download(session, who.project_id, id)
+    package = await service.download(session, who.project_id, id)
     return stream_object(
         request,
         objects,
-        found.sha256,
-        etag=found.etag,
+        package.sha256,
+        etag=package.etag,
         media_type="application/gzip",
-        headers=attachment(found.filename),
-        transform=lambda stored: repack(stored, found.card),
+        headers=attachment(package.filename),
+        transform=lambda stored: repack(stored, package.card),
     )

@@ -18,10 +18,10 @@ async def find(session: AsyncSession, project_id: str, id: str) -> Adapter | Non
 
 async def weights(session: AsyncSession, id: str) -> Checkpoint | None:
     query = select(Checkpoint).join(Adapter, Adapter.checkpoint_id == Checkpoint.id)
-    found: Checkpoint | None = await session.scalar(
+    checkpoint: Checkpoint | None = await session.scalar(
         query.where(Adapter.id == id, Adapter.deleted_at.is_(None))
     )
-    return found
+    return checkpoint
 
 
 async def page(
@@ -40,7 +40,7 @@ async def beside(
         select(Adapter.id, Job.held_out_reward_before, Checkpoint)
         .join(Job, Job.id == Adapter.job_id)
         .outerjoin(Checkpoint, (Checkpoint.job_id == Job.id) & Checkpoint.best)
-        .where(Adapter.id.in_([each.id for each in adapters]))
+        .where(Adapter.id.in_([adapter.id for adapter in adapters]))
     )
     return {id: (base, best) for id, base, best in await session.execute(query)}
 

@@ -70,7 +70,7 @@ def package(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel
 
 async def views(session: AsyncSession, adapters: Sequence[Adapter]) -> list[resources.Adapter]:
     beside = await repository.beside(session, adapters)
-    return [_view(each, *beside[each.id]) for each in adapters]
+    return [_view(adapter, *beside[adapter.id]) for adapter in adapters]
 
 
 def _view(adapter: Adapter, base: float | None, best: Checkpoint | None) -> resources.Adapter:

@@ -26,6 +26,8 @@ async def list_entries(
     """Audit log: actor, action and target, newest first; for owners. `q`: words that all occur in an entry,
     such as a name, an id, or a part of the operation.
     """
-    found, more = await service.page(session, who, q=q, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[AuditEntry.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
+    entries, more = await service.page(session, who, q=q, limit=limit, after=after)
+    cursor = encode_cursor(entries[-1].created_at, entries[-1].id) if more else None
+    return Page(
+        data=[AuditEntry.model_validate(entry) for entry in entries], has_more=more, next_cursor=cursor
+    )

@@ -25,17 +25,17 @@ def note(
 
     Entries of a deleted project go to the platform's first one.
     """
-    known = session.get(AuditEntry, id)
-    if known is not None:
-        known.target, known.details = target or known.target, details or known.details
+    stored = session.get(AuditEntry, id)
+    if stored is not None:
+        stored.target, stored.details = target or stored.target, details or stored.details
         return
-    there = session.scalar(select(Project.id).where(Project.id == project_id))
-    if there is None:
+    existing = session.scalar(select(Project.id).where(Project.id == project_id))
+    if existing is None:
         oldest = select(Project.id).order_by(Project.created_at, Project.id).limit(1)
-        there = session.scalars(oldest).one()
+        existing = session.scalars(oldest).one()
     entry = AuditEntry(
         id=id,
-        project_id=there,
+        project_id=existing,
         actor=who.id,
         actor_name=who.name,
         action=action,

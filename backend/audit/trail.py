@@ -35,7 +35,7 @@ QUIET = frozenset(
 """Operations that change nothing which anybody else would see."""
 LOUD_READS = ("/export", "/signing-secret")
 """Ends of addresses whose reading is written down, too: much goes out there."""
-KEPT = (
+DETAIL_FIELDS = (
     "name",
     "role",
     "scopes",
@@ -72,13 +72,13 @@ class Trail:
 
     @property
     def route(self) -> str | None:
-        found: str | None = getattr(self.scope.get("route"), "operation_id", None)
-        return found
+        operation_id: str | None = getattr(self.scope.get("route"), "operation_id", None)
+        return operation_id
 
     @property
     def who(self) -> Principal | None:
-        found = self.scope.get("state", {}).get("principal")
-        return found if isinstance(found, Principal) else None
+        principal = self.scope.get("state", {}).get("principal")
+        return principal if isinstance(principal, Principal) else None
 
     def counts(self, table: str) -> bool:
         own_model = table == "base_model" and (self.route or "").endswith("Model")
@@ -96,7 +96,7 @@ class Trail:
             "who": self.who,
             "action": self.operation,
             "target": str(target) if target else None,
-            "details": {name: answer[name] for name in KEPT if answer.get(name) is not None},
+            "details": {name: answer[name] for name in DETAIL_FIELDS if answer.get(name) is not None},
             "project_id": str(target if on_projects and target else self.who.project_id),
         }
 
@@ -120,13 +120,13 @@ def _executed(state: ORMExecuteState) -> None:
 @event.listens_for(Session, "after_flush")
 def _flushed(session: Session, _: UOWTransaction) -> None:
     if trail := _current.get():  # a sign-in says only behind its change who it is
-        for each in (*session.new, *session.dirty, *session.deleted):
-            if trail.counts(each.__tablename__):
+        for row in (*session.new, *session.dirty, *session.deleted):
+            if trail.counts(row.__tablename__):
                 session.info[_WROTE] = True
-        for each in session.new:
-            own = trail.who is not None and getattr(each, "project_id", None) == trail.who.project_id
-            if own and trail.made is None and trail.counts(each.__tablename__):
-                trail.made = getattr(each, "id", None)
+        for row in session.new:
+            own = trail.who is not None and getattr(row, "project_id", None) == trail.who.project_id
+            if own and trail.made is None and trail.counts(row.__tablename__):
+                trail.made = getattr(row, "id", None)
 
 
 @event.listens_for(Session, "before_commit")

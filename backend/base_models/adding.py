@@ -48,7 +48,7 @@ _TEMPLATE_OFFER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Inspection:
     """A request to inspect a model. template: for a model without one of its own."""
 
     key: str
@@ -80,15 +80,15 @@ class Adder:
         self._database, self._calls = database, calls
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def add(self, asked: Asked, *, wait: bool) -> None:
+    async def add(self, inspection: Inspection, *, wait: bool) -> None:
         """Start it, and wait for it if requested. Raises the worker's refusal when waiting."""
-        task = self._tasks.get(asked.key)
+        task = self._tasks.get(inspection.key)
         if task is None:
-            task = asyncio.create_task(self._add(asked))
-            self._tasks[asked.key] = task
-            task.add_done_callback(lambda done: self._forget(asked, done))
+            task = asyncio.create_task(self._add(inspection))
+            self._tasks[inspection.key] = task
+            task.add_done_callback(lambda finished: self._forget(inspection, finished))
         if wait:
-            await asyncio.shield(task)  # who asks may hang up; the download goes on
+            await asyncio.shield(task)  # the client may disconnect; the download continues
 
     async def close(self) -> None:
         tasks = list(self._tasks.values())
@@ -96,83 +96,87 @@ class Adder:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _forget(self, asked: Asked, task: "asyncio.Task[None]") -> None:
-        self._tasks.pop(asked.key, None)
+    def _forget(self, inspection: Inspection, task: "asyncio.Task[None]") -> None:
+        self._tasks.pop(inspection.key, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.info("%s was not added: %s", asked.id, error)
+            log.info("%s was not added: %s", inspection.id, error)
 
-    async def _add(self, asked: Asked) -> None:
-        source = asked.shown_source
+    async def _add(self, inspection: Inspection) -> None:
+        source = inspection.shown_source
         try:
-            facts = await self._look(asked, source)
-            if not facts.get("has_chat_template") and asked.template is None:
+            facts = await self._look(inspection, source)
+            if not facts.get("has_chat_template") and inspection.template is None:
                 raise InvalidInput(
                     "The model has no chat template.",
                     code="no_chat_template",
                     hint=_TEMPLATE_OFFER,
                     param="chat_template",
                 )
-            await self._store(asked, values_of(source, facts))
+            await self._store(inspection, values_of(source, facts))
         except ReinforgeError as error:
-            await self._refuse(asked, error)
+            await self._refuse(inspection, error)
             raise
         except asyncio.CancelledError:
             with suppress(SQLAlchemyError):
-                await self._refuse(asked, _interrupted())
+                await self._refuse(inspection, _interrupted())
             raise
 
-    async def _store(self, asked: Asked, values: dict[str, Any]) -> None:
+    async def _store(self, inspection: Inspection, values: dict[str, Any]) -> None:
         """Store the inspected facts. Raises StateConflict `model_in_use` when the files differ and others
         need the old ones.
         """
-        if asked.new or asked.token_sealed is not None:
-            values |= {"token_sealed": asked.token_sealed}
+        if inspection.new or inspection.token_sealed is not None:
+            values |= {"token_sealed": inspection.token_sealed}
         async with self._database.transaction() as session:
-            # The lock makes who refers to the model meanwhile wait, so that nobody is overlooked.
-            row = await session.get(BaseModel, asked.key, with_for_update=True)
+            # The lock blocks new references to the model, so that none is missed.
+            row = await session.get(BaseModel, inspection.key, with_for_update=True)
             if row is None:
-                raise removed(asked)
+                raise removed(inspection)
             changed = row.status == "ready" and row.sha256 != values["sha256"]
-            if changed and await repository.users(session, asked.key):
-                raise _in_use(asked)
-            await repository.change(session, asked.key, values)
+            if changed and await repository.users(session, inspection.key):
+                raise _in_use(inspection)
+            await repository.change(session, inspection.key, values)
 
-    async def _look(self, asked: Asked, source: str) -> dict[str, Any]:
-        payload: dict[str, Any] = {"source": source, "any_folder": asked.any_folder, "added": asked.looked_at}
-        if asked.token_sealed is not None:
-            payload |= {"token_of": asked.key, "token_sealed": asked.token_sealed}
-        calls = self._calls.of_project(asked.project_id)
+    async def _look(self, inspection: Inspection, source: str) -> dict[str, Any]:
+        payload: dict[str, Any] = {
+            "source": source,
+            "any_folder": inspection.any_folder,
+            "added": inspection.looked_at,
+        }
+        if inspection.token_sealed is not None:
+            payload |= {"token_of": inspection.key, "token_sealed": inspection.token_sealed}
+        calls = self._calls.of_project(inspection.project_id)
         stream = await open_stream(calls, "inspect_model", payload, quiet_seconds=QUIET_SECONDS)
         async with aclosing(stream.events()) as events:
             async for event in events:
                 if event is not None and event.get("type") == "progress":
                     progress = {key: event.get(key) for key in ("phase", "done", "total")}
                     async with self._database.transaction() as session:
-                        await repository.note(session, asked.key, progress)
+                        await repository.note(session, inspection.key, progress)
         if stream.result is None:
             raise Unavailable("The worker gave no answer.", code="worker_lost", hint="Try again.")
         return stream.result
 
-    async def _refuse(self, asked: Asked, error: ReinforgeError) -> None:
+    async def _refuse(self, inspection: Inspection, error: ReinforgeError) -> None:
         inner = error.envelope()["error"]
         failure = {key: inner[key] for key in ("code", "message", "hint")}
         async with self._database.transaction() as session:
-            row = await session.get(BaseModel, asked.key, with_for_update=True)
+            row = await session.get(BaseModel, inspection.key, with_for_update=True)
             if row is None:
                 return
-            if asked.new and not asked.keep_refusal:
+            if inspection.new and not inspection.keep_refusal:
                 await session.delete(row)
                 return
             row.progress, row.touched_at = {"error": failure}, now()
-            if asked.new:
+            if inspection.new:
                 row.status, row.error = "failed", error.message
 
 
 def values_of(source: str, facts: dict[str, Any]) -> dict[str, Any]:
     """Column values from a worker's facts."""
-    known = {key: facts.get(key) for key in _FACTS}
-    known["has_chat_template"] = bool(facts.get("has_chat_template"))
-    known["lora_targets"] = list(facts.get("lora_targets") or [])
+    columns = {key: facts.get(key) for key in _FACTS}
+    columns["has_chat_template"] = bool(facts.get("has_chat_template"))
+    columns["lora_targets"] = list(facts.get("lora_targets") or [])
     pinned = facts.get("source") or source
     return {
         "source": pinned,
@@ -180,7 +184,7 @@ def values_of(source: str, facts: dict[str, Any]) -> dict[str, Any]:
         "error": None,
         "progress": None,
         "touched_at": now(),
-        **known,
+        **columns,
     }
 
 
@@ -189,25 +193,25 @@ def silent(row: BaseModel) -> bool:
     return row.status == "adding" and (row.touched_at is None or row.touched_at < now() - SILENT)
 
 
-def looked_at(row: BaseModel) -> bool:
+def is_inspected(row: BaseModel) -> bool:
     """Whether a worker is inspecting it now."""
     under_way = bool((row.progress or {}).get("phase"))
     return under_way and row.touched_at is not None and row.touched_at > now() - SILENT
 
 
-def _in_use(asked: Asked) -> StateConflict:
+def _in_use(inspection: Inspection) -> StateConflict:
     """Does not name the users: they may belong to another project."""
     return StateConflict(
-        f"Other files than those of {asked.id} were found, and jobs, adapters or deployments need it as it is.",
+        f"The files of {inspection.id} have changed, but jobs, adapters or deployments need the old ones.",
         code="model_in_use",
         hint="Add what was found under another id. The model stays as it was.",
         param="id",
     )
 
 
-def removed(asked: Asked) -> NotFound:
+def removed(inspection: Inspection) -> NotFound:
     return NotFound(
-        f"The model {asked.id} was removed while a worker looked at it.",
+        f"The model {inspection.id} was removed while a worker was inspecting it.",
         code="model_not_found",
         hint="Add it again: what was downloaded is still there.",
     )

@@ -24,7 +24,7 @@ async def create(
     body: ModelCreate,
     request: Request,
     database: DatabaseDep,
-    _: CallsDep,  # documents that no worker may be there to look
+    _: CallsDep,  # documents `no_worker`
     sealer: SealerDep,
     who: Writer,
     once: Once,
@@ -36,16 +36,16 @@ async def create(
 
     `wait=false` returns at once with a model that is `adding`; read it again for its progress.
     """
-    asked = once.request_hash(await request.body())
+    request_hash = once.request_hash(await request.body())
     async with database.transaction() as session:
-        if (stored := await once.peek(session, asked)) is not None:
+        if (stored := await once.peek(session, request_hash)) is not None:
             return stored
     state = request.app.state
     if not hasattr(state, "adder"):
-        state.adder = Adder(database, state.calls)  # not the calls of this request, which end with it
-    shown = service.view(await service.add(database, state.adder, sealer, body, who, wait=wait))
-    async with database.transaction() as session:  # looking takes long, and looking twice harms nothing
-        return await once.begin(session, asked) or await once.finish(session, 201, shown)
+        state.adder = Adder(database, state.calls)  # not this request's client, whose calls end with it
+    model_view = service.view(await service.add(database, state.adder, sealer, body, who, wait=wait))
+    async with database.transaction() as session:  # inspection is slow, and repeating it is harmless
+        return await once.begin(session, request_hash) or await once.finish(session, 201, model_view)
 
 
 @router.get("/models", operation_id="listModels")
@@ -53,9 +53,9 @@ async def list_models(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[BaseModelInfo]:
     """The project's models and shared models, newest first."""
-    found, more = await service.page(session, who.project_id, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].key) if more else None
-    return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
+    models, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(models[-1].created_at, models[-1].key) if more else None
+    return Page(data=[service.view(model) for model in models], has_more=more, next_cursor=cursor)
 
 
 @router.get("/models/{id}", operation_id="getModel")

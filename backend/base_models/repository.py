@@ -11,22 +11,22 @@ from backend.http.cursors import cut, newest_first
 from backend.models import Adapter, BaseModel, Deployment, Job, now
 
 
-def seen_by(project_id: str) -> ColumnElement[bool]:
+def visible_to(project_id: str) -> ColumnElement[bool]:
     return or_(BaseModel.project_id == project_id, BaseModel.project_id.is_(None))
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> BaseModel | None:
     """The project's model of this name, otherwise the shared one."""
-    query = select(BaseModel).where(BaseModel.id == id, seen_by(project_id))
+    query = select(BaseModel).where(BaseModel.id == id, visible_to(project_id))
     query = query.order_by(BaseModel.project_id.is_(None)).limit(1)
-    found: BaseModel | None = await session.scalar(query.with_for_update() if lock else query)
-    return found
+    model: BaseModel | None = await session.scalar(query.with_for_update() if lock else query)
+    return model
 
 
 async def find_shared(session: AsyncSession, id: str) -> BaseModel | None:
     query = select(BaseModel).where(BaseModel.id == id, BaseModel.project_id.is_(None))
-    found: BaseModel | None = await session.scalar(query)
-    return found
+    model: BaseModel | None = await session.scalar(query)
+    return model
 
 
 async def others_named(session: AsyncSession, model: BaseModel) -> bool:
@@ -37,14 +37,14 @@ async def others_named(session: AsyncSession, model: BaseModel) -> bool:
 
 async def ids(session: AsyncSession, project_id: str, limit: int) -> list[str]:
     """Models that the project's jobs may use, newest first."""
-    query = select(BaseModel.id).where(BaseModel.status == "ready", seen_by(project_id))
+    query = select(BaseModel.id).where(BaseModel.status == "ready", visible_to(project_id))
     return list(await session.scalars(query.order_by(BaseModel.created_at.desc()).limit(limit)))
 
 
 async def page(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[BaseModel], bool]:
-    query = select(BaseModel).where(seen_by(project_id))
+    query = select(BaseModel).where(visible_to(project_id))
     query = newest_first(query, BaseModel.created_at, BaseModel.key, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
 
@@ -71,12 +71,12 @@ async def note(session: AsyncSession, key: str, progress: dict[str, Any]) -> Non
 
 async def users(session: AsyncSession, key: str) -> dict[str, str]:
     """Project → id of one of its jobs, adapters or deployments that needs the model."""
-    found: dict[str, str] = {}
+    user_ids: dict[str, str] = {}
     for table in (Job, Adapter, Deployment):
         query = select(table.project_id, func.min(table.id)).where(table.model_key == key)
         for project_id, id in await session.execute(query.group_by(table.project_id)):
-            found.setdefault(project_id, id)
-    return found
+            user_ids.setdefault(project_id, id)
+    return user_ids
 
 
 async def is_deployed(session: AsyncSession, project_id: str | None, name: str) -> bool:

@@ -11,9 +11,9 @@ from backend.access.auth import Principal
 from backend.base_models import repository
 from backend.base_models.adding import (
     Adder,
-    Asked,
+    Inspection,
     interrupted_failure,
-    looked_at,
+    is_inspected,
     removed,
     silent,
     values_of,
@@ -31,7 +31,7 @@ from reinforge.parsing.suggestions import did_you_mean
 from reinforge.schemas.jobs import JobError
 from reinforge.schemas.resources import BaseModelInfo, ModelCreate, ModelProgress
 
-seen_by = repository.seen_by
+visible_to = repository.visible_to
 """Models that a project sees, as a condition of queries."""
 
 log = logging.getLogger(__name__)
@@ -108,23 +108,28 @@ async def add(
         await _check_id(session, body, existing, who)
         new = existing is None or existing.status != "ready"
         keep = not wait or (new and existing is not None)
-        asked = _asked(body, existing, sealer, who, new=new, keep_refusal=keep)
+        inspection = _inspection(body, existing, sealer, who, new=new, keep_refusal=keep)
         values: dict[str, Any] = {"progress": {"phase": "waiting"}, "touched_at": now()}
         if new:
-            values |= {"source": asked.shown_source, "status": "adding", "error": None, "lora_targets": []}
+            values |= {
+                "source": inspection.shown_source,
+                "status": "adding",
+                "error": None,
+                "lora_targets": [],
+            }
             values |= {"has_chat_template": False, "created_by": who.name}
             # For when it is tried again; nobody else's look uses it.
-            values |= {"token_sealed": asked.token_sealed}
+            values |= {"token_sealed": inspection.token_sealed}
         if existing is None:
-            session.add(BaseModel(key=asked.key, id=asked.id, project_id=who.project_id, **values))
+            session.add(BaseModel(key=inspection.key, id=inspection.id, project_id=who.project_id, **values))
         else:
-            await repository.change(session, asked.key, values)
-    await adder.add(asked, wait=wait)
+            await repository.change(session, inspection.key, values)
+    await adder.add(inspection, wait=wait)
     async with database.transaction() as session:
-        found = await session.get(BaseModel, asked.key)
-        if found is None:
-            raise removed(asked)
-        return found
+        model = await session.get(BaseModel, inspection.key)
+        if model is None:
+            raise removed(inspection)
+        return model
 
 
 async def _check_id(
@@ -154,7 +159,7 @@ def _deployed(id: str, hint: str) -> StateConflict:
     return StateConflict(f"{id} is the name of a deployment.", code="name_taken", hint=hint, param="id")
 
 
-def _asked(
+def _inspection(
     body: ModelCreate,
     existing: BaseModel | None,
     sealer: Sealer,
@@ -162,7 +167,7 @@ def _asked(
     *,
     new: bool,
     keep_refusal: bool,
-) -> Asked:
+) -> Inspection:
     """The inspection request, with the source and its selected template."""
     template = body.chat_template or chosen_template(body.source) or (None if new else _template(existing))
     key = new_id("mdl_") if existing is None else existing.key
@@ -170,7 +175,7 @@ def _asked(
     if body.token is not None:
         token = sealer.seal(f"hub:{key}", body.token.get_secret_value())
     source = _source(body, existing)
-    return Asked(
+    return Inspection(
         key,
         body.id,
         source,
@@ -189,9 +194,9 @@ def _asked(
 
 def _source(body: ModelCreate, existing: BaseModel | None) -> str:
     """The source to inspect: an existing model keeps its pinned revision unless another is given."""
-    given = plain(body.source)
-    pinned = existing is not None and existing.status == "ready" and "@" not in given
-    return plain(existing.source) if pinned and existing is not None else given
+    requested = plain(body.source)
+    pinned = existing is not None and existing.status == "ready" and "@" not in requested
+    return plain(existing.source) if pinned and existing is not None else requested
 
 
 def _template(existing: BaseModel | None) -> str | None:
@@ -211,9 +216,9 @@ async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
     _require_administrator(who, f"An administrator shares the model {id!r} with all projects.")
     if model.shared:
         return model
-    if model.status != "ready" or looked_at(model):
+    if model.status != "ready" or is_inspected(model):
         raise StateConflict(
-            f"The model {id!r} is not ready, or a worker looks at it.",
+            f"The model {id!r} is not ready, or a worker is inspecting it.",
             code="model_not_ready",
             hint="Share it once that is done.",
         )
@@ -240,13 +245,13 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
         _require_administrator(who, f"All projects share the model {id!r}: an administrator removes it.")
     users = await repository.users(session, model.key)
     if users or (model.shared and id in BUILTIN):
-        what = (
+        user = (
             f"{users.get(who.project_id, 'another project')} needs it"
             if users
             else "it comes with the worker"
         )
         raise StateConflict(
-            f"The model {id!r} cannot be removed: {what}.",
+            f"The model {id!r} cannot be removed: {user}.",
             code="model_in_use",
             hint="Results go on naming the model they were made with.",
         )
@@ -275,22 +280,22 @@ def named_in_call(model: BaseModel) -> dict[str, Any]:
 
 
 def view(model: BaseModel) -> BaseModelInfo:
-    shown = BaseModelInfo.model_validate(model)
+    info = BaseModelInfo.model_validate(model)
     progress = model.progress or {}
     failure = progress.get("error")
     if silent(model):
         failure = interrupted_failure()
-        shown.status, shown.error = "failed", failure["message"]
+        info.status, info.error = "failed", failure["message"]
     if failure is None and progress.get("phase"):
-        shown.progress = ModelProgress.model_validate(progress)
-    shown.failure = None if failure is None else JobError.model_validate(failure)
-    shown.has_token = model.token_sealed is not None
+        info.progress = ModelProgress.model_validate(progress)
+    info.failure = None if failure is None else JobError.model_validate(failure)
+    info.has_token = model.token_sealed is not None
     if model.parameters is not None and model.shape is not None:
         shape = ModelShape.model_validate(model.shape)
-        shown.memory = estimate(model.parameters, shape, model.context_length)
+        info.memory = estimate(model.parameters, shape, model.context_length)
     if (size := hidden_size(model)) is not None:
-        shown.auto_learning_rate = learning_rate.explained(size)
-    return shown
+        info.auto_learning_rate = learning_rate.explained(size)
+    return info
 
 
 def hidden_size(model: BaseModel) -> int | None:

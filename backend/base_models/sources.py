@@ -22,9 +22,9 @@ def with_template(source: str, template: str | None) -> str:
     return source if template in (None, "bare") else f"{source}{TEMPLATE}{template}"
 
 
-def same_source(known: str, given: str) -> bool:
+def same_source(first: str, second: str) -> bool:
     """Whether both name the same model; a missing or pinned hub revision is ignored."""
-    known, given = plain(known), plain(given)
-    if not given.startswith("hub:"):
-        return known == given
-    return known.partition("@")[0] == given.partition("@")[0]
+    first, second = plain(first), plain(second)
+    if not second.startswith("hub:"):
+        return first == second
+    return first.partition("@")[0] == second.partition("@")[0]

@@ -36,10 +36,10 @@ async def insert_many(
 
 async def _insert_one(session: AsyncSession, table: type[Base], row: Mapping[str, Any]) -> None:
     """A single row, whose large JSON is then parsed once instead of twice."""
-    known = table.metadata.tables[table.__tablename__]
+    sql_table = table.metadata.tables[table.__tablename__]
     values = {
         name: orjson.dumps(value).decode()
-        if value is not None and isinstance(known.c[name].type, JSON)
+        if value is not None and isinstance(sql_table.c[name].type, JSON)
         else value
         for name, value in row.items()
     }
@@ -68,26 +68,26 @@ def _array(numbers: Sequence[float | None]) -> str:
 
 @functools.cache
 def _statement_of_columns(table: type[Base], names: tuple[str, ...], replacing: bool) -> TextClause:
-    known = table.metadata.tables[table.__tablename__]
-    arrays = _parameters(known, names, "[]")
-    statement = f"INSERT INTO {known.name} ({', '.join(names)}) SELECT * FROM unnest({', '.join(arrays)})"
-    return text(statement + (_replacement(known, names) if replacing else ""))
+    sql_table = table.metadata.tables[table.__tablename__]
+    arrays = _parameters(sql_table, names, "[]")
+    statement = f"INSERT INTO {sql_table.name} ({', '.join(names)}) SELECT * FROM unnest({', '.join(arrays)})"
+    return text(statement + (_replacement(sql_table, names) if replacing else ""))
 
 
 @functools.cache
 def _statement_of_one(table: type[Base], names: tuple[str, ...]) -> TextClause:
-    known = table.metadata.tables[table.__tablename__]
-    values = ", ".join(_parameters(known, names))
-    return text(f"INSERT INTO {known.name} ({', '.join(names)}) VALUES ({values})")
+    sql_table = table.metadata.tables[table.__tablename__]
+    values = ", ".join(_parameters(sql_table, names))
+    return text(f"INSERT INTO {sql_table.name} ({', '.join(names)}) VALUES ({values})")
 
 
 @functools.cache
 def _statement(table: type[Base], same: tuple[str, ...], varying: tuple[str, ...]) -> TextClause:
-    known = table.metadata.tables[table.__tablename__]
-    values = _parameters(known, same) + [f"rows.{name}" for name in varying]
-    shape = ", ".join(f"{name} {_type(known, name)}" for name in varying)
+    sql_table = table.metadata.tables[table.__tablename__]
+    values = _parameters(sql_table, same) + [f"rows.{name}" for name in varying]
+    shape = ", ".join(f"{name} {_type(sql_table, name)}" for name in varying)
     return text(
-        f"INSERT INTO {known.name} ({', '.join((*same, *varying))}) SELECT {', '.join(values)}"
+        f"INSERT INTO {sql_table.name} ({', '.join((*same, *varying))}) SELECT {', '.join(values)}"
         f" FROM json_to_recordset(CAST(:rows AS json)) AS rows ({shape})"
     )
 

@@ -70,39 +70,41 @@ class CacheTidying:
         """Until cancelled."""
         while True:
             try:
-                if gone := await self.tidy():
-                    log.info("removed %d cached files that nothing needs", gone)
+                if removed := await self.tidy():
+                    log.info("removed %d cached files that nothing needs", removed)
             except (SQLAlchemyError, OSError) as error:
                 log.warning("caches are not tidied: %s", error)
             await asyncio.sleep(EVERY_SECONDS)
 
     async def tidy(self) -> int:
         """Returns the number of removed files."""
-        gone = 0
-        found = await anyio.to_thread.run_sync(self._quiet_files)
-        for begin in range(0, len(found), _AT_ONCE):
-            files = {path: set(_SHA256.findall(path.name)) for path in found[begin : begin + _AT_ONCE]}
+        removed = 0
+        quiet_files = await anyio.to_thread.run_sync(self._quiet_files)
+        for begin in range(0, len(quiet_files), _AT_ONCE):
+            files = {path: set(_SHA256.findall(path.name)) for path in quiet_files[begin : begin + _AT_ONCE]}
             async with self._database.transaction() as session:
                 unused = await unused_objects(session, set().union(*files.values()))
             going = [path for path, hashes in files.items() if hashes & unused]
-            gone += await anyio.to_thread.run_sync(_remove, going, self._quiet)
-        return gone + await anyio.to_thread.run_sync(self._remove_leftovers)
+            removed += await anyio.to_thread.run_sync(_remove, going, self._quiet)
+        return removed + await anyio.to_thread.run_sync(self._remove_leftovers)
 
     def _folders(self) -> list[Path]:
         cache = self._home / "cache"
         if not cache.is_dir():
             return []
-        return [each for each in cache.iterdir() if each.is_dir() and each.name != _WORKERS]
+        return [folder for folder in cache.iterdir() if folder.is_dir() and folder.name != _WORKERS]
 
     def _quiet_files(self) -> list[Path]:
-        named = (path for folder in self._folders() for path in folder.iterdir() if _SHA256.search(path.name))
-        return [path for path in named if _is_quiet(path, self._quiet)]
+        object_files = (
+            path for folder in self._folders() for path in folder.iterdir() if _SHA256.search(path.name)
+        )
+        return [path for path in object_files if _is_quiet(path, self._quiet)]
 
     def _remove_leftovers(self) -> int:
-        found = [path for folder in self._folders() for path in folder.glob(".*")]
+        leftovers = [path for folder in self._folders() for path in folder.glob(".*")]
         for folder in (self._home / "uploads", self._home / "exports"):
-            found += folder.iterdir() if folder.is_dir() else ()
-        return _remove(found, LEFTOVER_SECONDS)
+            leftovers += folder.iterdir() if folder.is_dir() else ()
+        return _remove(leftovers, LEFTOVER_SECONDS)
 
 
 def _remove(files: Iterable[Path], quiet: float) -> int:

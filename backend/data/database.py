@@ -84,7 +84,7 @@ class Database:
             pool_size=pool_size,
             max_overflow=pool_size,
             pool_timeout=20,
-            hide_parameters=True,  # of statements that fail: logs are no place for people's data
+            hide_parameters=True,  # keep users' data out of the log of failed statements
         )
         _ping_what_was_idle(self.engine)
         if statement_seconds:

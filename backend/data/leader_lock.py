@@ -27,13 +27,13 @@ def main() -> int:
     url = os.environ.get("DATABASE_URL", "")
     scheme, _, rest = url.partition("://")
     try:
-        held = is_held(f"{scheme.partition('+')[0]}://{rest}")
+        lock_held = is_held(f"{scheme.partition('+')[0]}://{rest}")
     except psycopg.Error as error:
         sys.stderr.write(f"The database does not answer: {str(error).strip()}\n")
         return 1
-    if not held:
+    if not lock_held:
         sys.stderr.write("No background process leads.\n")
-    return 0 if held else 1
+    return 0 if lock_held else 1
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Objects:
         key = object_key(sha256)
         try:
             await anyio.to_thread.run_sync(self.store.put_file, key, path)
-        except ObjectConflict:  # nobody has confirmed what lies there, and it is not what its name says
+        except ObjectConflict:  # unconfirmed, and its content does not match its name
             await anyio.to_thread.run_sync(self.store.delete, key)
             await anyio.to_thread.run_sync(self.store.put_file, key, path)
         await self.confirm(sha256)
@@ -137,8 +137,8 @@ class Objects:
         The row is locked during deletion, so a concurrent upload of the same content waits and starts again.
         """
         unused = [~exists().where(column == StoredObject.sha256) for column in _REFERENCES]
-        gone = 0
-        while gone < limit:
+        deleted = 0
+        while deleted < limit:
             async with self.database.transaction() as session:
                 sha256 = await session.scalar(
                     select(StoredObject.sha256)
@@ -150,8 +150,8 @@ class Objects:
                     break
                 await anyio.to_thread.run_sync(self.store.delete, object_key(sha256))
                 await session.execute(delete(StoredObject).where(StoredObject.sha256 == sha256))
-            gone += 1
-        return gone
+            deleted += 1
+        return deleted
 
 
 def get_objects(request: Request) -> Objects:

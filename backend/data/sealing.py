@@ -22,8 +22,10 @@ class Sealer:
     """One per process."""
 
     def __init__(self, settings: Settings) -> None:
-        given = settings.secret_key
-        self._master = given.get_secret_value() if given else keep_secret(settings.home_folder / "secret-key")
+        configured = settings.secret_key
+        self._master = (
+            configured.get_secret_value() if configured else keep_secret(settings.home_folder / "secret-key")
+        )
 
     def seal(self, label: str, secret: str) -> str:
         return self._box(label).encrypt(secret.encode()).decode()

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from backend.access.auth import Reader, SettingsDep, Writer
-from backend.access.work_slots import unless_gone
+from backend.access.work_slots import unless_disconnected
 from backend.data.database import Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service
@@ -57,13 +57,13 @@ async def create(
     """
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
-    await session.commit()  # receiving may take a while
+    await session.commit()  # hold no connection while receiving
     async with receive(request, settings.home_folder / "uploads", limit) as upload:
         name = upload.fields.get("name") or None
         if name is not None and len(name) > 200:
             raise InvalidInput("`name` is longer than 200 characters.", param="name")
         report = await inspect_file(upload.path, upload.filename, limit)
-        await require_storage(session, who.project_id, report.bytes)  # bodies may come without a length
+        await require_storage(session, who.project_id, report.bytes)  # the length may be unknown in advance
         await session.commit()
         await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
     if (
@@ -107,12 +107,12 @@ async def rows(
     The next page starts at `offset` plus the number of rows returned.
     """
     dataset = await service.get(session, who.project_id, id)
-    await session.commit()  # reading may take a while
+    await session.commit()  # hold no connection while reading
     data: list[bytes] = []
     if offset < dataset.rows:
         cache = service.cache_folder(settings.home_folder)
         work = service.rows(objects, dataset, cache, offset=offset, limit=limit)
-        data = await unless_gone(request, work)
+        data = await unless_disconnected(request, work)
     frame = orjson.dumps({"object": "list", "offset": offset, "total": dataset.rows})[1:]
     return Response(b'{"data":[%s],%s' % (b",".join(data), frame), media_type="application/json")
 

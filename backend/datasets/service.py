@@ -179,7 +179,7 @@ def _local_file(objects: Objects, sha256: str, format: str, cache: Path) -> Path
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = cache / f"{sha256}.{format}"
     try:
-        os.utime(path)  # touching would make an empty one where it has just been removed
+        os.utime(path)  # touching would recreate a removed file as an empty one
     except FileNotFoundError:
         objects.store.get_file(object_key(sha256), path)
         _keep_newest(cache, path)

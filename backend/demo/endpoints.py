@@ -26,7 +26,7 @@ async def start_demo(
 ) -> JobDetail:
     """Create the demo's dataset, reward and job; or return (200) the existing unfinished or succeeded job."""
     demo = Demo(database, calls, objects, settings, request.app.state.wake_ups)
-    job, made = await demo.start(who.project_id, who.name)
-    if not made:
+    job, created = await demo.start(who.project_id, who.name)
+    if not created:
         response.status_code = 200
     return job_detail(job)

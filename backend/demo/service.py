@@ -17,7 +17,7 @@ from backend.data.objects import Objects
 from backend.datasets import service as datasets
 from backend.datasets.uploads.inspection import inspect_file
 from backend.jobs import service as jobs
-from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission import validate_references
 from backend.jobs.submission.validate_on_worker import ask_workers
 from backend.models import Job
 from backend.rewards import service as rewards
@@ -54,22 +54,22 @@ class Demo:
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(demo.spec_hash, spec)
         async with self.database.transaction() as session:
-            known = await self._find(session, project_id, mark)
-        if known is not None:
-            return known, False
+            existing = await self._find(session, project_id, mark)
+        if existing is not None:
+            return existing, False
         spec = await self._with_ids(spec, mark, project_id, created_by)
         await base_models.ensure_builtin(self.database, self.calls, spec.model)
         async with self.database.transaction() as session:
-            plan = await plans.look_up(session, project_id, spec)
+            plan = await validate_references.look_up(session, project_id, spec)
         await ask_workers(plan, self.calls, self.objects, jobs.dataset_cache(self.settings))
-        given = spec.model_dump(mode="json", exclude_unset=True)
+        raw_spec = spec.model_dump(mode="json", exclude_unset=True)
         async with self.database.transaction() as session:
             await session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-            known = await self._find(session, project_id, mark)
-            if known is not None:
-                return known, False
-            await plans.look_up(session, project_id, spec)  # again, since it may have been deleted meanwhile
-            return await jobs.create(session, project_id, plan, given, created_by, self.wake_ups), True
+            existing = await self._find(session, project_id, mark)
+            if existing is not None:
+                return existing, False
+            await validate_references.look_up(session, project_id, spec)  # again: may be deleted meanwhile
+            return await jobs.create(session, project_id, plan, raw_spec, created_by, self.wake_ups), True
 
     async def _find(self, session: AsyncSession, project_id: str, mark: str) -> Job | None:
         job = await jobs.find_alive(session, project_id, "demo", mark)
@@ -91,9 +91,9 @@ class Demo:
     async def _keep_dataset(self, path: Path, project_id: str, created_by: str) -> str:
         sha256 = hashlib.sha256(await anyio.to_thread.run_sync(path.read_bytes)).hexdigest()
         async with self.database.transaction() as session:
-            known = await datasets.find_content(session, project_id, sha256, path.name)
-        if known is not None:
-            return known.id
+            existing = await datasets.find_content(session, project_id, sha256, path.name)
+        if existing is not None:
+            return existing.id
         report = await inspect_file(path, path.name, self.settings.upload_limit_bytes)
         await self.objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
         async with self.database.transaction() as session:
@@ -111,7 +111,7 @@ def notice(home: Path) -> Path:
     return home / "first-demo"
 
 
-async def wanted(session: AsyncSession, project_id: str, settings: Settings) -> bool:
+async def should_start(session: AsyncSession, project_id: str, settings: Settings) -> bool:
     """Whether to start the demo automatically: requested, and the project has never had a job. Records it."""
     path = notice(settings.home_folder)
     if settings.first_demo and not await jobs.any_job(session, project_id):

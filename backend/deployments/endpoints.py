@@ -24,9 +24,9 @@ async def list_deployments(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[DeploymentInfo]:
     """Newest first."""
-    found, more = await service.page(session, who.project_id, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=await service.views(session, found), has_more=more, next_cursor=cursor)
+    rows, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
+    return Page(data=await service.views(session, rows), has_more=more, next_cursor=cursor)
 
 
 @router.post("/deployments", status_code=201, operation_id="createDeployment", response_model=DeploymentInfo)
@@ -34,8 +34,8 @@ async def create(
     body: DeploymentCreate, request: Request, session: Session, once: Once, who: Writer
 ) -> Response:
     """Deploy an adapter, a checkpoint or a base model under a name; a worker starts to load it."""
-    asked = fingerprint(body.model_dump_json())
-    if (stored := await once.begin(session, asked)) is not None:
+    request_hash = fingerprint(body.model_dump_json())
+    if (stored := await once.begin(session, request_hash)) is not None:
         return stored
     row = await service.create(session, who, body)
     _load(request, session, row)
@@ -75,16 +75,16 @@ async def start(id: str, request: Request, session: Session, who: Writer) -> Dep
 @router.post("/deployments/{id}/stop", response_model=DeploymentInfo, operation_id="stopDeployment")
 async def stop(id: str, database: DatabaseDep, who: Writer, once: Once) -> Response:
     """Stop accepting requests: `draining` until running ones have ended, then `stopped`."""
-    asked = once.request_hash(b"")
+    request_hash = once.request_hash(b"")
     async with database.transaction() as session:
-        if (stored := await once.peek(session, asked)) is not None:
+        if (stored := await once.peek(session, request_hash)) is not None:
             return stored
         row = await service.stop(session, who.project_id, id)
     async with database.transaction() as session:
         await service.settle(session, row.id)
     async with database.transaction() as session:
-        shown = await service.view(session, await service.get(session, who.project_id, row.id))
-        return await once.begin(session, asked) or await once.finish(session, 200, shown)
+        current = await service.view(session, await service.get(session, who.project_id, row.id))
+        return await once.begin(session, request_hash) or await once.finish(session, 200, current)
 
 
 @router.delete("/deployments/{id}", status_code=204, operation_id="deleteDeployment")

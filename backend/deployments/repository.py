@@ -18,8 +18,8 @@ async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = 
     query = (
         query.where((Deployment.id == id) | (Deployment.name == id)).order_by(Deployment.id == id).limit(1)
     )
-    found: Deployment | None = await session.scalar(query.with_for_update() if lock else query)
-    return found
+    deployment: Deployment | None = await session.scalar(query.with_for_update() if lock else query)
+    return deployment
 
 
 async def page(
@@ -39,8 +39,8 @@ async def in_states(session: AsyncSession, project_id: str, states: Iterable[Sta
 async def checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
     """A stored checkpoint and its job."""
     query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id)
-    found = await session.execute(query.where(Checkpoint.id == id, Job.project_id == project_id))
-    row = found.one_or_none()
+    rows = await session.execute(query.where(Checkpoint.id == id, Job.project_id == project_id))
+    row = rows.one_or_none()
     return None if row is None else (row[0], row[1])
 
 

@@ -46,13 +46,13 @@ async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) 
         **await _weights(session, who.project_id, body),
     )
     session.add(row)
-    taken = StateConflict(
+    conflict = StateConflict(
         f"There is a deployment called {body.name!r} already.",
         code="deployment_exists",
         param="name",
         hint="Point it at other weights with PATCH, or give the new one another name.",
     )
-    await flush_unique(session, taken)
+    await flush_unique(session, conflict)
     return row
 
 
@@ -243,8 +243,8 @@ async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarge
     """Columns that identify the weights. Raises InvalidInput."""
     if body.model is not None:
         model = await base_models.get_usable(session, project_id, body.model)
-        found = dict.fromkeys(("job_id", "checkpoint_id", "adapter_id", "step", "rank", "sha256", "bytes"))
-        return {**found, "model_id": model.id, "model_key": model.key, "model_sha256": model.sha256}
+        columns = dict.fromkeys(("job_id", "checkpoint_id", "adapter_id", "step", "rank", "sha256", "bytes"))
+        return {**columns, "model_id": model.id, "model_key": model.key, "model_sha256": model.sha256}
     checkpoint_id, adapter_id = body.checkpoint, None
     if body.adapter is not None:
         try:

@@ -86,7 +86,7 @@ async def create(
         answer = await once.finish(session, 201, view)
     state = request.app.state
     if not hasattr(state, "replayer"):
-        # Not the calls of this request, which end with it.
+        # Not this request's client, whose calls end with it.
         state.replayer = Replayer(database, state.calls, cache)
     state.replayer.start(view.id, job.id, code, body.completions, pass_above)
     return answer
@@ -120,7 +120,7 @@ async def cancel(id: str, request: Request, session: Session, who: Writer) -> Ev
     row = await service.find(session, who.project_id, id)
     service.cancel(row)
     view = service.view(row)
-    await session.commit()  # a task that is told to stop must find it so
+    await session.commit()  # the task reads this row when it is cancelled
     if hasattr(request.app.state, "replayer"):
         request.app.state.replayer.cancel(id)
     request.app.state.evaluator.cancel(id)

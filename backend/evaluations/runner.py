@@ -32,7 +32,7 @@ from backend.playground import service as playground
 from backend.rewards import service as rewards
 from backend.rpc.client import Calls
 from backend.settings import Settings
-from backend.webhooks.events import tell_of_evaluation
+from backend.webhooks.events import queue_evaluation_event
 from reinforge.errors import InvalidInput, ReinforgeError, StateConflict, Unavailable
 from reinforge.schemas.evaluations import SamplingSettings
 from reinforge.schemas.jobs import RewardResult
@@ -294,7 +294,7 @@ class Evaluator:
             if row is not None:
                 row.status, row.finished_at, row.touched_at = status, now(), now()
                 row.result, row.error = values.get("result"), values.get("error")
-                await tell_of_evaluation(session, row)
+                await queue_evaluation_event(session, row)
 
 
 def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[EvaluationPrompt]]:

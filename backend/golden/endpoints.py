@@ -45,5 +45,5 @@ async def run(
     source = revision.source if body.source is None else body.source
     account = rewards.Account(who.project_id, reward.id)
     code = service.Code(account, reward.name, source, entry, reward.granularity, body.timeout_seconds)
-    found = await service.run(calls, code, [service.plain(case) for case in cases])
-    return service.report(id, revision.revision if body.source is None else None, cases, found)
+    result = await service.run(calls, code, [service.plain(case) for case in cases])
+    return service.report(id, revision.revision if body.source is None else None, cases, result)

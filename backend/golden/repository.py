@@ -21,5 +21,5 @@ async def count(session: AsyncSession, reward_id: str) -> int:
 
 async def find(session: AsyncSession, reward_id: str, id: str) -> GoldenCaseRow | None:
     query = select(GoldenCaseRow).where(GoldenCaseRow.id == id, GoldenCaseRow.reward_id == reward_id)
-    found: GoldenCaseRow | None = await session.scalar(query)
-    return found
+    case: GoldenCaseRow | None = await session.scalar(query)
+    return case

@@ -33,7 +33,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GoldenResults:
     outcomes: list[GoldenOutcome]
     load_error: str | None = None
     jail: str | None = None
@@ -48,10 +48,10 @@ async def add(
 ) -> list[StoredGoldenCase]:
     """Raises NotFound `reward_not_found`, InvalidInput `too_many_golden_cases`."""
     await rewards.get(session, project_id, reward_id)
-    known = await repository.count(session, reward_id)
-    if known + len(cases) > MOST_CASES:
+    count = await repository.count(session, reward_id)
+    if count + len(cases) > MOST_CASES:
         raise InvalidInput(
-            f"A reward has at most {MOST_CASES} golden cases; this one has {known}.",
+            f"A reward has at most {MOST_CASES} golden cases; this one has {count}.",
             code="too_many_golden_cases",
             hint="Delete some that say the same.",
         )
@@ -85,7 +85,7 @@ async def remove(session: AsyncSession, project_id: str, reward_id: str, id: str
     await session.delete(row)
 
 
-async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> Found:
+async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> GoldenResults:
     """Raises Unavailable `no_worker`, `sandbox_unavailable`."""
     granularity = rewards.granularity_of(code.source, code.granularity)
     together = [cases] if granularity == "sample" else [[case] for case in cases]
@@ -106,46 +106,52 @@ async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> Found:
                 code.account,
             )
             if answer.load_error is not None:
-                return Found([], answer.load_error, answer.jail)
+                return GoldenResults([], answer.load_error, answer.jail)
             results += answer.results
             jail = answer.jail
-    return Found(outcomes(cases, results), None, jail)
+    return GoldenResults(outcomes(cases, results), None, jail)
 
 
 async def gate(calls: Calls, checked: Sequence[tuple[int, Code, Sequence[StoredGoldenCase]]]) -> None:
-    """Require that a job's rewards, by position, pass their cases. Raises InvalidInput `golden_cases_failed`.
-    """
+    """Require that a job's rewards, by position, pass their cases. Raises InvalidInput `golden_cases_failed`."""
     for position, code, cases in checked:
         if not cases:
             continue
-        found = await run(calls, code, [plain(case) for case in cases])
-        failed = [(case, each) for case, each in zip(cases, found.outcomes, strict=False) if not each.passed]
-        if found.load_error is None and not failed:
+        result = await run(calls, code, [plain(case) for case in cases])
+        failed = [
+            (case, outcome)
+            for case, outcome in zip(cases, result.outcomes, strict=False)
+            if not outcome.passed
+        ]
+        if result.load_error is None and not failed:
             continue
         raise InvalidInput(
             f"The reward {code.name!r} does not pass {len(failed)} of its {len(cases)} golden cases: "
-            f"{found.load_error or failed[0][1].message}",
+            f"{result.load_error or failed[0][1].message}",
             code="golden_cases_failed",
             param=f"rewards[{position}]",
             hint="Mend the reward, or delete the cases that no longer say what you want.",
             errors=[
-                {"param": f"rewards[{position}]", "code": case.id, "message": each.message}
-                for case, each in failed
+                {"param": f"rewards[{position}]", "code": case.id, "message": outcome.message}
+                for case, outcome in failed
             ],
         )
 
 
-def report(reward: str, revision: int | None, cases: Sequence[StoredGoldenCase], found: Found) -> GoldenRun:
+def report(
+    reward: str, revision: int | None, cases: Sequence[StoredGoldenCase], result: GoldenResults
+) -> GoldenRun:
     results = [
-        GoldenResult(case=case.id, outcome=each) for case, each in zip(cases, found.outcomes, strict=False)
+        GoldenResult(case=case.id, outcome=outcome)
+        for case, outcome in zip(cases, result.outcomes, strict=False)
     ]
     return GoldenRun(
         reward=reward,
         revision=revision,
-        passed=found.load_error is None and all(each.passed for each in found.outcomes),
+        passed=result.load_error is None and all(outcome.passed for outcome in result.outcomes),
         results=results,
-        load_error=found.load_error,
-        jail=found.jail,
+        load_error=result.load_error,
+        jail=result.jail,
     )
 
 

@@ -21,25 +21,25 @@ def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
     """The 304 response if the client has the response of this `etag`, compressed or not."""
     tag = headers["etag"]
     packed = f'{tag[:-1]}{PACKED}"'
-    given = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
-    if "*" in given or tag in given:
+    tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+    if "*" in tags or tag in tags:
         return Response(status_code=304, headers=headers)
-    return Response(status_code=304, headers=headers | {"etag": packed}) if packed in given else None
+    return Response(status_code=304, headers=headers | {"etag": packed}) if packed in tags else None
 
 
-def tagged(shown: E, response: Response) -> E:
+def tagged(view: E, response: Response) -> E:
     """The response, with its tag as a header."""
-    response.headers["etag"] = f'"{shown.etag}"'
-    return shown
+    response.headers["etag"] = f'"{view.etag}"'
+    return view
 
 
 class Match:
     """The request's `If-Match`, if it has one."""
 
-    def __init__(self, given: str | None) -> None:
-        self._given = None if given is None else {_bare(each) for each in given.split(",")}
+    def __init__(self, header: str | None) -> None:
+        self._given = None if header is None else {_bare(tag) for tag in header.split(",")}
 
-    def check(self, shown: Editable) -> None:
+    def check(self, current: Editable) -> None:
         """Call before an edit, with the row locked. Raises MatchNeeded, or Stale when it has changed since it
         was read.
         """
@@ -48,11 +48,11 @@ class Match:
                 "A change has to say which state it was made from.",
                 hint="Send the `etag` of what you read as If-Match, or `*` to change it whatever it is.",
             )
-        if "*" not in self._given and shown.etag not in self._given:
+        if "*" not in self._given and current.etag not in self._given:
             raise Stale(
                 "It has changed since you read it.",
                 hint="Look at `current`, then send the change with its `etag` as If-Match.",
-                current=shown.model_dump(mode="json"),
+                current=current.model_dump(mode="json"),
             )
 
     def check_absent(self) -> None:

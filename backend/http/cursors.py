@@ -56,8 +56,8 @@ def by_creation(
     """Like `newest_first`, in either order and after a known row: its creation and id."""
     if after is not None:
         # As one row value the index finds the place; as OR of two conditions it would be read up to it.
-        here, there = tuple_(created_at, id), tuple_(literal(after[0]), literal(after[1]))
-        query = query.where(here > there if oldest_first else here < there)
+        position, after_position = tuple_(created_at, id), tuple_(literal(after[0]), literal(after[1]))
+        query = query.where(position > after_position if oldest_first else position < after_position)
     order = (created_at, id) if oldest_first else (created_at.desc(), id.desc())
     return query.order_by(*order).limit(limit + 1)
 

@@ -45,8 +45,8 @@ def stream_object(
     `caching` (`Cache-Control`): by default the content of a URL never changes.
     """
     tags = {"etag": f'"{etag}"', "cache-control": caching}
-    if (known := unchanged(request, tags)) is not None:
-        return known
+    if (not_modified := unchanged(request, tags)) is not None:
+        return not_modified
 
     async def body() -> AsyncIterator[bytes]:
         async with objects.open(sha256) as file:

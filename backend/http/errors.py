@@ -36,7 +36,7 @@ from reinforge.parsing.validation import MOST_PROBLEMS, problems
 log = logging.getLogger(__name__)
 
 Schema = Callable[[], Mapping[str, Any]]
-_KEPT = "schema_of_body"
+_SCHEMA_ATTRIBUTE = "schema_of_body"
 
 REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
@@ -61,8 +61,11 @@ def listed_errors(
     """Pydantic's errors as `{param, message, code, hint}`, without the location prefix that FastAPI adds."""
     parts = ("body", "query", "path", "header")
     inner = [
-        {**each, "loc": each["loc"][1:] if each["loc"] and each["loc"][0] in parts else each["loc"]}
-        for each in errors[:MOST_PROBLEMS]
+        {
+            **problem,
+            "loc": problem["loc"][1:] if problem["loc"] and problem["loc"][0] in parts else problem["loc"],
+        }
+        for problem in errors[:MOST_PROBLEMS]
     ]
     return problems(inner, body, schema)
 
@@ -85,22 +88,22 @@ def body_schema(request: Request) -> Schema | None:
 
 def _schema_of(route: Any) -> Mapping[str, Any]:
     """Cached per route: a job's takes 80 ms."""
-    kept = getattr(route, _KEPT, None)
-    if kept is None:
+    cached = getattr(route, _SCHEMA_ATTRIBUTE, None)
+    if cached is None:
         try:
-            kept = TypeAdapter(route.body_field.field_info.annotation).json_schema()
-        except (PydanticUserError, AttributeError):  # a form with files has none: no suggestions then
-            kept = {}
-        setattr(route, _KEPT, kept)
-    found: Mapping[str, Any] = kept
-    return found
+            cached = TypeAdapter(route.body_field.field_info.annotation).json_schema()
+        except (PydanticUserError, AttributeError):  # multipart forms have none, so no suggestions
+            cached = {}
+        setattr(route, _SCHEMA_ATTRIBUTE, cached)
+    schema: Mapping[str, Any] = cached
+    return schema
 
 
 def _request_id(request: Request) -> str | None:
     return getattr(request.state, "request_id", None)
 
 
-async def _known(request: Request, error: Exception) -> JSONResponse:
+async def _reinforge_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ReinforgeError)
     return answer(request, error)
 
@@ -140,15 +143,15 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
             error.__cause__.status = 400  # as `openai.wire` has it
         return answer(request, error.__cause__)
     if error.status_code == 404:
-        known: ReinforgeError = NotFound(f"There is nothing at {request.url.path}.", code="unknown_path")
+        mapped: ReinforgeError = NotFound(f"There is nothing at {request.url.path}.", code="unknown_path")
     else:
-        known = ReinforgeError(str(error.detail), code=f"http_{error.status_code}")
-        known.status = error.status_code
-        known.type = "invalid_request_error" if error.status_code < 500 else "server_error"
+        mapped = ReinforgeError(str(error.detail), code=f"http_{error.status_code}")
+        mapped.status = error.status_code
+        mapped.type = "invalid_request_error" if error.status_code < 500 else "server_error"
         if error.status_code == 405:
-            known.code = "method_not_allowed"
-            known.message = f"{request.method} is not possible at {request.url.path}."
-    response = answer(request, known)
+            mapped.code = "method_not_allowed"
+            mapped.message = f"{request.method} is not possible at {request.url.path}."
+    response = answer(request, mapped)
     response.headers.update(error.headers or {})
     return response
 
@@ -168,12 +171,12 @@ def database_answer(request: Request, error: Exception) -> JSONResponse:
         )
         return answer(request, slow)
     log.warning("the database does not answer: %s", error)
-    known = Unavailable(
+    mapped = Unavailable(
         "The database does not answer.",
         code="database_unavailable",
         hint="Try again in a moment; `GET /readyz` tells when it is back.",
     )
-    return answer(request, known)
+    return answer(request, mapped)
 
 
 async def _integrity(request: Request, error: Exception) -> JSONResponse:
@@ -203,8 +206,8 @@ class RequestIds:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
-        request_id = given if REQUEST_ID.match(given) else "req_" + secrets.token_hex(12)
+        client_id = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+        request_id = client_id if REQUEST_ID.match(client_id) else "req_" + secrets.token_hex(12)
         scope.setdefault("state", {})["request_id"] = request_id
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             error = InvalidInput("The address contains a NUL character.", code="nul_character")
@@ -238,7 +241,7 @@ class RequestIds:
 
 def install(app: FastAPI) -> None:
     """Add the handlers and the request-id middleware to an application."""
-    app.add_exception_handler(ReinforgeError, _known)
+    app.add_exception_handler(ReinforgeError, _reinforge_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     for kind in (OperationalError, InterfaceError, PoolTimeout):

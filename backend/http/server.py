@@ -94,7 +94,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head, self._framing, self._content = True, 0, 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # behind a chunked body these are trailers, which nobody reads
+        if self._in_head:  # trailers after a chunked body, which nobody reads
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -129,7 +129,7 @@ class BoundedHttp(HttpToolsProtocol):
     def _refuse(self, status: bytes) -> None:
         """Answer without any application, and close."""
         if self.cycle is not None and not self.cycle.response_complete:
-            self.transport.abort()  # an earlier request's answer is on its way
+            self.transport.abort()  # an earlier request's response is being sent
         elif not self.transport.is_closing():
             self.transport.write(b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
             self.transport.close()

@@ -12,4 +12,4 @@ _ESCAPED = {b"\xc2\x85": b"\\u0085", b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9
 
 def frame(content: bytes) -> bytes:
     """content: JSON in one line, UTF-8."""
-    return b"data: %s\n\n" % _UNICODE_ENDS.sub(lambda found: _ESCAPED[found[0]], content)
+    return b"data: %s\n\n" % _UNICODE_ENDS.sub(lambda match: _ESCAPED[match[0]], content)

@@ -86,9 +86,9 @@ def replace_nul(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("\0", "\ufffd")
     if isinstance(value, list):
-        return [replace_nul(each) for each in value]
+        return [replace_nul(item) for item in value]
     if isinstance(value, dict):
-        return {replace_nul(key): replace_nul(each) for key, each in value.items()}
+        return {replace_nul(key): replace_nul(item) for key, item in value.items()}
     return value
 
 
@@ -109,7 +109,7 @@ class KnownAnswer(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
 
-        async def known(request: Request) -> Response:
+        async def respond(request: Request) -> Response:
             try:
                 response = await handler(request)
             except Answered as early:
@@ -119,7 +119,7 @@ class KnownAnswer(APIRoute):
             request.state.answer = bytes(getattr(response, "body", b""))
             return response
 
-        return known
+        return respond
 
 
 class StrictRoute(KnownAnswer):

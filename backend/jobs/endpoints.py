@@ -16,10 +16,10 @@ from backend.jobs.lifecycle import deletion, fair_queue
 from backend.jobs.lifecycle.change_endpoints import router as changes
 from backend.jobs.lifecycle.checkpoint_endpoints import router as checkpoints
 from backend.jobs.lifecycle.fork_endpoints import router as forks
-from backend.jobs.monitoring.endpoints import router as watching
+from backend.jobs.monitoring.endpoints import router as monitoring
 from backend.jobs.monitoring.group_endpoints import router as groups
-from backend.jobs.submission import validate_references as plans
-from backend.jobs.submission.endpoints import router as form
+from backend.jobs.submission import validate_references
+from backend.jobs.submission.endpoints import router as submission
 from backend.jobs.submission.validate_golden import ask_golden_cases
 from backend.jobs.submission.validate_on_worker import ask_workers
 from backend.rpc.broker import BrokerDep
@@ -55,14 +55,14 @@ async def create_job(
     async with database.transaction() as session:
         if (stored := await once.peek(session, request_hash)) is not None:
             return stored
-        plan = await plans.look_up(session, who.project_id, spec)
+        plan = await validate_references.look_up(session, who.project_id, spec)
     await ask_workers(plan, calls, objects, service.dataset_cache(settings))
     await ask_golden_cases(plan, who.project_id, database, calls)
     raw_spec: dict[str, Any] = await request.json()
     async with database.transaction() as session:
         if (stored := await once.begin(session, request_hash)) is not None:
             return stored
-        await plans.look_up(session, who.project_id, spec)  # again, since it may have been deleted meanwhile
+        await validate_references.look_up(session, who.project_id, spec)  # again: may be deleted meanwhile
         job = await service.create(
             session, who.project_id, plan, raw_spec, who.name, request.app.state.wake_ups
         )
@@ -141,5 +141,5 @@ router.include_router(changes)
 router.include_router(checkpoints)
 router.include_router(forks)
 router.include_router(groups)
-router.include_router(form)
-router.include_router(watching)
+router.include_router(submission)
+router.include_router(monitoring)

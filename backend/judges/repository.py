@@ -11,10 +11,10 @@ from backend.models import JudgeRow
 async def find(session: AsyncSession, project_id: str, id: str) -> JudgeRow | None:
     """By id or name."""
     query = select(JudgeRow).where(JudgeRow.project_id == project_id)
-    found: JudgeRow | None = await session.scalar(
+    judge: JudgeRow | None = await session.scalar(
         query.where((JudgeRow.id == id) | (JudgeRow.name == id)).order_by(JudgeRow.id == id).limit(1)
     )
-    return found
+    return judge
 
 
 async def of_project(session: AsyncSession, project_id: str) -> list[JudgeRow]:

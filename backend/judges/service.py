@@ -78,13 +78,13 @@ async def create(session: AsyncSession, who: Principal, body: JudgeCreate, seale
     )
     _keep_key(row, body.api_key, sealer)
     session.add(row)
-    taken = StateConflict(
+    conflict = StateConflict(
         f"There is a judge called {body.name!r} already.",
         code="judge_exists",
         param="name",
         hint="Change it, or give the new one another name.",
     )
-    await flush_unique(session, taken)
+    await flush_unique(session, conflict)
     return row
 
 
@@ -100,8 +100,8 @@ async def change(
     row = await get(session, who.project_id, id)
     await lock_row(session, row)
     match.check(view(row))
-    given = body.model_dump(include=set(_CONNECTION), exclude_none=True)
-    fields = _checked({name: getattr(row, name) for name in _CONNECTION} | given)
+    changes = body.model_dump(include=set(_CONNECTION), exclude_none=True)
+    fields = _checked({name: getattr(row, name) for name in _CONNECTION} | changes)
     if fields["base_url"] != row.base_url and row.key_sealed and "api_key" not in body.model_fields_set:
         raise InvalidInput(
             "A judge with another address needs its key again.",
@@ -126,8 +126,10 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 
 async def missing(session: AsyncSession, project_id: str, names: Iterable[str]) -> list[str]:
     """The names without a judge."""
-    wanted = set(names)
-    return sorted(wanted - set(await repository.named(session, project_id, wanted))) if wanted else []
+    requested = set(names)
+    return (
+        sorted(requested - set(await repository.named(session, project_id, requested))) if requested else []
+    )
 
 
 async def delivered(
@@ -136,7 +138,7 @@ async def delivered(
     """Connections and keys by name, for a worker; unknown names are omitted. Raises Unavailable."""
     rows = await repository.named(session, project_id, set(names))
     judges = {
-        name: Judge.model_validate({each: getattr(row, each) for each in _CONNECTION})
+        name: Judge.model_validate({field: getattr(row, field) for field in _CONNECTION})
         for name, row in rows.items()
     }
     keys = {
@@ -173,10 +175,10 @@ def _connection(row: JudgeRow) -> Judge:
     return Judge.model_validate({name: getattr(row, name) for name in _CONNECTION})
 
 
-def _require_owner(who: Principal, what: str = "judges") -> None:
+def _require_owner(who: Principal, resource: str = "judges") -> None:
     if who.role != "owner":
         raise NotAllowed(
-            f"The role {who.role} may not manage {what}.",
+            f"The role {who.role} may not manage {resource}.",
             code="not_owner",
             hint="Ask an owner of the project.",
         )

@@ -21,9 +21,9 @@ async def list_keys(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[ApiKey]:
     """Keys that are not revoked, newest first; for owners."""
-    found, more = await service.page(session, who, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[ApiKey.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
+    keys, more = await service.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(keys[-1].created_at, keys[-1].id) if more else None
+    return Page(data=[ApiKey.model_validate(key) for key in keys], has_more=more, next_cursor=cursor)
 
 
 @router.post("/keys", status_code=201, dependencies=[OnceWhole], operation_id="createApiKey")

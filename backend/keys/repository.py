@@ -25,13 +25,13 @@ async def find(session: AsyncSession, project_id: str, id: str) -> ApiKey | None
 
 async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
     """Returns whether there was a key to revoke."""
-    found = await session.scalar(
+    key_hash = await session.scalar(
         update(ApiKey)
         .where(ApiKey.id == id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))
         .values(revoked_at=now())
         .returning(ApiKey.id)
     )
-    return found is not None
+    return key_hash is not None
 
 
 async def revoke_of(session: AsyncSession, maker_id: str, project_id: str) -> None:

@@ -29,7 +29,7 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
     """Every valid `model`: base models, then deployments, adapters and checkpoints, newest first."""
     bases = await session.scalars(
         select(BaseModel)
-        .where(BaseModel.status == "ready", base_models.seen_by(who.project_id))
+        .where(BaseModel.status == "ready", base_models.visible_to(who.project_id))
         .order_by(BaseModel.created_at, BaseModel.key)
     )
     project = await rows.project(session, who.project_id)

@@ -50,7 +50,7 @@ async def payload(session: AsyncSession, project_id: str, body: SampleRequest) -
 
 async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id: str) -> BaseModel:
     """The base model that a checkpoint adapts. Raises InvalidInput (param `checkpoint`)."""
-    return await base_models.of(session, (await _found(session, project_id, checkpoint_id))[1])
+    return await base_models.of(session, (await _checkpoint_and_job(session, project_id, checkpoint_id))[1])
 
 
 async def start(calls: Calls, payload: dict[str, Any]) -> CallStream:
@@ -148,7 +148,7 @@ async def _adapter(
     """The adapter's archive and name; None for the base. Raises InvalidInput (param `checkpoint`)."""
     if checkpoint_id is None:
         return None
-    checkpoint, job = await _found(session, project_id, checkpoint_id)
+    checkpoint, job = await _checkpoint_and_job(session, project_id, checkpoint_id)
     if job.model_key != model.key:
         raise _refused(
             f"The checkpoint was trained on {job.model_id}, not on {model.id}.",
@@ -164,15 +164,17 @@ async def _adapter(
     return {"sha256": checkpoint.sha256, "bytes": checkpoint.bytes, "step": checkpoint.step}
 
 
-async def _found(session: AsyncSession, project_id: str, checkpoint_id: str) -> tuple[Checkpoint, Job]:
-    found = await repository.find_checkpoint(session, project_id, checkpoint_id)
-    if found is None:
+async def _checkpoint_and_job(
+    session: AsyncSession, project_id: str, checkpoint_id: str
+) -> tuple[Checkpoint, Job]:
+    row = await repository.find_checkpoint(session, project_id, checkpoint_id)
+    if row is None:
         raise _refused(
             f"There is no checkpoint {checkpoint_id}.",
             "checkpoint_not_found",
             "A job keeps its three best checkpoints and the last one: choose one of those.",
         )
-    return found
+    return row
 
 
 def _refused(message: str, code: str, hint: str) -> InvalidInput:

@@ -12,7 +12,7 @@ from backend.http.idempotency import Once, OnceWhole
 from backend.http.strict_json import StrictRoute
 from backend.jobs import service as jobs
 from backend.jobs.monitoring.object_cache import ObjectCacheDep
-from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission import validate_references
 from backend.jobs.submission.validate_on_worker import ask_workers
 from backend.preflights import service
 from backend.rpc.client import CallsDep
@@ -38,21 +38,21 @@ async def create(
 
     Validated like a job that is created, with the same errors.
     """
-    asked = once.request_hash(await request.body())
+    request_hash = once.request_hash(await request.body())
     await base_models.ensure_builtin(database, calls, spec.model)
     async with database.transaction() as session:
-        if (stored := await once.peek(session, asked)) is not None:
+        if (stored := await once.peek(session, request_hash)) is not None:
             return stored
-        plan = await plans.look_up(session, who.project_id, spec)
+        plan = await validate_references.look_up(session, who.project_id, spec)
     await ask_workers(plan, calls, objects, jobs.dataset_cache(settings))
     plan.spec = probe(plan.spec)
-    given: dict[str, Any] = await request.json()
+    raw_spec: dict[str, Any] = await request.json()
     async with database.transaction() as session:
-        if (stored := await once.begin(session, asked)) is not None:
+        if (stored := await once.begin(session, request_hash)) is not None:
             return stored
-        await plans.look_up(session, who.project_id, spec)  # again, since it may have been deleted meanwhile
+        await validate_references.look_up(session, who.project_id, spec)  # again: may be deleted meanwhile
         job = await jobs.create(
-            session, who.project_id, plan, given, who.name, request.app.state.wake_ups, purpose="preflight"
+            session, who.project_id, plan, raw_spec, who.name, request.app.state.wake_ups, purpose="preflight"
         )
         return await once.finish(session, 201, service.view(job, None))
 

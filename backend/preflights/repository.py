@@ -16,8 +16,8 @@ class Times(NamedTuple):
 
 async def find(session: AsyncSession, project_id: str, id: str) -> Job | None:
     query = select(Job).where(Job.id == id, Job.project_id == project_id, Job.purpose == "preflight")
-    found: Job | None = await session.scalar(query)
-    return found
+    job: Job | None = await session.scalar(query)
+    return job
 
 
 async def step_values(session: AsyncSession, job_id: str) -> list[dict[str, float | None]]:
@@ -28,10 +28,10 @@ async def step_values(session: AsyncSession, job_id: str) -> list[dict[str, floa
         .where(MetricSeries.job_id == job_id, MetricSeries.kind == "train")
         .order_by(MetricPoint.step)
     )
-    found: dict[int, dict[str, float | None]] = {}
+    values_by_step: dict[int, dict[str, float | None]] = {}
     for step, key, value in rows:
-        found.setdefault(step, {})[key] = value
-    return list(found.values())
+        values_by_step.setdefault(step, {})[key] = value
+    return list(values_by_step.values())
 
 
 async def completions(session: AsyncSession, job_id: str) -> Sequence[Completion]:

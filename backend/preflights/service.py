@@ -24,17 +24,17 @@ async def find(session: AsyncSession, project_id: str, id: str) -> Job:
 
 
 def view(job: Job, report: PreflightReport | None) -> Preflight:
-    shown = job_view(job)
+    status = job_view(job)
     return Preflight(
         id=job.id,
-        status=shown.status,
-        reason=shown.reason,
-        error=shown.error,
-        progress=shown.progress,
+        status=status.status,
+        reason=status.reason,
+        error=status.error,
+        progress=status.progress,
         spec=job.spec,
         report=report,
-        created_at=shown.created_at,
-        finished_at=shown.finished_at,
+        created_at=status.created_at,
+        finished_at=status.finished_at,
     )
 
 
@@ -51,7 +51,7 @@ async def report(session: AsyncSession, cache: ObjectCache, job: Job) -> Preflig
 
 async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Observed:
     times = await repository.times(session, job.id)
-    found = Observed(
+    observed = Observed(
         steps=await repository.step_values(session, job.id),
         facts=job.facts,
         load_seconds=times.load_seconds,
@@ -61,11 +61,11 @@ async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Obse
     for row in await repository.completions(session, job.id):
         sampled = Sampled(row.reward, row.length, row.finish_reason == "length", row.error, row.text)
         groups.setdefault((row.step, row.prompt_no), []).append(sampled)
-    found.groups = list(groups.values())
+    observed.groups = list(groups.values())
     for sha256 in await repository.tables(session, job.id):
         async with cache.file(sha256) as path:
-            found.reward_ms += await anyio.to_thread.run_sync(_reward_ms, str(path))
-    return found
+            observed.reward_ms += await anyio.to_thread.run_sync(_reward_ms, str(path))
+    return observed
 
 
 def _reward_ms(path: str) -> list[float]:

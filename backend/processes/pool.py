@@ -44,9 +44,9 @@ class Answer(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Raises UnpicklingError."""
         if module == "builtins" or module.split(".")[0] in ("backend", "reinforge", "pyarrow"):
-            found = super().find_class(module, name)
-            if isinstance(found, type) and _is_data(found):
-                return found
+            cls = super().find_class(module, name)
+            if isinstance(cls, type) and _is_data(cls):
+                return cls
         raise pickle.UnpicklingError(f"{module}.{name} is no part of an answer")
 
 
@@ -66,7 +66,7 @@ class Children:
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:
-            raised, value = Answer(io.BytesIO(await _asked(child, question))).load()
+            raised, value = Answer(io.BytesIO(await _request(child, question))).load()
         except BaseException as error:
             await _end(child)
             if isinstance(error, (OSError, asyncio.IncompleteReadError, pickle.UnpicklingError)):
@@ -75,8 +75,8 @@ class Children:
         self._give_back(child)
         if raised:
             raise value
-        found: T = value
-        return found
+        result: T = value
+        return result
 
     async def close(self) -> None:
         for timer in self._timers.values():
@@ -112,7 +112,7 @@ class Children:
         child.stdin.close()  # it ends with its input
 
 
-async def _asked(child: asyncio.subprocess.Process, question: bytes) -> bytes:
+async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
     assert child.stdin is not None and child.stdout is not None
     child.stdin.write(LENGTH.pack(len(question)) + question)
     await child.stdin.drain()
@@ -128,8 +128,7 @@ async def _end(child: asyncio.subprocess.Process) -> None:
 
 
 def children(kind: str) -> Children:
-    """The running event loop's pool for this kind of work; pools that read untrusted files do nothing else.
-    """
+    """The running event loop's pool for this kind of work; pools that read untrusted files do nothing else."""
     kinds = _kinds.get(None)
     if kinds is None:
         _kinds.set(kinds := {})
@@ -137,8 +136,8 @@ def children(kind: str) -> Children:
 
 
 async def close_children() -> None:
-    for each in (_kinds.get(None) or {}).values():
-        await each.close()
+    for pool in (_kinds.get(None) or {}).values():
+        await pool.close()
 
 
 def child_environment() -> dict[str, str]:

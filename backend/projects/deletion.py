@@ -48,10 +48,10 @@ def _belongs(table: Table) -> bool:
 async def _check_idle(session: AsyncSession, id: str) -> None:
     """Locks the jobs, so that no worker claims one. Raises StateConflict."""
     jobs = await session.execute(select(Job.id, Job.status).where(Job.project_id == id).with_for_update())
-    held = [row.id for row in jobs if row.status in LEASED]
-    if held:
+    leased_ids = [row.id for row in jobs if row.status in LEASED]
+    if leased_ids:
         raise StateConflict(
-            f"Workers have {len(held)} of the project's jobs: {', '.join(held[:5])}.",
+            f"Workers have {len(leased_ids)} of the project's jobs: {', '.join(leased_ids[:5])}.",
             code="project_busy",
             hint="Cancel them, and delete the project once they have stopped.",
         )
@@ -59,15 +59,19 @@ async def _check_idle(session: AsyncSession, id: str) -> None:
 
 async def _move_sessions(session: AsyncSession, id: str) -> None:
     """Switch browser sessions of the project to another project of their user."""
-    other = (
+    other_project = (
         select(Member.project_id)
         .where(Member.user_id == BrowserSession.user_id, Member.project_id != id)
         .order_by(Member.created_at)
         .limit(1)
         .scalar_subquery()
     )
-    here = update(BrowserSession).where(BrowserSession.project_id == id, other.is_not(None))
-    await session.execute(here.values(project_id=other).execution_options(synchronize_session=False))
+    update_sessions = update(BrowserSession).where(
+        BrowserSession.project_id == id, other_project.is_not(None)
+    )
+    await session.execute(
+        update_sessions.values(project_id=other_project).execution_options(synchronize_session=False)
+    )
 
 
 async def _forget_strangers(session: AsyncSession) -> None:

@@ -33,14 +33,14 @@ async def get_project(response: Response, session: Session, who: Reader) -> Proj
 @router.get("/projects", operation_id="listProjects")
 async def list_projects(session: Session, who: Reader) -> Page[ProjectSeen]:
     """Projects of the caller, by name."""
-    return Page(data=await service.seen(session, who))
+    return Page(data=await service.visible_projects(session, who))
 
 
 @router.post("/projects", status_code=201, dependencies=[OnceWhole], operation_id="createProject")
 async def create_project(body: ProjectCreate, session: Session, who: Writer) -> ProjectCreated:
     """For owners of a project; the creator becomes the owner."""
-    made, secret = await service.create(session, who, body)
-    return ProjectCreated(**Project.model_validate(made).model_dump(), key=secret)
+    project, secret = await service.create(session, who, body)
+    return ProjectCreated(**Project.model_validate(project).model_dump(), key=secret)
 
 
 @router.get("/projects/{id}", operation_id="getProjectById")

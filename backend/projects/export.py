@@ -111,7 +111,7 @@ async def archive(
         project = await session.get_one(Project, project_id)
         judges = list(await session.scalars(select(JudgeRow).where(JudgeRow.project_id == project_id)))
     yield small("project.json", fields(project, ("id", "name", "created_at")))
-    yield small("judges.json", [fields(each, _JUDGE) for each in judges])
+    yield small("judges.json", [fields(judge, _JUDGE) for judge in judges])
     for each, part in (
         (Dataset, _dataset),
         (Reward, _reward),
@@ -156,12 +156,12 @@ async def _reward(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
         revisions = list(await session.scalars(query.order_by(RewardRevision.revision)))
         golden = select(GoldenCaseRow).where(GoldenCaseRow.reward_id == id)
         cases = list(await session.scalars(golden.order_by(GoldenCaseRow.created_at)))
-    listed = [fields(each, _REVISION) for each in revisions]
+    listed = [fields(revision, _REVISION) for revision in revisions]
     yield small(f"{folder}/reward.json", fields(reward, _REWARD) | {"revisions": listed})
-    for each in revisions:
-        ending = "py" if each.kind == "python" else "json"
-        yield entry(f"{folder}/revision-{each.revision}.{ending}", each.source.encode())
-    yield few(f"{folder}/golden-cases.jsonl", [fields(each, _CASE) for each in cases])
+    for revision in revisions:
+        ending = "py" if revision.kind == "python" else "json"
+        yield entry(f"{folder}/revision-{revision.revision}.{ending}", revision.source.encode())
+    yield few(f"{folder}/golden-cases.jsonl", [fields(case, _CASE) for case in cases])
 
 
 async def _job(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
@@ -173,8 +173,8 @@ async def _job(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
         rewards = await session.scalars(
             select(JobReward).where(JobReward.job_id == id).order_by(JobReward.position)
         )
-        whole = fields(job, _JOB) | {"rewards": [fields(each, _JOB_REWARD) for each in rewards]}
-    yield small(f"{folder}/job.json", whole)
+        job_record = fields(job, _JOB) | {"rewards": [fields(reward, _JOB_REWARD) for reward in rewards]}
+    yield small(f"{folder}/job.json", job_record)
     for name, query in _job_rows(id):
         async for piece in pieces.rows(f"{folder}/{name}.jsonl", query):
             yield piece
@@ -206,7 +206,7 @@ def _job_rows(id: str) -> list[tuple[str, Select[Any]]]:
 async def _files(pieces: Pieces, folder: str, id: str) -> AsyncIterator[bytes]:
     """Completions and checkpoints of a job."""
     async with pieces.database.transaction() as session:
-        kept = await _checkpoints(session, id)
+        stored_checkpoints = await _checkpoints(session, id)
         rollouts = select(StepRollouts.split, StepRollouts.step, StepRollouts.sha256, StoredObject.bytes)
         rollouts = rollouts.join(StoredObject, StoredObject.sha256 == StepRollouts.sha256)
         rollouts = rollouts.where(StepRollouts.job_id == id).order_by(StepRollouts.split, StepRollouts.step)
@@ -215,10 +215,12 @@ async def _files(pieces: Pieces, folder: str, id: str) -> AsyncIterator[bytes]:
         name = f"step-{step}.parquet" if split == "train" else f"{split}-step-{step}.parquet"
         async for piece in pieces.object(f"{folder}/rollouts/{name}", sha256, size):
             yield piece
-    yield small(f"{folder}/checkpoints.json", [fields(each, _CHECKPOINT) for each in kept])
-    for each in kept:
-        name = f"{folder}/checkpoints/step-{each.step}.tar"
-        async for piece in pieces.object(name, each.sha256, each.bytes):
+    yield small(
+        f"{folder}/checkpoints.json", [fields(checkpoint, _CHECKPOINT) for checkpoint in stored_checkpoints]
+    )
+    for checkpoint in stored_checkpoints:
+        name = f"{folder}/checkpoints/step-{checkpoint.step}.tar"
+        async for piece in pieces.object(name, checkpoint.sha256, checkpoint.bytes):
             yield piece
 
 
@@ -254,12 +256,12 @@ async def _adapter(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
 async def _use(pieces: Pieces, project_id: str) -> AsyncIterator[bytes]:
     """Deployments, what was used, and budgets."""
     async with pieces.database.transaction() as session:
-        made = select(Deployment).where(Deployment.project_id == project_id)
-        deployments = list(await session.scalars(made.order_by(Deployment.created_at, Deployment.id)))
+        query = select(Deployment).where(Deployment.project_id == project_id)
+        deployments = list(await session.scalars(query.order_by(Deployment.created_at, Deployment.id)))
         allowed = select(BudgetRow).where(BudgetRow.project_id == project_id)
         budgets = list(await session.scalars(allowed.order_by(BudgetRow.kind, BudgetRow.period)))
-    yield small("deployments.json", [fields(each, _DEPLOYMENT) for each in deployments])
-    yield small("budgets.json", [fields(each, ("kind", "period", "amount")) for each in budgets])
+    yield small("deployments.json", [fields(deployment, _DEPLOYMENT) for deployment in deployments])
+    yield small("budgets.json", [fields(budget, ("kind", "period", "amount")) for budget in budgets])
     used = select(*columns(UsageRow, _USAGE)).where(UsageRow.project_id == project_id)
     async for piece in pieces.rows(
         "usage.jsonl", used.order_by(UsageRow.day, UsageRow.kind, UsageRow.source)

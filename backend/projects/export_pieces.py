@@ -32,14 +32,16 @@ class Pieces:
         try:
             async with self._objects.open(sha256) as file:
                 yield header(name, size)
-                left = size
-                while left and (chunk := await anyio.to_thread.run_sync(file.read, min(CHUNK, left))):
-                    left -= len(chunk)
+                remaining = size
+                while remaining and (
+                    chunk := await anyio.to_thread.run_sync(file.read, min(CHUNK, remaining))
+                ):
+                    remaining -= len(chunk)
                     yield chunk
-                if left:
-                    self.missing.append(f"{name}: the last {left} bytes")
-                for start in range(0, left, CHUNK):
-                    yield bytes(min(CHUNK, left - start))
+                if remaining:
+                    self.missing.append(f"{name}: the last {remaining} bytes")
+                for start in range(0, remaining, CHUNK):
+                    yield bytes(min(CHUNK, remaining - start))
                 yield padding(size)
         except ObjectNotFound:
             self.missing.append(name)
@@ -48,8 +50,8 @@ class Pieces:
         """A query's rows as JSONL: `at_once` rows in memory, all of them in a temporary file."""
         with scratch_file(self._folder, "export-") as file:
             async with self.database.transaction() as session:
-                found = await session.stream(query.execution_options(yield_per=at_once))
-                async for part in found.mappings().partitions(at_once):
+                result = await session.stream(query.execution_options(yield_per=at_once))
+                async for part in result.mappings().partitions(at_once):
                     await anyio.to_thread.run_sync(partial(_write, file, part))
             size = file.tell()
             yield header(name, size)

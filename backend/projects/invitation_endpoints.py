@@ -37,9 +37,9 @@ async def list_invitations(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Invitation]:
     """Unused invitations, newest first; expired ones until they are withdrawn. For owners."""
-    found, more = await invitations.page(session, who, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[Invitation.model_validate(each) for each in found], has_more=more, next_cursor=cursor)
+    rows, more = await invitations.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
+    return Page(data=[Invitation.model_validate(row) for row in rows], has_more=more, next_cursor=cursor)
 
 
 @router.post("/invitations", status_code=201, dependencies=[OnceWhole], operation_id="createInvitation")
@@ -62,7 +62,7 @@ async def look_at_invitation(
     body: InvitationToken, request: Request, session: Session, database: DatabaseDep
 ) -> InvitationOffer:
     """What an invitation offers, for anyone with its link; does not use it up."""
-    who = await _signed_in_user(request, database)  # first: it takes a connection of its own
+    who = await _signed_in_user(request, database)  # first: it needs its own connection
     row, project = await invitations.look(session, body.token)
     return InvitationOffer.model_validate(
         {

@@ -49,12 +49,12 @@ async def create(
 async def withdraw(session: AsyncSession, who: Principal, id: str) -> None:
     """Raises NotAllowed, NotFound."""
     require_owner(who, "invitations")
-    gone = await session.execute(
+    result = await session.execute(
         delete(Invitation)
         .where(Invitation.id == id, Invitation.project_id == who.project_id)
         .returning(Invitation.id)
     )
-    if gone.first() is None:
+    if result.first() is None:
         raise NotFound(f"There is no invitation {id}.", code="invitation_not_found")
 
 
@@ -87,7 +87,7 @@ async def accept(
         user = await session.get_one(User, who.user_id)
         if await membership(session, user.id, used.project_id) is not None:
             raise StateConflict(
-                f"{user.name} is a member of the project already.",
+                f"{user.name} is already a member of the project.",
                 code="member_exists",
                 hint="Leave the invitation to the person whom it is for.",
             )
@@ -101,8 +101,7 @@ async def accept(
 
 
 async def _hashed_password(session: AsyncSession, body: InvitationAccept, place: str) -> str | None:
-    """Password hash for a new user: no connection is held meanwhile, and the invitation is validated first.
-    """
+    """Password hash for a new user: no connection is held meanwhile, and the invitation is validated first."""
     await look(session, body.token)
     if body.name is None:
         raise InvalidInput("A name is needed.", code="name_needed", param="name")

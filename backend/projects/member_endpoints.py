@@ -17,8 +17,8 @@ from reinforge.schemas.members import Member, MemberCreate, MemberInvited, Membe
 router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 
 
-def _invited(found: members.Found, url: str) -> MemberInvited:
-    return MemberInvited(**members.view(*found).model_dump(), url=url)
+def _invited(member_and_user: members.MemberAndUser, url: str) -> MemberInvited:
+    return MemberInvited(**members.view(*member_and_user).model_dump(), url=url)
 
 
 @router.get("/project/counts", operation_id="getProjectCounts")
@@ -32,9 +32,9 @@ async def list_members(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Member]:
     """Members of the project, newest first."""
-    found, more = await members.page(session, who, limit=limit, after=after)
-    cursor = encode_cursor(found[-1][0].created_at, found[-1][0].id) if more else None
-    return Page(data=[members.view(*each) for each in found], has_more=more, next_cursor=cursor)
+    rows, more = await members.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(rows[-1][0].created_at, rows[-1][0].id) if more else None
+    return Page(data=[members.view(*row) for row in rows], has_more=more, next_cursor=cursor)
 
 
 @router.post("/members", status_code=201, dependencies=[OnceWhole], operation_id="createMember")

@@ -17,26 +17,25 @@ from reinforge.errors import NotFound, StateConflict
 from reinforge.schemas.keys import Role
 from reinforge.schemas.members import Member as MemberView
 
-Found = tuple[Member, User]
+MemberAndUser = tuple[Member, User]
 
 
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
-) -> tuple[list[Found], bool]:
+) -> tuple[list[MemberAndUser], bool]:
     """Newest first; for every member."""
     return await repository.members(session, who.project_id, limit=limit, after=after)
 
 
 async def create(
     session: AsyncSession, who: Principal, base_url: str, name: str, role: Role
-) -> tuple[Found, str]:
-    """A new user of this project, and their one-time link. Raises NotAllowed, StateConflict `member_exists`.
-    """
+) -> tuple[MemberAndUser, str]:
+    """A new user of this project, and their one-time link. Raises NotAllowed, StateConflict `member_exists`."""
     require_owner(who, "members")
     require_scopes_of(who, role)
     if await repository.is_named(session, who.project_id, name):
         raise StateConflict(
-            f"There is a member called {name!r} already.",
+            f"A member called {name!r} already exists.",
             code="member_exists",
             hint="Give the new one another name, or make a fresh sign-in address for the old one.",
             param="name",
@@ -56,7 +55,7 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
     return member
 
 
-async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> Found:
+async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> MemberAndUser:
     """Applies to the member's open sessions and keys at once; demoting an owner revokes their invitations.
 
     Raises NotAllowed, NotFound, MatchNeeded, Stale.
@@ -80,12 +79,12 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
     member, user = await _owned(session, who, id)
     await repository.end_makings(session, user.id, member.project_id)
     await keys.revoke_of(session, user.id, member.project_id)
-    others = select(func.count()).where(Member.user_id == user.id, Member.id != member.id)
-    if await session.scalar(others) or user.administrator:
-        here = delete(SignInToken).where(
+    memberships = select(func.count()).where(Member.user_id == user.id, Member.id != member.id)
+    if await session.scalar(memberships) or user.administrator:
+        delete_links = delete(SignInToken).where(
             SignInToken.user_id == user.id, SignInToken.project_id == who.project_id
         )
-        await session.execute(here)
+        await session.execute(delete_links)
         await session.delete(member)
     else:
         await session.delete(member)
@@ -95,7 +94,7 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 
 async def renew_address(
     session: AsyncSession, who: Principal, base_url: str, id: str, purpose: addresses.Purpose = "sign_in"
-) -> tuple[Found, str]:
+) -> tuple[MemberAndUser, str]:
     """A new one-time link; unused ones are revoked. Raises NotAllowed, NotFound."""
     member, user = await _owned(session, who, id)
     require_scopes_of(who, cast(Role, member.role))
@@ -137,16 +136,16 @@ def _address(
     )
 
 
-async def _owned(session: AsyncSession, who: Principal, id: str) -> Found:
+async def _owned(session: AsyncSession, who: Principal, id: str) -> MemberAndUser:
     require_owner(who, "members")
     return await get(session, who, id)
 
 
-async def get(session: AsyncSession, who: Principal, id: str) -> Found:
+async def get(session: AsyncSession, who: Principal, id: str) -> MemberAndUser:
     """For every member. Raises NotFound."""
-    found = await repository.find_member(session, who.project_id, id)
-    if found is None:
+    member_and_user = await repository.find_member(session, who.project_id, id)
+    if member_and_user is None:
         raise NotFound(
             f"There is no member {id}.", code="member_not_found", hint="List them with GET /api/v1/members."
         )
-    return found
+    return member_and_user

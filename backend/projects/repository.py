@@ -29,10 +29,10 @@ async def members(
     """With their users, newest first."""
     query = select(Member).where(Member.project_id == project_id)
     query = newest_first(query, Member.created_at, Member.id, limit=limit, after=after)
-    found, more = cut((await session.scalars(query)).all(), limit)
-    users = await session.scalars(select(User).where(User.id.in_([member.user_id for member in found])))
-    known = {user.id: user for user in users}
-    return [(member, known[member.user_id]) for member in found], more
+    rows, more = cut((await session.scalars(query)).all(), limit)
+    users = await session.scalars(select(User).where(User.id.in_([member.user_id for member in rows])))
+    user_by_id = {user.id: user for user in users}
+    return [(member, user_by_id[member.user_id]) for member in rows], more
 
 
 async def find_member(session: AsyncSession, project_id: str, id: str) -> tuple[Member, User] | None:
@@ -55,9 +55,11 @@ async def is_named(session: AsyncSession, project_id: str, name: str) -> bool:
 
 async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Project, str | None]]:
     """All, or those of a user, by name; with the user's role."""
-    mine = and_(Member.project_id == Project.id, Member.user_id == user_id)
+    own_membership = and_(Member.project_id == Project.id, Member.user_id == user_id)
     query = select(Project, Member.role).order_by(Project.name)
-    query = query.join(Member, mine) if user_id is not None else query.outerjoin(Member, mine)
+    query = (
+        query.join(Member, own_membership) if user_id is not None else query.outerjoin(Member, own_membership)
+    )
     return [(project, role) for project, role in await session.execute(query)]
 
 
@@ -90,7 +92,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
         count(Job, jobs).label("jobs"),
         count(Job, jobs, Job.status.not_in([str(status) for status in FINAL])).label("unfinished_jobs"),
         count(Adapter, Adapter.project_id == project_id, Adapter.deleted_at.is_(None)).label("adapters"),
-        count(BaseModel, base_models.seen_by(project_id)).label("models"),
+        count(BaseModel, base_models.visible_to(project_id)).label("models"),
         newest_demo.label("demo_job"),
     )
     return dict((await session.execute(query)).mappings().one())

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Principal, digest, membership, project_not_found
-from backend.access.auth import require_owner as require_owner  # other rooms take it from here
+from backend.access.auth import require_owner as require_owner  # re-exported for other rooms
 from backend.data.database import flush_unique, lock_row
 from backend.data.ids import new_id
 from backend.http.conditional import Match
@@ -28,24 +28,24 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
     return await repository.counts(session, project_id)
 
 
-async def seen(session: AsyncSession, who: Principal) -> list[ProjectSeen]:
+async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectSeen]:
     """By name: a user's projects, all of them for administrators, the one project of any other key."""
     if who.administrator or who.user_id is not None:
-        found = await repository.projects(session, None if who.administrator else who.user_id)
+        rows = await repository.projects(session, None if who.administrator else who.user_id)
     else:
-        found = [(await session.get_one(Project, who.project_id), who.role)]
-    role = "owner" if who.administrator else None
+        rows = [(await session.get_one(Project, who.project_id), who.role)]
+    administrator_role = "owner" if who.administrator else None
     return [
         ProjectSeen.model_validate(
             {
-                "id": each.id,
-                "name": each.name,
-                "created_at": each.created_at,
-                "role": role or mine,
-                "current": each.id == who.project_id,
+                "id": project.id,
+                "name": project.name,
+                "created_at": project.created_at,
+                "role": administrator_role or role,
+                "current": project.id == who.project_id,
             }
         )
-        for each, mine in found
+        for project, role in rows
     ]
 
 
@@ -68,8 +68,8 @@ async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> 
         session.add(Member(id=new_id("mem_"), project_id=project.id, user_id=who.user_id, role="owner"))
     secret = None
     if body.with_key:
-        wanted = ApiKeyCreate(name="first key", role="owner")
-        _, secret = await keys.add(session, who, project.id, wanted)
+        key_request = ApiKeyCreate(name="first key", role="owner")
+        _, secret = await keys.add(session, who, project.id, key_request)
     return project, secret
 
 
@@ -128,11 +128,11 @@ async def _role_in(session: AsyncSession, who: Principal, id: str) -> str | None
 
 
 async def _store_name(session: AsyncSession, project: Project) -> None:
-    name = project.name  # a failed flush takes the row's fields away
-    taken = StateConflict(
-        f"There is a project called {name!r} already.",
+    name = project.name  # a failed flush expires the row's fields
+    conflict = StateConflict(
+        f"A project called {name!r} already exists.",
         code="project_exists",
         param="name",
         hint="Take another name.",
     )
-    await flush_unique(session, taken)
+    await flush_unique(session, conflict)

@@ -32,7 +32,9 @@ router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
 
 
 async def _detail(session: AsyncSession, reward: Reward) -> RewardDetail:
-    revisions = [RewardRevision.model_validate(each) for each in await service.revisions(session, reward)]
+    revisions = [
+        RewardRevision.model_validate(revision) for revision in await service.revisions(session, reward)
+    ]
     (summary,) = await service.summaries(session, [reward])
     return RewardDetail(**summary.model_dump(), revisions=revisions)
 
@@ -52,9 +54,9 @@ async def list_rewards(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[RewardSummary]:
     """Newest first."""
-    found, more = await service.page(session, who.project_id, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=await service.summaries(session, found), has_more=more, next_cursor=cursor)
+    rows, more = await service.page(session, who.project_id, limit=limit, after=after)
+    cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
+    return Page(data=await service.summaries(session, rows), has_more=more, next_cursor=cursor)
 
 
 @router.get("/rewards/{id}", operation_id="getReward")
@@ -80,16 +82,16 @@ async def revise(
     once: Once,
 ) -> Response:
     """Store the next revision after the one in If-Match; existing jobs keep theirs."""
-    asked = once.request_hash(await request.body())
+    request_hash = once.request_hash(await request.body())
     async with database.transaction() as session:
-        if (stored := await once.peek(session, asked)) is not None:
+        if (stored := await once.peek(session, request_hash)) is not None:
             return stored  # before If-Match, which names what the first one has changed
         reward = await service.get(session, who.project_id, id)
         match.check(await _detail(session, reward))
     entry = body.entry if "entry" in body.model_fields_set else reward.entry
     entries, _ = await service.validate(calls, [Source(reward.name, body.text, entry)])
     async with database.transaction() as session:
-        if (stored := await once.begin(session, asked)) is not None:
+        if (stored := await once.begin(session, request_hash)) is not None:
             return stored
         locked = await service.get(session, who.project_id, id, lock=True)
         match.check(await _detail(session, locked))
@@ -123,8 +125,8 @@ async def test_stored(
         )
     async with database.transaction() as session:
         reward, revision = await service.get_revision(session, who.project_id, id)
-    given = body.model_fields_set
-    entry = body.entry if "entry" in given else revision.entry
-    granularity = body.granularity if "granularity" in given else reward.granularity
+    fields_set = body.model_fields_set
+    entry = body.entry if "entry" in fields_set else revision.entry
+    granularity = body.granularity if "granularity" in fields_set else reward.granularity
     account = Account(who.project_id, reward.id)
     return await service.test(calls, revision.source, entry, granularity, reward.name, body, account)

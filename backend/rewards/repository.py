@@ -21,8 +21,8 @@ async def find_named(session: AsyncSession, project_id: str, name: str, granular
     query = select(Reward).where(
         Reward.project_id == project_id, Reward.name == name, Reward.granularity == granularity
     )
-    found: Reward | None = await session.scalar(query.order_by(Reward.created_at.desc()).limit(1))
-    return found
+    reward: Reward | None = await session.scalar(query.order_by(Reward.created_at.desc()).limit(1))
+    return reward
 
 
 async def find_revision(session: AsyncSession, reward_id: str, revision: int) -> RewardRevision | None:

@@ -76,14 +76,14 @@ async def get_revision(
     """A reward with one of its revisions, the newest by default. Raises NotFound."""
     reward = await get(session, project_id, id)
     number = reward.revision if revision is None else revision
-    found = await repository.find_revision(session, id, number)
-    if found is None:
+    stored = await repository.find_revision(session, id, number)
+    if stored is None:
         raise NotFound(
             f"The reward {id} has no revision {number}.",
             code="reward_revision_not_found",
             hint=f"Its newest is {reward.revision}.",
         )
-    return reward, found
+    return reward, stored
 
 
 async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[dict[str, Any]]], str | None]:
@@ -91,10 +91,10 @@ async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[d
     `param`.
     """
     loaded, jail = await load(calls, sources)
-    for each in loaded:
-        if each.error is not None:
-            raise each.error
-    return [each.entries for each in loaded], jail
+    for result in loaded:
+        if result.error is not None:
+            raise result.error
+    return [result.entries for result in loaded], jail
 
 
 async def load(
@@ -106,34 +106,34 @@ async def load(
     """
     refused: dict[int, InvalidInput] = {}
     payload = []
-    for position, each in enumerate(sources):
-        _check_text(each)
+    for position, source in enumerate(sources):
+        _check_text(source)
         try:
-            payload.append(_asked(each))
+            payload.append(_load_request(source))
         except InvalidInput as error:
             refused[position] = error
     answer: dict[str, Any] = {"rewards": []}
     if payload:
         answer = await calls.ask("validate", {"rewards": payload}, timeout=timeout)
-    found = iter(answer["rewards"])
+    results = iter(answer["rewards"])
     loaded = [
-        Loaded([], refused[position]) if position in refused else _loaded(each, next(found))
-        for position, each in enumerate(sources)
+        Loaded([], refused[position]) if position in refused else _loaded(source, next(results))
+        for position, source in enumerate(sources)
     ]
     return loaded, answer.get("jail")
 
 
-def _asked(each: Source) -> dict[str, Any]:
+def _load_request(source: Source) -> dict[str, Any]:
     """The worker's load request. Raises InvalidInput for an invalid grader."""
-    if is_grader(each.source):
-        grader = parse_grader(each.source, each.param)
-        return {"name": each.name, "grader": grader.model_dump(mode="json")}
-    return {"name": each.name, "source": each.source, "entry": each.entry}
+    if is_grader(source.source):
+        grader = parse_grader(source.source, source.param)
+        return {"name": source.name, "grader": grader.model_dump(mode="json")}
+    return {"name": source.name, "source": source.source, "entry": source.entry}
 
 
-def _loaded(asked: Source, found: dict[str, Any]) -> Loaded:
-    error = found.get("error")
-    return Loaded(list(found.get("entries") or []), None if error is None else invalid_reward(asked, error))
+def _loaded(source: Source, result: dict[str, Any]) -> Loaded:
+    error = result.get("error")
+    return Loaded(list(result.get("entries") or []), None if error is None else invalid_reward(source, error))
 
 
 def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
@@ -142,20 +142,24 @@ def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any
     entry: the function to call; None: the only one. entries: as found by a worker.
     """
     if is_grader(source):
-        named = set(columns(parse_grader(source)))
-        return named.union(*(each.get("columns") or () for each in entries))
-    names = [each["name"] for each in entries]
+        template_columns = set(columns(parse_grader(source)))
+        return template_columns.union(*(function.get("columns") or () for function in entries))
+    names = [function["name"] for function in entries]
     called = entry or ("grade" if "grade" in names else names[0] if len(names) == 1 else None)
-    return {column for each in entries if each["name"] == called for column in each.get("columns") or ()}
+    return {
+        column
+        for function in entries
+        if function["name"] == called
+        for column in function.get("columns") or ()
+    }
 
 
 async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:
-    """The functions that a source defines, or its error. Raises Unavailable, InvalidInput `reward_too_large`.
-    """
+    """The functions that a source defines, or its error. Raises Unavailable, InvalidInput `reward_too_large`."""
     [loaded], jail = await load(calls, [Source("reward", source, entry)])
     if loaded.error is None:
-        found = [RewardEntry.model_validate(each) for each in loaded.entries]
-        return RewardCheckResult(ok=True, entries=found, jail=jail)
+        functions = [RewardEntry.model_validate(function) for function in loaded.entries]
+        return RewardCheckResult(ok=True, entries=functions, jail=jail)
     problems = [
         RewardProblem(
             message=detail["message"],
@@ -169,7 +173,7 @@ async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResu
     return RewardCheckResult(ok=False, problems=problems, jail=jail)
 
 
-def invalid_reward(asked: Source, error: dict[str, Any]) -> InvalidInput:
+def invalid_reward(source: Source, error: dict[str, Any]) -> InvalidInput:
     """The load error as an error of the request's field."""
     line, column = error.get("line"), error.get("column")
     where = f" (line {line})" if line else ""
@@ -179,13 +183,13 @@ def invalid_reward(asked: Source, error: dict[str, Any]) -> InvalidInput:
         "message": message,
         "line": line,
         "column": column,
-        "param": asked.param,
+        "param": source.param,
     }
     return InvalidInput(
-        f"The reward {asked.name!r} cannot be used{where}: {message}",
+        f"The reward {source.name!r} cannot be used{where}: {message}",
         code="invalid_reward",
         hint=error.get("hint") or (_AT_A_LINE if line else _SPELLINGS),
-        param=asked.param,
+        param=source.param,
         errors=[detail],
     )
 
@@ -221,9 +225,9 @@ async def keep(
     created_by: str,
 ) -> Reward:
     """Store a validated source under a name: an equal one is reused, another becomes the next revision."""
-    known = await repository.find_named(session, project_id, name, "sample")
-    if known is not None:
-        return await revise(session, project_id, known.id, source, None, entries)
+    existing = await repository.find_named(session, project_id, name, "sample")
+    if existing is not None:
+        return await revise(session, project_id, existing.id, source, None, entries)
     body = RewardCreate(name=name, source=source)
     return await create(session, project_id, body, entries, created_by)
 
@@ -257,8 +261,8 @@ async def revisions(session: AsyncSession, reward: Reward) -> list[RewardRevisio
 
 async def summaries(session: AsyncSession, rewards: list[Reward]) -> list[RewardSummary]:
     jobs = await repository.count_jobs(session, [reward.id for reward in rewards])
-    shown = [RewardSummary.model_validate(reward) for reward in rewards]
-    return [each.model_copy(update={"jobs": jobs.get(each.id, 0)}) for each in shown]
+    views = [RewardSummary.model_validate(reward) for reward in rewards]
+    return [reward_view.model_copy(update={"jobs": jobs.get(reward_view.id, 0)}) for reward_view in views]
 
 
 async def page(
@@ -300,8 +304,8 @@ async def test(
     answer = await calls.ask("score", payload, timeout=timeout)
     if answer.get("unavailable"):
         raise Unavailable(str(answer["unavailable"]), code="sandbox_unavailable")
-    results = [RewardResult.model_validate(each) for each in answer["results"]]
-    cost = sum(paid(each.usage) or 0.0 for each in results)
+    results = [RewardResult.model_validate(result) for result in answer["results"]]
+    cost = sum(paid(result.usage) or 0.0 for result in results)
     if cost > 0:
         async with calls.database.transaction() as session:
             await usage.add(session, account.project_id, {"judge_spend": cost}, account.source)
@@ -322,11 +326,11 @@ def grading_payload(grader: Grader, project_id: str) -> dict[str, Any]:
     }
 
 
-def granularity_of(source: str, given: str) -> str:
+def granularity_of(source: str, declared: str) -> str:
     """What the reward scores at once; a grader's type determines it. Raises InvalidInput `invalid_grader`."""
     if is_grader(source):
         return "group" if isinstance(parse_grader(source), RankingJudge) else "sample"
-    return given
+    return declared
 
 
 def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> RewardRevision:
@@ -341,15 +345,17 @@ def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> Rew
     )
 
 
-def _check_text(each: Source) -> None:
+def _check_text(source: Source) -> None:
     """Refuse text that neither a database nor a Python file can hold."""
     try:
-        size = len(each.source.encode())
+        size = len(source.source.encode())
     except UnicodeEncodeError as error:
-        raise InvalidInput("The source has half a surrogate pair in it.", param=each.param) from error
+        raise InvalidInput("The source has half a surrogate pair in it.", param=source.param) from error
     if size > 262_144:
         raise InvalidInput(
-            f"The source has {size:,} bytes; the limit is 262,144.", code="reward_too_large", param=each.param
+            f"The source has {size:,} bytes; the limit is 262,144.",
+            code="reward_too_large",
+            param=source.param,
         )
 
 

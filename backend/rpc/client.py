@@ -56,11 +56,11 @@ HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
 """A call that has waited longer, though its project has none under way, says that workers do not answer."""
 RETRY_AFTER_SECONDS = 5
-_KEPT = timedelta(minutes=10)
+_RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
 """Advisory lock: calls are taken one after another, or several takers would pass a project's limit together."""
 
-Gone = Callable[[], Awaitable[bool]]
+IsGone = Callable[[], Awaitable[bool]]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Calls:
         database: Database,
         hub: Hub,
         *,
-        gone: Gone | None = None,
+        gone: IsGone | None = None,
         project: Callable[[], str | None] = lambda: None,
         limits: Waiting = Waiting(),
         waits: Callable[[], None] = lambda: None,
@@ -119,7 +119,7 @@ class Calls:
         try:
             call = await self._answered(call_id, deadline)
         finally:
-            with anyio.CancelScope(shield=True):  # a server that stops cancels us
+            with anyio.CancelScope(shield=True):  # cancelled when the server stops
                 await self.forget(call_id)
         if call is None:
             raise Unavailable(
@@ -133,7 +133,7 @@ class Calls:
         """The answered call; None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
         look = 0.0
         with self.hub.subscribe(f"call:{call_id}") as answered:
-            while (left := (deadline - now()).total_seconds()) > 0:
+            while (remaining := (deadline - now()).total_seconds()) > 0:
                 if time.monotonic() >= look:
                     look = time.monotonic() + LOOK_AGAIN_SECONDS
                     async with self.database.transaction() as session:
@@ -145,7 +145,7 @@ class Calls:
                         raise worker_lost()
                 if self._gone is not None and await self._gone():
                     raise Unavailable("The caller has hung up.", code="caller_gone")
-                if await answered.wait(min(left, HANG_UP_SECONDS)):
+                if await answered.wait(min(remaining, HANG_UP_SECONDS)):
                     look = 0.0
         return None
 
@@ -173,7 +173,7 @@ class Calls:
     async def _add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
         if is_deeper(payload, 2 * DEEPEST):  # rows of datasets get there without having been a request's body
             raise InvalidInput(
-                f"What the worker would have to read is nested more than {DEEPEST} levels deep.",
+                f"The worker's input is nested more than {DEEPEST} levels deep.",
                 code="nested_too_deep",
                 hint="Look at the tools and the messages of these rows.",
             )
@@ -213,7 +213,7 @@ class Calls:
         limit = self._limits.samples if samples else self._limits.calls
         if (await session.scalar(waiting) or 0) >= limit:
             raise TooManyRequests(
-                f"{limit:,} {'samplings' if samples else 'calls'} of this project already wait for a worker.",
+                f"{limit:,} {'samplings' if samples else 'calls'} of this project are already waiting for a worker.",
                 code="too_many_calls",
                 hint="Wait until some are answered, or start more workers. Whoever runs the platform can raise "
                 f"REINFORGE_PROJECT_{'SAMPLES' if samples else 'CALLS'}.",
@@ -221,7 +221,7 @@ class Calls:
             )
 
     async def take(
-        self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: Gone
+        self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: IsGone
     ) -> CallMessage | None:
         """The next call of these kinds, as soon as there is one; None after `wait_seconds`.
 
@@ -231,10 +231,10 @@ class Calls:
         with self.hub.subscribe("calls") as arrived:
             while not await gone():
                 message = await self._take_waiting(worker, kinds)
-                left = (until - now()).total_seconds()
-                if message is not None or left <= 0:
+                remaining = (until - now()).total_seconds()
+                if message is not None or remaining <= 0:
                     return message
-                await arrived.wait(min(left, LOOK_AGAIN_SECONDS))
+                await arrived.wait(min(remaining, LOOK_AGAIN_SECONDS))
         return None
 
     async def _take_waiting(self, worker: str, kinds: Sequence[CallKind]) -> CallMessage | None:
@@ -245,8 +245,8 @@ class Calls:
             if call is None:
                 return None
             call.state, call.worker_id, call.taken_at = "taken", worker, now()
-            left = (call.deadline - now()).total_seconds()
-            return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=left)
+            remaining = (call.deadline - now()).total_seconds()
+            return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=remaining)
 
     async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
         """Store a worker's answer; a repeated one changes nothing. Raises NotFound when nobody waits any
@@ -256,7 +256,7 @@ class Calls:
             call = await session.get(Call, call_id, with_for_update=True)
             abandoned = call is None or call.deadline < now()
             if call is not None and (abandoned or call.state != "answered"):
-                await notify(session, "calls")  # its project may have another one under way
+                await notify(session, "calls")  # its project may be running another one
             if call is not None and abandoned:
                 await session.delete(call)
             elif call is not None and call.state != "answered":
@@ -289,8 +289,10 @@ class Calls:
     async def clean_up(self) -> int:
         """Delete calls that nobody waits for; returns how many."""
         async with self.database.transaction() as session:
-            gone = await session.execute(delete(Call).where(Call.deadline < now() - _KEPT).returning(Call.id))
-            return len(gone.all())
+            deleted = await session.execute(
+                delete(Call).where(Call.deadline < now() - _RETENTION).returning(Call.id)
+            )
+            return len(deleted.all())
 
 
 def get_calls(request: Request) -> Calls:
@@ -303,16 +305,18 @@ CallsDep = Annotated[Calls, Depends(get_calls)]
 
 def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
     """The oldest call of the project with the fewest running calls; ties go to the one served longest ago."""
-    other = aliased(Call)
-    same = other.project_id == Call.project_id
-    under_way = select(func.count()).where(same, other.kind != "sample", _runs(other)).scalar_subquery()
+    other_call = aliased(Call)
+    same = other_call.project_id == Call.project_id
+    under_way = (
+        select(func.count()).where(same, other_call.kind != "sample", _runs(other_call)).scalar_subquery()
+    )
     processes = (
         select(func.count())
         .select_from(Worker)
         .where(Worker.kind == "calls", Worker.last_seen_at > _online_since())
         .scalar_subquery()
     )
-    last_turn = select(func.max(other.taken_at)).where(same).scalar_subquery()
+    last_turn = select(func.max(other_call.taken_at)).where(same).scalar_subquery()
     may_run = or_(
         Call.kind == "sample",
         Call.project_id.is_(None),
@@ -339,8 +343,8 @@ def _runs(call: type[Call]) -> ColumnElement[bool]:
 
 async def stuck(session: AsyncSession) -> int:
     """Number of calls that wait longer than SLOW_SECONDS though their project has none running."""
-    other = aliased(Call)
-    busy = select(other.id).where(other.project_id == Call.project_id, _runs(other)).exists()
+    other_call = aliased(Call)
+    busy = select(other_call.id).where(other_call.project_id == Call.project_id, _runs(other_call)).exists()
     late = now() - timedelta(seconds=SLOW_SECONDS)
     waiting = and_(
         Call.state == "waiting", Call.kind != "sample", Call.created_at < late, Call.deadline > now()
@@ -385,7 +389,7 @@ def _online_since() -> datetime:
 def call_error(error: dict[str, Any]) -> ReinforgeError:
     """A worker's error as a local exception; `error` is the envelope's inner object."""
     kind: type[ReinforgeError] = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
-    if error.get("code") == "code_rewards_disabled":  # the same until somebody changes the machine
+    if error.get("code") == "code_rewards_disabled":  # unchanged until the machine is reconfigured
         kind = StateConflict
     return kind(
         str(error.get("message") or "The worker reported an error."),

@@ -49,16 +49,16 @@ class CallStream:
         Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`,
         `stream_stalled`) or the worker's error. The call is dropped in every case.
         """
-        began = heard = time.monotonic()
-        said_waiting = False
+        began = last_event_at = time.monotonic()
+        reported_waiting = False
         pause = _SAY_WAITING_AFTER
         try:
             with self._calls.hub.subscribe(f"call:{self.call_id}") as changed:
                 while True:
                     call, events = await self._look()
                     if events:
-                        heard = time.monotonic()
-                        self._first_heard = self._first_heard or heard
+                        last_event_at = time.monotonic()
+                        self._first_heard = self._first_heard or last_event_at
                     for event in events:
                         yield event
                     if call.state == "answered":
@@ -66,18 +66,18 @@ class CallStream:
                             raise call_error(call.error)
                         self.result = call.result
                         return
-                    if time.monotonic() - heard > self._quiet:
+                    if time.monotonic() - last_event_at > self._quiet:
                         raise self._timed_out(call.state)
                     waited = time.monotonic() - began >= _SAY_WAITING_AFTER
-                    if call.state == "waiting" and waited and not said_waiting:
-                        said_waiting = True
+                    if call.state == "waiting" and waited and not reported_waiting:
+                        reported_waiting = True
                         yield {"type": "status", "message": "Waiting until a worker is free"}
                     if not await changed.wait(pause):
                         pause = min(LOOK_AGAIN_SECONDS, self._quiet)
                         yield None
         finally:
             self._over = time.monotonic()
-            with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
+            with anyio.CancelScope(shield=True):  # cancelled when the client disconnects
                 await self._forget()
 
     async def discard(self) -> None:
@@ -119,9 +119,9 @@ class CallStream:
             await session.execute(delete(Call).where(Call.id == self.call_id))
 
     def _timed_out(self, state: str) -> Unavailable:
-        what = "No worker was free" if state == "waiting" else "The worker has sent nothing"
+        problem = "No worker was free" if state == "waiting" else "The worker has sent nothing"
         return Unavailable(
-            f"{what} for {self._quiet:g} s.",
+            f"{problem} for {self._quiet:g} s.",
             code="call_timeout",
             hint="Look at the log of `python -m worker calls`, and try again.",
         )

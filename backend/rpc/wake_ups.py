@@ -31,8 +31,8 @@ def broker_options(settings: Settings) -> dict[str, Any]:
         }
     folder = settings.broker_folder
     queue, processed, control = folder / "queue", folder / "processed", folder / "control"
-    for each in (queue, processed, control):
-        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for subfolder in (queue, processed, control):
+        subfolder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {
         "broker_url": "filesystem://localhost",
         "broker_transport_options": {

@@ -54,11 +54,11 @@ def _dependants(app: FastAPI) -> dict[str, Dependant]:
 
 def _edits(operation: dict[str, Any]) -> None:
     """Document `If-Match` for edits."""
-    for each in operation.get("parameters", []):
-        if each["in"] == "header" and each["name"] == "if-match":
-            each["required"] = operation["operationId"] not in IF_MATCH_SOMETIMES
-            each["schema"] = {"type": "string", "maxLength": 1000}
-            each["description"] = "The `etag` of what the change was made from, or `*`."
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "header" and parameter["name"] == "if-match":
+            parameter["required"] = operation["operationId"] not in IF_MATCH_SOMETIMES
+            parameter["schema"] = {"type": "string", "maxLength": 1000}
+            parameter["description"] = "The `etag` of what the change was made from, or `*`."
 
 
 def _show(operation: dict[str, Any], example: dict[str, Any]) -> None:

@@ -73,7 +73,7 @@ RESPONSES = {
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 _COUNTED = frozenset({"signIn", "acceptInvitation", "resetPassword", "updateMe"})
 """Operations that take a password, or something as secret, and refuse the eleventh wrong one."""
-_WIRE, _DOOR = "/v1/", "/worker/"
+_OPENAI_PREFIX, _WORKER_PREFIX = "/v1/", "/worker/"
 
 
 def document_errors(
@@ -81,8 +81,8 @@ def document_errors(
 ) -> None:
     """Add them to the document; `dependants` by operation id."""
     components = document["components"]
-    for gone in ("HTTPValidationError", "ValidationError"):
-        components["schemas"].pop(gone, None)
+    for name in ("HTTPValidationError", "ValidationError"):
+        components["schemas"].pop(name, None)
     components["schemas"]["Error"] = ENVELOPE
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     components["responses"] = {
@@ -102,33 +102,37 @@ def document_errors(
 
 def _calls(dependant: Dependant) -> Iterator[Callable[..., Any] | None]:
     """All dependencies of an endpoint, recursively."""
-    for each in dependant.dependencies:
-        yield each.call
-        yield from _calls(each)
+    for dependency in dependant.dependencies:
+        yield dependency.call
+        yield from _calls(dependency)
 
 
 def _statuses(
     path: str, method: str, operation: dict[str, Any], needs: set[Callable[..., Any] | None]
 ) -> Iterator[str]:
     body, parameters = "requestBody" in operation, operation.get("parameters", [])
-    keyed, door, writes = authenticated in needs, path.startswith(_DOOR), method != "get"
-    token = body and not keyed and not door
+    keyed, worker_api, writes = authenticated in needs, path.startswith(_WORKER_PREFIX), method != "get"
+    token = body and not keyed and not worker_api
     """What is in the body takes the key's place: a password, a one-time token."""
     if body or parameters:
-        yield "400" if path.startswith(_WIRE) else "422"
-    if body and not path.startswith(_WIRE) and "application/json" not in operation["requestBody"]["content"]:
+        yield "400" if path.startswith(_OPENAI_PREFIX) else "422"
+    if (
+        body
+        and not path.startswith(_OPENAI_PREFIX)
+        and "application/json" not in operation["requestBody"]["content"]
+    ):
         yield "400"  # a form that is none
-    if keyed or door or operation["operationId"] in _COUNTED:
+    if keyed or worker_api or operation["operationId"] in _COUNTED:
         yield "401"
-    if keyed or (writes and not door) or method == "put":
+    if keyed or (writes and not worker_api) or method == "put":
         yield "403"
     if keyed or token or "{" in path:
         yield "404"
-    if door or token or (keyed and writes):
+    if worker_api or token or (keyed and writes):
         yield "409"
-    if any(each["in"] == "header" and each["name"] == "if-match" for each in parameters):
+    if any(parameter["in"] == "header" and parameter["name"] == "if-match" for parameter in parameters):
         yield from ("412", "428")
-    if body or (door and method == "put"):
+    if body or (worker_api and method == "put"):
         yield "413"
     if keyed or operation["operationId"] in _COUNTED:
         yield "429"

@@ -58,9 +58,9 @@ def _operation(method: str, path: str, spec: dict[str, Any]) -> Iterator[str]:
         f"</summary><p>{escape(spec.get('description', ''))}</p>"
     )
     parameters = [
-        f"<li><code>{escape(each['name'])}</code> in the {escape(each['in'])}"
-        f"{', required' if each.get('required') else ''}. {escape(each.get('description', ''))}"
-        for each in spec.get("parameters", [])
+        f"<li><code>{escape(parameter['name'])}</code> in the {escape(parameter['in'])}"
+        f"{', required' if parameter.get('required') else ''}. {escape(parameter.get('description', ''))}"
+        for parameter in spec.get("parameters", [])
     ]
     if parameters:
         yield f"<ul>{''.join(parameters)}</ul>"

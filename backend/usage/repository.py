@@ -37,8 +37,8 @@ async def by_day(
         .where(UsageRow.project_id == project_id, UsageRow.day >= first)
         .group_by(UsageRow.day, UsageRow.kind)
     )
-    found: Sequence[Any] = (await session.execute(query)).all()
-    return found
+    rows: Sequence[Any] = (await session.execute(query)).all()
+    return rows
 
 
 async def by_source(
@@ -68,12 +68,12 @@ async def by_source(
 async def _names(session: AsyncSession, sources: Sequence[str]) -> dict[str, str]:
     """Names of sources; deleted and unnamed ones are omitted."""
     tables: tuple[Any, ...] = (Job, Deployment, EvaluationRow, Reward)
-    named = [select(table.id, table.name).where(table.id.in_(sources)) for table in tables]
+    queries = [select(table.id, table.name).where(table.id.in_(sources)) for table in tables]
     replays = select(EvaluationRow.id, func.concat(literal("Replay of "), Job.name))
     replays = replays.join(Job, Job.id == EvaluationRow.job_id).where(EvaluationRow.id.in_(sources))
     of_job = func.concat(Job.name, literal(", step "), Checkpoint.step)
     checkpoints = select(Checkpoint.id, of_job).join(Job, Job.id == Checkpoint.job_id)
-    query = union(*named, replays, checkpoints.where(Checkpoint.id.in_(sources)))
+    query = union(*queries, replays, checkpoints.where(Checkpoint.id.in_(sources)))
     return {id: name for id, name in await session.execute(query) if name}
 
 
@@ -92,8 +92,8 @@ async def budgets(
     query = select(BudgetRow, used.scalar_subquery()).where(BudgetRow.project_id == project_id)
     if kinds is not None:
         query = query.where(BudgetRow.kind.in_(kinds))
-    found = await session.execute(query.order_by(BudgetRow.kind, BudgetRow.period))
-    return [(row, float(amount)) for row, amount in found]
+    rows = await session.execute(query.order_by(BudgetRow.kind, BudgetRow.period))
+    return [(row, float(amount)) for row, amount in rows]
 
 
 async def storage(session: AsyncSession, project_id: str | None = None) -> list[tuple[str, int]]:
@@ -113,11 +113,11 @@ async def storage(session: AsyncSession, project_id: str | None = None) -> list[
     if project_id is not None:
         direct = [query.where(query.selected_columns[0] == project_id) for query in direct]
         of_jobs = [query.where(Job.project_id == project_id) for query in of_jobs]
-    held = union(*direct, *of_jobs).subquery()
+    references = union(*direct, *of_jobs).subquery()
     query = (
-        select(held.c.project_id, func.sum(StoredObject.bytes))
-        .join(StoredObject, StoredObject.sha256 == held.c.sha256)
-        .group_by(held.c.project_id)
+        select(references.c.project_id, func.sum(StoredObject.bytes))
+        .join(StoredObject, StoredObject.sha256 == references.c.sha256)
+        .group_by(references.c.project_id)
     )
     stored = Counter({row[0]: int(row[1]) for row in await session.execute(query)})
     for row in await session.execute(_in_bucket(project_id)):

@@ -104,15 +104,15 @@ async def budgets(
     session: AsyncSession, project_id: str, kinds: Collection[UsageKind] | None = None
 ) -> list[Budget]:
     """Budgets with their usage; of all kinds, or of some."""
-    found = await repository.budgets(session, project_id, today(), kinds)
-    return [await _seen(session, row, used) for row, used in found]
+    rows = await repository.budgets(session, project_id, today(), kinds)
+    return [await _seen(session, row, used) for row, used in rows]
 
 
 async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> Budget | None:
     """An exhausted budget of these kinds. One short query, unless storage has a budget."""
-    for each in await budgets(session, project_id, kinds):
-        if each.exhausted:
-            return each
+    for budget in await budgets(session, project_id, kinds):
+        if budget.exhausted:
+            return budget
     return None
 
 
@@ -122,16 +122,17 @@ async def require_budget(session: AsyncSession, project_id: str, kinds: Collecti
     """
     spent = await exhausted(session, project_id, kinds) if kinds else None
     if spent is not None:
-        message, hint = told(spent)
+        message, hint = exhausted_message(spent)
         raise StateConflict(message, code="budget_exceeded", hint=hint)
 
 
 async def require_storage(session: AsyncSession, project_id: str, more: int = 0) -> None:
     """Call before storing this many more bytes. Raises StateConflict `budget_exceeded`."""
-    for each in await budgets(session, project_id, STORING):
-        if each.exhausted or each.used + more > each.amount:
+    for budget in await budgets(session, project_id, STORING):
+        if budget.exhausted or budget.used + more > budget.amount:
             raise _too_much(
-                f"The project may store {each.amount:,.0f} bytes; it stores {each.used:,.0f}, and this has {more:,}."
+                f"The project may store {budget.amount:,.0f} bytes; it stores {budget.used:,.0f} and "
+                f"this adds {more:,}."
             )
 
 
@@ -158,7 +159,7 @@ def _too_much(message: str) -> StateConflict:
     )
 
 
-def told(spent: Budget) -> tuple[str, str]:
+def exhausted_message(spent: Budget) -> tuple[str, str]:
     """Message and hint for an exhausted budget."""
     message = (
         f"The project's budget is used up: {spent.used:,.6g} {_WORDS[spent.kind]} {_PERIODS[spent.period]}, "
@@ -178,43 +179,43 @@ async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, mat
             param="period",
             hint="Set it with the period `total`.",
         )
-    known = await session.get(
+    existing = await session.get(
         BudgetRow,
         {"project_id": who.project_id, "kind": body.kind, "period": body.period},
         with_for_update=True,
     )
-    if known is not None:
-        match.check(await _budget(session, known))
-        known.amount, known.created_at = body.amount, now()
-        return await _budget(session, known)
+    if existing is not None:
+        match.check(await _budget(session, existing))
+        existing.amount, existing.created_at = body.amount, now()
+        return await _budget(session, existing)
     match.check_absent()
     row = BudgetRow(project_id=who.project_id, kind=body.kind, period=body.period, amount=body.amount)
     session.add(row)
-    taken = StateConflict(
+    conflict = StateConflict(
         "Somebody has set this budget just now.", code="budget_exists", hint="Read it, then change it."
     )
-    await flush_unique(session, taken)
+    await flush_unique(session, conflict)
     return await _budget(session, row)
 
 
 async def remove_budget(session: AsyncSession, who: Principal, kind: str, period: str) -> None:
     """Raises NotAllowed, NotFound."""
     require_owner(who, "budgets")
-    gone: Sequence[object] = (
+    deleted: Sequence[object] = (
         await session.execute(
             delete(BudgetRow)
             .where(BudgetRow.project_id == who.project_id, BudgetRow.kind == kind, BudgetRow.period == period)
             .returning(BudgetRow.kind)
         )
     ).all()
-    if not gone:
+    if not deleted:
         raise NotFound(f"There is no budget of {kind} for {period}.", code="budget_not_found")
 
 
 async def _budget(session: AsyncSession, row: BudgetRow) -> Budget:
     """One of the project's budgets with its current usage."""
-    found = await budgets(session, row.project_id, (cast(UsageKind, row.kind),))
-    return next(each for each in found if each.period == row.period)
+    current = await budgets(session, row.project_id, (cast(UsageKind, row.kind),))
+    return next(budget for budget in current if budget.period == row.period)
 
 
 async def _seen(session: AsyncSession, row: BudgetRow, used: float) -> Budget:

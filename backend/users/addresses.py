@@ -60,8 +60,8 @@ async def _is_authorised(session: AsyncSession, row: SignInToken) -> bool:
     """Whether the link gives no more access than when it was created, and its creator may still create it."""
     if row.user_id is None:
         return True  # of a key, which is looked up by itself
-    other = row.maker_id is not None and row.maker_id != row.user_id
-    if other and not await is_owner(session, str(row.maker_id), row.project_id):
+    made_for_other = row.maker_id is not None and row.maker_id != row.user_id
+    if made_for_other and not await is_owner(session, str(row.maker_id), row.project_id):
         return False
     if not row.bound:
         return True
@@ -137,9 +137,9 @@ async def require_authority(session: AsyncSession, who: Principal, user: User) -
         )
 
 
-def not_valid(what: str = "sign-in token or API key") -> NotAuthenticated:
+def not_valid(credential: str = "sign-in token or API key") -> NotAuthenticated:
     return NotAuthenticated(
-        f"The {what} is unknown, used up or expired.",
+        f"The {credential} is unknown, used up or expired.",
         code="invalid_sign_in_token",
         hint="Ask an owner for a new address, restart the backend for one, or use an API key.",
     )

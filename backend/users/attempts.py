@@ -43,8 +43,8 @@ async def begin(
         func.count().filter(SignInFailure.email == email),
         func.count().filter(SignInFailure.ip == ip),
     ).where(recent, (SignInFailure.email == email) | (SignInFailure.ip == ip))
-    here, of_email, of_ip = (await session.execute(query)).one()
-    if here > MOST_HERE or max(of_email, of_ip) > MOST_ANYWHERE:
+    of_both, of_email, of_ip = (await session.execute(query)).one()
+    if of_both > MOST_HERE or max(of_email, of_ip) > MOST_ANYWHERE:
         await withdraw(session, id)  # what is refused makes nobody wait longer
         raise TooManyRequests(
             message,

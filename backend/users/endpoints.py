@@ -75,8 +75,8 @@ async def update_me(
 @router.get("/me/sessions", operation_id="listMySessions")
 async def list_sessions(request: Request, session: Session, who: Reader) -> Page[BrowserSession]:
     """The user's signed-in browsers, newest first; empty for an API key."""
-    found = await service.sessions(session, who.user_id)
-    return Page(data=[view.browser(each, request.cookies.get(COOKIE)) for each in found])
+    sessions = await service.sessions(session, who.user_id)
+    return Page(data=[view.browser(session_row, request.cookies.get(COOKIE)) for session_row in sessions])
 
 
 @router.delete("/me/sessions/{id}", status_code=204, operation_id="endMySession")

@@ -88,8 +88,7 @@ async def hashed(password: str, *, name: str, email: str | None, place: str = ""
 
 
 async def matches(stored: str | None, password: str, *, place: str = "") -> bool:
-    """Takes equally long for a user without a password, or no user (`stored` None). Raises TooManyRequests.
-    """
+    """Takes equally long for a user without a password, or no user (`stored` None). Raises TooManyRequests."""
     right = await _apart(place, _verify, stored or _NOBODYS, password)
     return right and stored is not None
 

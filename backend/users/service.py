@@ -55,8 +55,10 @@ class Browsers:
         """For a user: in the given project, or the first that they joined. Raises NotAuthenticated."""
         user.last_seen_at = now()
         if project_id is None:
-            mine = select(Member.project_id).where(Member.user_id == user.id).order_by(Member.created_at)
-            project_id = await self.session.scalar(mine.limit(1))
+            memberships = (
+                select(Member.project_id).where(Member.user_id == user.id).order_by(Member.created_at)
+            )
+            project_id = await self.session.scalar(memberships.limit(1))
         if project_id is None:
             raise NotAuthenticated(
                 "You are not a member of any project any more.",
@@ -160,12 +162,12 @@ async def sessions(session: AsyncSession, user_id: str | None) -> list[BrowserSe
 
 async def end_session(session: AsyncSession, user_id: str | None, id: str) -> None:
     """Raises NotFound."""
-    gone = await session.execute(
+    result = await session.execute(
         delete(BrowserSession)
         .where(BrowserSession.id == id, BrowserSession.user_id == user_id)
         .returning(BrowserSession.id)
     )
-    if gone.first() is None:
+    if result.first() is None:
         raise NotFound(f"There is no session {id}.", code="session_not_found")
 
 
@@ -241,13 +243,13 @@ async def set_email(session: AsyncSession, user: User, email: str | None) -> Non
     if email is None:
         raise email_needed()
     user.email = email
-    taken = StateConflict(
+    conflict = StateConflict(
         "This e-mail address cannot be used here.",
         code="email_taken",
         param="email",
         hint="Use another one. If it is yours, sign in with it instead.",
     )
-    await flush_unique(session, taken)
+    await flush_unique(session, conflict)
 
 
 def email_needed() -> InvalidInput:

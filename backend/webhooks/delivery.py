@@ -29,8 +29,8 @@ AT_ONCE = 20
 LEASE = timedelta(seconds=60)
 LOOK_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 6 * 3600.0
-KEPT = timedelta(days=30)
-_GONE = 410
+RETENTION = timedelta(days=30)
+_HTTP_GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +71,19 @@ class Deliveries:
 
     async def run(self) -> None:
         while True:
-            sent = 0
+            count = 0
             try:
-                sent = await self.send_due()
+                count = await self.send_due()
             except (SQLAlchemyError, ReinforgeError) as error:
                 log.warning("webhooks wait: %s", error)
-            if sent < AT_ONCE:
+            if count < AT_ONCE:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def send_due(self) -> int:
         """Send due deliveries concurrently; returns how many."""
         async with self._database.transaction() as session:
-            taken = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
-            orders = [self._order(delivery, hook) for delivery, hook in taken]
+            due = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
+            orders = [self._order(delivery, hook) for delivery, hook in due]
         if orders:
             timeout = httpx.Timeout(TIMEOUT_SECONDS)
             async with httpx.AsyncClient(timeout=timeout, trust_env=False, follow_redirects=False) as client:
@@ -95,7 +95,9 @@ class Deliveries:
         if hook.old_secret_sealed and hook.old_secret_until and hook.old_secret_until > now():
             sealed.append(hook.old_secret_sealed)
         try:
-            secrets = tuple(self._sealer.open(f"webhook:{hook.id}", each) for each in sealed)
+            secrets = tuple(
+                self._sealer.open(f"webhook:{hook.id}", sealed_secret) for sealed_secret in sealed
+            )
         except Unavailable as error:
             log.error("%s cannot be signed: %s", delivery.id, error.message)
             secrets = ()
@@ -120,7 +122,7 @@ class Deliveries:
             following = now() + timedelta(seconds=pause(delivery.tries))
             if outcome.received:
                 delivery.state, delivery.ended_at = "delivered", now()
-            elif outcome.status == _GONE:
+            elif outcome.status == _HTTP_GONE:
                 hook = await session.get_one(Webhook, delivery.webhook_id, with_for_update=True)
                 hook.enabled, hook.disabled_reason, hook.updated_at = False, "gone", now()
                 await session.flush()
@@ -164,7 +166,7 @@ class Deliveries:
 def _headers(order: _Order, host: str) -> dict[str, str]:
     """Signed with every valid secret."""
     signed = [signed_headers(secret, order.id, order.body) for secret in order.secrets]
-    together = " ".join(each["webhook-signature"] for each in signed)
+    together = " ".join(signature["webhook-signature"] for signature in signed)
     return {
         "content-type": "application/json",
         "user-agent": "Reinforge-Webhooks",
@@ -176,4 +178,4 @@ def _headers(order: _Order, host: str) -> dict[str, str]:
 
 async def forget_old(database: Database) -> None:
     async with database.transaction() as session:
-        await repository.forget(session, now() - KEPT)
+        await repository.forget(session, now() - RETENTION)

@@ -53,9 +53,9 @@ async def list_webhooks(
     session: Session, who: Writer, limit: Limit = 50, after: str | None = None
 ) -> Page[WebhookInfo]:
     """Newest first. For owners."""
-    found, more = await service.page(session, who, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[service.view(each) for each in found], has_more=more, next_cursor=cursor)
+    hooks, more = await service.page(session, who, limit=limit, after=after)
+    cursor = encode_cursor(hooks[-1].created_at, hooks[-1].id) if more else None
+    return Page(data=[service.view(hook) for hook in hooks], has_more=more, next_cursor=cursor)
 
 
 @router.get("/webhooks/{id}", operation_id="getWebhook")
@@ -109,9 +109,9 @@ async def deliveries(
 ) -> Page[WebhookDeliveryInfo]:
     """Newest first, for 30 days. For owners."""
     hook = await service.get(session, who, id)
-    found, more = await repository.deliveries(session, hook.id, limit=limit, after=after)
-    cursor = encode_cursor(found[-1].created_at, found[-1].id) if more else None
-    return Page(data=[service.delivery_view(each) for each in found], has_more=more, next_cursor=cursor)
+    rows, more = await repository.deliveries(session, hook.id, limit=limit, after=after)
+    cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
+    return Page(data=[service.delivery_view(row) for row in rows], has_more=more, next_cursor=cursor)
 
 
 @router.get("/webhooks/{id}/deliveries/{delivery}", operation_id="getWebhookDelivery")
@@ -130,6 +130,6 @@ async def delivery(id: str, delivery: str, session: Session, who: Writer) -> Web
 async def resend(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
     """For owners. Sends the same id and body again, whatever the earlier outcome."""
     hook = await service.get(session, who, id)
-    found = await service.find_delivery(session, hook, delivery)
-    service.resend(hook, found)
-    return service.delivery_view(found)
+    stored = await service.find_delivery(session, hook, delivery)
+    service.resend(hook, stored)
+    return service.delivery_view(stored)

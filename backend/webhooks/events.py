@@ -27,24 +27,24 @@ _OF_STATUS = {
 }
 
 
-async def tell_of_job(session: AsyncSession, job: Job) -> None:
+async def queue_job_event(session: AsyncSession, job: Job) -> None:
     """Call after its status has changed."""
     type = _OF_STATUS.get(JobStatus(job.status))
     if type is not None and job.purpose == "train":
         data = {"id": job.id, "name": job.name, "status": job.status, "reason": job.reason}
         if job.verdict is not None:
             data |= {"verdict": job.verdict["outcome"], "verdict_message": job.verdict["message"]}
-        await tell(session, job.project_id, type, data)
+        await queue_event(session, job.project_id, type, data)
 
 
-async def tell_of_evaluation(session: AsyncSession, row: EvaluationRow) -> None:
+async def queue_evaluation_event(session: AsyncSession, row: EvaluationRow) -> None:
     """Call after it has ended."""
     if row.status in ("succeeded", "failed"):
         data = {"id": row.id, "name": row.name, "kind": row.kind, "status": row.status}
-        await tell(session, row.project_id, f"evaluation.{row.status}", data)
+        await queue_event(session, row.project_id, f"evaluation.{row.status}", data)
 
 
-async def tell(session: AsyncSession, project_id: str, type: str, data: dict[str, Any]) -> None:
+async def queue_event(session: AsyncSession, project_id: str, type: str, data: dict[str, Any]) -> None:
     """Queue an event for every subscribed webhook of the project."""
     hooks = [hook for hook in await repository.listening(session, project_id) if wants(hook, type)]
     if hooks:

@@ -12,8 +12,8 @@ from backend.models import Webhook, WebhookDelivery, WebhookTry, now
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Webhook | None:
     query = select(Webhook).where(Webhook.id == id, Webhook.project_id == project_id)
-    found: Webhook | None = await session.scalar(query.with_for_update() if lock else query)
-    return found
+    webhook: Webhook | None = await session.scalar(query.with_for_update() if lock else query)
+    return webhook
 
 
 async def page(
@@ -31,16 +31,16 @@ async def listening(session: AsyncSession, project_id: str) -> Sequence[Webhook]
 
 async def find_delivery(session: AsyncSession, webhook_id: str, id: str) -> WebhookDelivery | None:
     query = select(WebhookDelivery).where(WebhookDelivery.id == id, WebhookDelivery.webhook_id == webhook_id)
-    found: WebhookDelivery | None = await session.scalar(query.with_for_update())
-    return found
+    row: WebhookDelivery | None = await session.scalar(query.with_for_update())
+    return row
 
 
 async def deliveries(
     session: AsyncSession, webhook_id: str, *, limit: int, after: str | None
 ) -> tuple[list[WebhookDelivery], bool]:
-    each = WebhookDelivery
-    query = select(each).where(each.webhook_id == webhook_id)
-    query = newest_first(query, each.created_at, each.id, limit=limit, after=after)
+    delivery = WebhookDelivery
+    query = select(delivery).where(delivery.webhook_id == webhook_id)
+    query = newest_first(query, delivery.created_at, delivery.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
 
 
@@ -61,11 +61,11 @@ async def take_due(
         .limit(most)
         .with_for_update(skip_locked=True)
     )
-    found = []
-    for each in await session.scalars(due):
-        each.next_at = now() + lease
-        found.append((each, await session.get_one(Webhook, each.webhook_id)))
-    return found
+    due_deliveries = []
+    for delivery in await session.scalars(due):
+        delivery.next_at = now() + lease
+        due_deliveries.append((delivery, await session.get_one(Webhook, delivery.webhook_id)))
+    return due_deliveries
 
 
 async def give_up_all(session: AsyncSession, webhook_id: str) -> None:

@@ -91,15 +91,15 @@ async def create(
 
 
 async def change(session: AsyncSession, hook: Webhook, body: WebhookChange) -> None:
-    given = body.model_dump(exclude_unset=True)
+    changes = body.model_dump(exclude_unset=True)
     for name in ("url", "events", "enabled"):
-        if given.get(name) is not None:
-            setattr(hook, name, given[name])
-    if "description" in given:
-        hook.description = given["description"]
-    if given.get("enabled"):
+        if changes.get(name) is not None:
+            setattr(hook, name, changes[name])
+    if "description" in changes:
+        hook.description = changes["description"]
+    if changes.get("enabled"):
         hook.disabled_reason = None
-    if given.get("enabled") is False:
+    if changes.get("enabled") is False:
         await repository.give_up_all(session, hook.id)
     hook.updated_at = now()
     await session.flush()
@@ -116,20 +116,20 @@ def rotate(hook: Webhook, sealer: Sealer) -> str:
 async def send_test(session: AsyncSession, hook: Webhook) -> WebhookDelivery:
     """Raises StateConflict `webhook_disabled`."""
     _require_enabled(hook)
-    made = events.delivery(hook, "webhook.test", {"id": hook.id}, new_id("evt_"))
-    session.add(made)
+    test_delivery = events.delivery(hook, "webhook.test", {"id": hook.id}, new_id("evt_"))
+    session.add(test_delivery)
     await session.flush()
-    return made
+    return test_delivery
 
 
 async def find_delivery(session: AsyncSession, hook: Webhook, id: str) -> WebhookDelivery:
     """Raises NotFound `delivery_not_found`."""
-    found = await repository.find_delivery(session, hook.id, id)
-    if found is None:
+    row = await repository.find_delivery(session, hook.id, id)
+    if row is None:
         raise NotFound(
             f"There is no delivery {id}.", code="delivery_not_found", hint="They are kept for 30 days."
         )
-    return found
+    return row
 
 
 def resend(hook: Webhook, delivery: WebhookDelivery) -> None:
@@ -161,7 +161,7 @@ def delivery_view(row: WebhookDelivery) -> WebhookDeliveryInfo:
 
 
 async def delivery_detail(session: AsyncSession, row: WebhookDelivery) -> WebhookDeliveryDetail:
-    log = [DeliveryTry.model_validate(each) for each in await repository.tries(session, row.id)]
+    log = [DeliveryTry.model_validate(attempt) for attempt in await repository.tries(session, row.id)]
     return WebhookDeliveryDetail(**delivery_view(row).model_dump(), body=json.loads(row.body), log=log)
 
 

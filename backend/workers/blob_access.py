@@ -55,12 +55,12 @@ BlobHolder = Annotated[Holder, Depends(_holder)]
 async def _job_of(database: Database, token: str) -> str:
     """Raises NotAuthenticated for an unknown token, LeaseLost for an attempt that has ended."""
     async with database.transaction() as session:
-        found = await session.execute(
+        rows = await session.execute(
             select(Attempt.job_id, Attempt.number, Attempt.ended_at, Job.attempt, Job.status)
             .join(Job, Job.id == Attempt.job_id)
             .where(Attempt.token_sha256 == digest(token))
         )
-        row = found.one_or_none()
+        row = rows.one_or_none()
     if row is None:
         raise _unknown()
     if row.number != row.attempt or row.ended_at is not None or row.status not in LEASED:
@@ -73,7 +73,7 @@ async def _job_of(database: Database, token: str) -> str:
 
 async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
     """Whether it is one of the job's datasets, or stored or used by its attempts."""
-    made = [
+    attempt_objects = [
         select(literal(1)).where(table.job_id == job_id, table.sha256 == sha256).exists()
         for table in (ResumeState, Checkpoint, StepRollouts)
     ]
@@ -86,13 +86,13 @@ async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
         )
         .exists()
     )
-    return bool(await session.scalar(select(or_(data, *made))))
+    return bool(await session.scalar(select(or_(data, *attempt_objects))))
 
 
 async def _is_of_a_call(session: AsyncSession, sha256: str) -> bool:
     """Whether it is the adapter of a running sampling RPC."""
-    named = Call.payload["adapter"]["sha256"].astext == sha256
-    under_way = select(literal(1)).where(Call.state == "taken", Call.deadline > now(), named).exists()
+    names_adapter = Call.payload["adapter"]["sha256"].astext == sha256
+    under_way = select(literal(1)).where(Call.state == "taken", Call.deadline > now(), names_adapter).exists()
     return bool(await session.scalar(select(under_way)))
 
 

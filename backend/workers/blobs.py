@@ -17,10 +17,10 @@ async def receive(
     Raises InvalidInput (`blob_mismatch`), TooLarge, StorageError (`storage_full`).
     """
     with scratch_file(folder, "blob-") as file:
-        size, found = await spool(body, file, limit)
-        if found != sha256:
+        size, digest = await spool(body, file, limit)
+        if digest != sha256:
             raise InvalidInput(
-                f"The body's SHA-256 is {found}, not {sha256}.",
+                f"The body's SHA-256 is {digest}, not {sha256}.",
                 code="blob_mismatch",
                 hint="It was damaged on the way or changed while it was sent; send it again.",
             )

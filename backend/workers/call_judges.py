@@ -15,11 +15,11 @@ async def with_judges(message: CallMessage, calls: Calls, sealer: Sealer) -> Cal
     project = str(payload.pop("project"))
     try:
         async with calls.database.transaction() as session:
-            found, keys = await judges.delivered(session, project, payload["judges"], sealer)
+            connections, keys = await judges.delivered(session, project, payload["judges"], sealer)
     except ReinforgeError as error:
         await calls.answer(message.id, None, error.envelope()["error"])
         return None
-    payload["judges"] = {name: judge.model_dump(mode="json") for name, judge in found.items()}
+    payload["judges"] = {name: judge.model_dump(mode="json") for name, judge in connections.items()}
     payload["keys"] = keys
     payload["signing"] = judges.signing_secret(project, sealer)
     return message.model_copy(update={"payload": payload})

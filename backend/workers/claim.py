@@ -82,9 +82,9 @@ async def _find(session: AsyncSession, id: str | None) -> Job | None:
     """The queued job, locked."""
     if id is None:
         return await fair_queue.next_job(session)
-    named = select(Job).where(Job.id == id, Job.status == JobStatus.QUEUED)
-    found: Job | None = await session.scalar(named.with_for_update(skip_locked=True))
-    return found
+    query = select(Job).where(Job.id == id, Job.status == JobStatus.QUEUED)
+    job: Job | None = await session.scalar(query.with_for_update(skip_locked=True))
+    return job
 
 
 async def _claimed(
@@ -96,7 +96,7 @@ async def _claimed(
     lease_seconds: float,
 ) -> Claimed:
     rewards = await _rewards(session, job)
-    asked, keys = await judges.delivered(session, job.project_id, _asked_judges(job, rewards), sealer)
+    connections, keys = await judges.delivered(session, job.project_id, _judge_names(job, rewards), sealer)
     model = await base_models.of(session, job)
     dataset = await session.get_one(Dataset, job.dataset_id)
     held_out = await session.get_one(Dataset, job.held_out_dataset_id) if job.held_out_dataset_id else None
@@ -114,7 +114,7 @@ async def _claimed(
         held_out=Blob(sha256=held_out.sha256, bytes=held_out.bytes) if held_out else None,
         held_out_format=held_out.format if held_out else None,
         rewards=rewards,
-        judges=asked,
+        judges=connections,
         judge_keys=keys,
         signing_secret=judges.signing_secret(job.project_id, sealer) if _calls_endpoints(rewards) else None,
         resume=Blob(sha256=resume.sha256, bytes=resume.bytes) if resume else None,
@@ -156,12 +156,12 @@ async def _rewards(session: AsyncSession, job: Job) -> list[ClaimedReward]:
     ]
 
 
-def _asked_judges(job: Job, rewards: Sequence[ClaimedReward]) -> set[str]:
+def _judge_names(job: Job, rewards: Sequence[ClaimedReward]) -> set[str]:
     graders = [grader for reward in rewards if (grader := _grader(reward)) is not None]
-    asked = {name for grader in graders for name in judges_named(grader)}
+    names = {name for grader in graders for name in judges_named(grader)}
     for reward in job.resolved_spec["rewards"]:
-        asked |= {str(declared["model"]) for declared in reward.get("judges", {}).values()}
-    return asked
+        names |= {str(declared["model"]) for declared in reward.get("judges", {}).values()}
+    return names
 
 
 def _calls_endpoints(rewards: Sequence[ClaimedReward]) -> bool:

@@ -41,7 +41,7 @@ async def end_attempt(
             error = _error(record)
             await change_status(session, job, JobStatus.FAILED, reason=error["code"], error=error)
         case "paused":
-            if job.status == JobStatus.PAUSING and record.message is None:  # asked for: why is known already
+            if job.status == JobStatus.PAUSING and record.message is None:  # requested: the reason is known
                 await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=job.error)
                 return
             why = _error(record) if record.message is not None else None
@@ -86,7 +86,7 @@ async def _without_its_start(session: AsyncSession, job: Job, attempt: Attempt) 
     sha256 = await session.scalar(dropped.returning(ResumeState.sha256))
     if sha256 is None:
         return False
-    await mistrust(session, sha256)  # the same steps may make the same bytes again
+    await mistrust(session, sha256)  # repeated steps may produce the same bytes
     return True
 
 
@@ -138,6 +138,6 @@ async def _succeed(session: AsyncSession, job: Job, reason: str | None) -> None:
             held_out_reward=checkpoint.held_out_reward,
         )
     )
-    if job.status == JobStatus.STARTING:  # resumed behind its last step: there was nothing left to do
+    if job.status == JobStatus.STARTING:  # resumed after its last step: nothing to do
         await change_status(session, job, JobStatus.RUNNING)
     await change_status(session, job, JobStatus.SUCCEEDED, reason=reason)

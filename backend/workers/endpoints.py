@@ -38,15 +38,15 @@ from reinforge.schemas.worker_door import (
 )
 
 router = APIRouter()
-door = APIRouter(
+worker_router = APIRouter(
     prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute, dependencies=[Depends(worker_door)]
 )
-jobs_door = APIRouter(prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute)
+jobs_router = APIRouter(prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute)
 """Requests about a claimed job: the job token takes the place of the worker token. Blobs of a call take that one."""
 
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}
-THERE: dict[int | str, dict[str, Any]] = {200: {"description": "It was there already."}}
+ALREADY_STORED: dict[int | str, dict[str, Any]] = {200: {"description": "It was already stored."}}
 
 
 async def job_token(request: Request) -> str | None:
@@ -61,13 +61,13 @@ async def list_workers(session: Session, who: Reader, broker: BrokerDep) -> Page
     return Page(data=await service.list_workers(session, who.project_id, broker))
 
 
-@door.post("/workers", status_code=204, operation_id="registerWorker")
+@worker_router.post("/workers", status_code=204, operation_id="registerWorker")
 async def register(body: Register, session: Session) -> None:
     """Register a worker; repeated every 10 s as its keep-alive."""
     await service.register(session, body)
 
 
-@door.post("/caches", operation_id="findUnused")
+@worker_router.post("/caches", operation_id="findUnused")
 async def find_unused(body: Cached, session: Session) -> Unused:
     """Cached objects that a worker may delete, because their source is deleted."""
     return Unused(
@@ -76,29 +76,33 @@ async def find_unused(body: Cached, session: Session) -> Unused:
     )
 
 
-@door.post("/jobs/claim", responses=NO_CONTENT, response_model=Claimed, operation_id="claimJob")
+@worker_router.post("/jobs/claim", responses=NO_CONTENT, response_model=Claimed, operation_id="claimJob")
 async def claim_job(
     body: Claim, session: Session, sealer: SealerDep, settings: SettingsDep
 ) -> Claimed | Response:
     return await claim(session, body, sealer, settings.lease_seconds) or Response(status_code=204)
 
 
-@jobs_door.post("/jobs/{id}/heartbeat", operation_id="heartbeat")
+@jobs_router.post("/jobs/{id}/heartbeat", operation_id="heartbeat")
 async def beat(
     id: str, body: Heartbeat, session: Session, token: JobToken, settings: SettingsDep
 ) -> HeartbeatReply:
     return await heartbeat.beat(session, id, token, body, settings.lease_seconds)
 
 
-@jobs_door.post("/jobs/{id}/records", operation_id="storeRecords")
+@jobs_router.post("/jobs/{id}/records", operation_id="storeRecords")
 async def store_records(
     id: str, body: RecordBatch, request: Request, session: Session, token: JobToken
 ) -> RecordReply:
     return await receive.store(session, id, token, body, request.app.state.wake_ups)
 
 
-@jobs_door.put(
-    "/blobs/{sha256}", status_code=201, responses=THERE, response_class=Response, operation_id="putBlob"
+@jobs_router.put(
+    "/blobs/{sha256}",
+    status_code=201,
+    responses=ALREADY_STORED,
+    response_class=Response,
+    operation_id="putBlob",
 )
 async def put_blob(
     sha256: Sha256,
@@ -109,8 +113,7 @@ async def put_blob(
     holder: BlobHolder,
     kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
 ) -> Response:
-    """For jobs: 201 once stored, 200 if the job has uploaded it before. Independent of other jobs' uploads.
-    """
+    """For jobs: 201 once stored, 200 if the job has uploaded it before. Independent of other jobs' uploads."""
     job = holder.require_writer()
     await blobs.receive(
         objects,
@@ -125,12 +128,11 @@ async def put_blob(
     return Response(status_code=201 if new else 200)
 
 
-@jobs_door.get("/blobs/{sha256}", response_class=StreamingResponse, operation_id="getBlob")
+@jobs_router.get("/blobs/{sha256}", response_class=StreamingResponse, operation_id="getBlob")
 async def get_blob(
     sha256: Sha256, session: Session, objects: ObjectsDep, holder: BlobHolder
 ) -> StreamingResponse:
-    """With a job token: objects of the job. With the workers' token: objects that a running call refers to.
-    """
+    """With a job token: objects of the job. With the workers' token: objects that a running call refers to."""
     await holder.require_readable(session, sha256)
     row = await find_stored(session, sha256)
     await objects.require_whole(row)
@@ -138,7 +140,7 @@ async def get_blob(
     return StreamingResponse(objects.stream(sha256), headers=headers, media_type="application/octet-stream")
 
 
-@door.post("/calls/next", responses=NO_CONTENT, response_model=CallMessage, operation_id="nextCall")
+@worker_router.post("/calls/next", responses=NO_CONTENT, response_model=CallMessage, operation_id="nextCall")
 async def next_call(
     body: NextCall, request: Request, calls: CallsDep, sealer: SealerDep
 ) -> CallMessage | Response:
@@ -153,11 +155,11 @@ async def next_call(
     return message or Response(status_code=204)
 
 
-@door.post("/calls/{id}/chunks", status_code=204, operation_id="storeCallChunk")
+@worker_router.post("/calls/{id}/chunks", status_code=204, operation_id="storeCallChunk")
 async def store_call_chunk(id: str, body: CallChunk, calls: CallsDep) -> None:
     await calls.store_chunk(id, body.seq, body.events)
 
 
-@door.post("/calls/{id}/answer", status_code=204, operation_id="answerCall")
+@worker_router.post("/calls/{id}/answer", status_code=204, operation_id="answerCall")
 async def answer_call(id: str, body: CallAnswer, calls: CallsDep) -> None:
     await calls.answer(id, body.result, body.error)

@@ -27,10 +27,10 @@ async def lock_attempt(
 
     The attempt may have ended: repeated reports are still acknowledged, which `holds_lease` does not cover.
     """
-    found = (await session.execute(_LOCKED, {"job": job_id, "number": number})).one_or_none()
-    if found is None:
+    row = (await session.execute(_LOCKED, {"job": job_id, "number": number})).one_or_none()
+    if row is None:
         raise lost(f"There is no attempt {number} of a job {job_id}.")
-    job, attempt = found
+    job, attempt = row
     if number != job.attempt:
         raise lost(f"Attempt {number} of {job_id} is over: attempt {job.attempt} has taken its place.")
     if token is None or not hmac.compare_digest(digest(token), attempt.token_sha256):

@@ -21,7 +21,9 @@ async def beat(
     await budgets.enforce(session, job)
     if body.applied_commands:
         await commands.mark_received(session, job, body.applied_commands)
-    told = [Command(id=each.id, kind=each.kind) for each in await commands.pending(session, job_id)]
-    asked = [each for each in await changes.of_job(session, job_id) if each.applied_step is None]
-    told += [Command(id=each.id, kind="change", change=each.change) for each in asked]
-    return HeartbeatReply(lease_seconds=lease_seconds, commands=told)
+    command_list = [
+        Command(id=command.id, kind=command.kind) for command in await commands.pending(session, job_id)
+    ]
+    open_changes = [change for change in await changes.of_job(session, job_id) if change.applied_step is None]
+    command_list += [Command(id=change.id, kind="change", change=change.change) for change in open_changes]
+    return HeartbeatReply(lease_seconds=lease_seconds, commands=command_list)

@@ -20,11 +20,10 @@ _LISTED = timedelta(days=7)
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Register a worker or renew its registration. Wakes requests that wait for a former process with its id.
-    """
+    """Register a worker or renew its registration. Wakes requests that wait for a former process with its id."""
     values = body.model_dump() | {"last_seen_at": now()}
-    known = await session.get(Worker, body.id, with_for_update=True)
-    if known is None or known.process != body.process:
+    worker = await session.get(Worker, body.id, with_for_update=True)
+    if worker is None or worker.process != body.process:
         values["registered_at"] = now()
         for call in await session.scalars(
             select(Call.id).where(Call.worker_id == body.id, Call.state == "taken")
@@ -41,8 +40,8 @@ async def list_workers(
     session: AsyncSession, project_id: str, broker: BrokerState | None
 ) -> list[WorkerInfo]:
     """Workers seen in the last week, newest first. A worker with another project's job is shown as busy."""
-    seen = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
-    workers: Sequence[Worker] = (await session.scalars(seen)).all()
+    query = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
+    workers: Sequence[Worker] = (await session.scalars(query)).all()
     running = await session.execute(
         select(Attempt.worker_id, Job.id, Job.project_id)
         .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))
@@ -72,7 +71,7 @@ async def list_workers(
 
 def _notice(worker: Worker, broker: BrokerState | None) -> str | None:
     if worker.waits_for is not None:
-        return f"It takes no job: {worker.waits_for}."
+        return f"It does not take jobs: {worker.waits_for}."
     if worker.broker is None:
         return None
     return wake_up_problem(BrokerState.model_validate(worker.broker), broker)

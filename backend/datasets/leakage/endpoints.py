@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 
 from backend.access.auth import Reader, SettingsDep
-from backend.access.work_slots import unless_gone
+from backend.access.work_slots import unless_disconnected
 from backend.data.database import Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service
@@ -36,11 +36,11 @@ async def get(
     """
     dataset = await service.get(session, who.project_id, id)
     other_dataset = None if held_out is None else await service.get(session, who.project_id, held_out)
-    await session.commit()  # reading may take a while
+    await session.commit()  # hold no connection while reading
     held_out_rows_of = (
         HeldOut(rows=held_out_rows, seed=seed, split_by=split_by) if other_dataset is None else HeldOut()
     )
     cache = service.cache_folder(settings.home_folder)
-    return await unless_gone(
+    return await unless_disconnected(
         request, report(objects, cache, dataset, held_out_rows_of, other_dataset, wait=wait)
     )

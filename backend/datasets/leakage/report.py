@@ -191,7 +191,7 @@ async def _work(
     formats = {dataset.format, other.format if other else dataset.format}
     async with turns().turn(dataset.project_id):
         if "parquet" not in formats and dataset.bytes + (other.bytes if other else 0) <= _SMALL_BYTES:
-            # Comparing is Python's own work: in a thread it would take turns with every other request.
+            # Comparing is CPU-bound Python: in a thread it would block other requests.
             output_object = await read_in_process(answer, source, against)
         else:
             arguments = (json.dumps(source), json.dumps(against), str(MEMORY_BYTES))

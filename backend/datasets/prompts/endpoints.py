@@ -28,7 +28,7 @@ from reinforge.schemas.resources import Dataset
 router = APIRouter(prefix="/api/v1", tags=["datasets"], route_class=StrictRoute)
 
 
-async def _found(
+async def _dataset_and_model(
     database: Database, calls: Calls, project_id: str, id: str, model: str
 ) -> tuple[DatasetRow, BaseModel]:
     async with database.transaction() as session:
@@ -63,7 +63,7 @@ async def render(
     who: Reader,
 ) -> RenderedPrompts:
     """Rows as the prompts that a model would read."""
-    dataset, model = await _found(database, calls, who.project_id, id, body.model)
+    dataset, model = await _dataset_and_model(database, calls, who.project_id, id, body.model)
     cache = service.cache_folder(settings.home_folder)
     return await rendering.render(calls, objects, cache, dataset, model, body)
 
@@ -79,7 +79,7 @@ async def lengths(
     who: Reader,
 ) -> TokenLengths:
     """Distribution of the prompts' lengths in a model's tokens."""
-    dataset, model = await _found(database, calls, who.project_id, id, body.model)
+    dataset, model = await _dataset_and_model(database, calls, who.project_id, id, body.model)
     cache = service.cache_folder(settings.home_folder)
     return await rendering.lengths(calls, objects, cache, dataset, model, body)
 
@@ -97,6 +97,6 @@ async def split(
 ) -> SplitView:
     """The rows that a job with this seed would hold out."""
     dataset = await service.get(session, who.project_id, id)
-    await session.commit()  # reading may take a while
+    await session.commit()  # hold no connection while reading
     cache = service.cache_folder(settings.home_folder)
     return await rendering.split_view(objects, cache, dataset, held_out_rows, seed, split_by)

@@ -51,7 +51,7 @@ async def complete(
         try:
             report = await _stored(objects, upload, parts, folder, limit)
         except (InvalidInput, TooLarge) as error:
-            if error.code != TOO_COMPLEX:  # a reader that was killed says nothing certain about the file
+            if error.code != TOO_COMPLEX:  # a killed reader proves nothing about the file
                 await _refuse(database, objects, upload, error)
             raise
         async with database.transaction() as session:
@@ -97,7 +97,7 @@ async def join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
 
 
 def _join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
-    digest = hashlib.md5(usedforsecurity=False)  # what clients send to check the transfer by
+    digest = hashlib.md5(usedforsecurity=False)  # sent by clients to verify the transfer
     for sha256 in hashes:
         with objects.store.open(object_key(sha256)) as source:
             while chunk := source.read(_CHUNK):

@@ -51,7 +51,7 @@ async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) 
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         env=child_environment(),
-        start_new_session=True,  # which Linux may schedule as a group, with a priority of its own
+        start_new_session=True,  # Linux may schedule the session as a group with its own priority
     )
     try:
         async with asyncio.timeout(seconds):
@@ -59,7 +59,7 @@ async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) 
     except TimeoutError:
         raise needs_too_much() from None
     finally:
-        if process.returncode is None:  # also when the sender has hung up
+        if process.returncode is None:  # also when the client has disconnected
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()

@@ -19,7 +19,7 @@ async def enforce(session: AsyncSession, job: Job) -> bool:
     spent = await usage.exhausted(session, job.project_id, usage.TRAINING)
     if spent is None:
         return False
-    message, hint = usage.told(spent)
+    message, hint = usage.exhausted_message(spent)
     error: dict[str, Any] = {"code": REASON, "message": message, "hint": hint, "traceback": None}
     await pause(session, job, reason=REASON, error=error)
     return JobStatus(job.status) in (JobStatus.PAUSING, JobStatus.PAUSED)

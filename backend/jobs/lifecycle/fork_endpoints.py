@@ -9,7 +9,7 @@ from backend.http.idempotency import Once, fingerprint
 from backend.http.strict_json import StrictRoute
 from backend.jobs import repository, service
 from backend.jobs.lifecycle import fair_queue, fork, transitions
-from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission import validate_references
 from backend.jobs.submission.validate_golden import ask_golden_cases
 from backend.jobs.submission.validate_on_worker import ask_workers
 from backend.jobs.view import job_view
@@ -40,7 +40,7 @@ async def fork_job(
         if (stored := await once.peek(session, request_hash)) is not None:
             return stored
         planned = await fork.plan(session, await repository.find(session, who.project_id, id), body)
-        plan = await plans.look_up(session, who.project_id, planned.spec)
+        plan = await validate_references.look_up(session, who.project_id, planned.spec)
     await ask_workers(plan, calls, objects, service.dataset_cache(settings))
     await ask_golden_cases(plan, who.project_id, database, calls)
     async with database.transaction() as session:
@@ -49,7 +49,7 @@ async def fork_job(
         # Under its lock: what it starts from may have been replaced by a newer state meanwhile.
         source = await transitions.lock_job(session, id, who.project_id)
         planned = await fork.plan(session, source, body.model_copy(update={"step": planned.start.step}))
-        await plans.look_up(session, who.project_id, planned.spec)
+        await validate_references.look_up(session, who.project_id, planned.spec)
         raw_spec = planned.spec.model_dump(mode="json")
         job = await service.create(
             session, who.project_id, plan, raw_spec, who.name, request.app.state.wake_ups

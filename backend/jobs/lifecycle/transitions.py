@@ -17,7 +17,7 @@ from backend.jobs.monitoring import verdicts
 from backend.jobs.view import job_view
 from backend.models import Attempt, Event, Job, JobCommand, LogLineRow, now
 from backend.rpc.wake_ups import WakeUps
-from backend.webhooks.events import tell_of_job
+from backend.webhooks.events import queue_job_event
 from reinforge.errors import NotFound, StateConflict
 from reinforge.states import CANCELLABLE, FINAL, PAUSABLE, JobStatus, check_transition
 
@@ -90,7 +90,7 @@ async def change_status(
     elif status is JobStatus.QUEUED:
         job.verdict = None  # it goes on
     await append_event(session, job, "status", job_view(job).model_dump(mode="json"))
-    await tell_of_job(session, job)
+    await queue_job_event(session, job)
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:

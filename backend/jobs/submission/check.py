@@ -10,7 +10,7 @@ from backend.data.database import Database
 from backend.data.objects import Objects
 from backend.http.errors import listed_errors
 from backend.jobs import service
-from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission import validate_references
 from backend.jobs.submission.validate_on_worker import examine, examine_rewards
 from backend.jobs.submission.validate_references import Plan, Survey
 from backend.rpc.client import Calls
@@ -44,7 +44,7 @@ async def check(
         except Unavailable as error:
             warnings.append(_unchecked(error))
     async with database.transaction() as session:
-        survey = await plans.survey(session, project_id, spec)
+        survey = await validate_references.survey(session, project_id, spec)
     problems = list(survey.problems)
     if not quick and not warnings:
         try:

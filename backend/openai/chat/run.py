@@ -67,7 +67,7 @@ class ChatRun:
         finally:
             how.prompt_tokens, how.completion_tokens = self._prompt_tokens, sum(self._tokens.values())
             how.seconds = self._stream.seconds
-            with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
+            with anyio.CancelScope(shield=True):  # cancelled when the client disconnects
                 await _note(self._database, self.chat, how)
 
     def _count(self, event: Event) -> None:

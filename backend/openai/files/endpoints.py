@@ -53,12 +53,12 @@ async def create(
     """Upload a dataset: accepted as a whole, or rejected with the line of the first error in the message."""
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
-    await session.commit()  # receiving may take a while
+    await session.commit()  # hold no connection while receiving
     async with receive(request, settings.home_folder / "uploads", limit) as upload:
         check_purpose(upload.fields.get("purpose"))
         lifetime = _lifetime_seconds(upload.fields)
         report = await inspect_file(upload.path, upload.filename, limit)
-        await require_storage(session, who.project_id, report.bytes)  # bodies may come without a length
+        await require_storage(session, who.project_id, report.bytes)  # the length may be unknown in advance
         await session.commit()
         await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
     request_hash = fingerprint(upload.sha256, upload.filename, str(lifetime))

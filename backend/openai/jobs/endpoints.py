@@ -12,7 +12,7 @@ from backend.data.objects import ObjectsDep
 from backend.datasets import service as datasets
 from backend.http.idempotency import Once, OnceWhole, fingerprint
 from backend.jobs import service
-from backend.jobs.submission import validate_references as plans
+from backend.jobs.submission import validate_references
 from backend.jobs.submission.validate_on_worker import ask_workers
 from backend.models import Job
 from backend.openai import model_names
@@ -60,7 +60,7 @@ async def create(
             return stored
         translated = await _translated(session, who.project_id, body, method)
         with request_field_errors():
-            plan = await plans.look_up(session, who.project_id, translated.spec)
+            plan = await validate_references.look_up(session, who.project_id, translated.spec)
     with request_field_errors():
         await ask_workers(plan, calls, objects, service.dataset_cache(settings))
     plan.warnings += translated.notes
@@ -68,7 +68,7 @@ async def create(
         if (stored := await once.begin(session, request_hash) or await repeats.begin(session)) is not None:
             return stored
         with request_field_errors():
-            await plans.look_up(
+            await validate_references.look_up(
                 session, who.project_id, translated.spec
             )  # it may have been deleted meanwhile
         job = await service.create(

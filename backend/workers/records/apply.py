@@ -117,7 +117,7 @@ class Applier:
             if not self._events:
                 return
             common = {"job_id": self.job.id, "ts": now()}
-            rows = [each.row() if isinstance(each, MetricRun) else each for each in self._events]
+            rows = [event.row() if isinstance(event, MetricRun) else event for event in self._events]
             await insert_many(self.session, Event, _EVENT, rows, same=common)
             await wake_watchers(self.session, self.job)
 
@@ -143,7 +143,7 @@ class Applier:
     async def _step_metrics(
         self, steps: list[int], ts: list[float], values: dict[str, list[float | None]]
     ) -> None:
-        seconds = [each for each in values.get("time/step", ()) if each is not None]
+        seconds = [value for value in values.get("time/step", ()) if value is not None]
         if seconds:
             self.job.recent_step_seconds = [*self.job.recent_step_seconds, *seconds][-RECENT_STEPS:]
         await self._meter.count_steps(steps, values)
@@ -172,7 +172,7 @@ class Applier:
         with self.session.no_autoflush:
             await require_uploaded(self.session, self.job.id, record.blob.sha256)
             if await self.session.scalar(table.on_conflict_do_nothing().returning(StepRollouts.step)) is None:
-                # Told again: what was told before goes, its completions with it.
+                # Reported again: delete the earlier report with its completions.
                 await self.session.execute(delete(StepRollouts).filter_by(**where))
                 await self.session.execute(table)
             rows = [row.model_dump() for row in record.rows]
@@ -230,8 +230,8 @@ class Applier:
             )
         )
         await self.session.flush()
-        mine = select(ResumeState.step).where(ResumeState.job_id == job.id)
-        newest = mine.order_by(ResumeState.step.desc()).limit(KEPT_RESUME_STATES)
+        own_states = select(ResumeState.step).where(ResumeState.job_id == job.id)
+        newest = own_states.order_by(ResumeState.step.desc()).limit(KEPT_RESUME_STATES)
         await self.session.execute(
             delete(ResumeState).where(ResumeState.job_id == job.id, ResumeState.step.not_in(newest))
         )

@@ -17,7 +17,7 @@ from reinforge.schemas.usage import UsageKind
 from reinforge.schemas.worker_door import LEASE_SECONDS
 
 GROWING: dict[str, UsageKind] = {"tokens/trained": "trained_tokens", "judge/cost": "judge_spend"}
-"""Metrics that tell a sum since the job's start, and what their growth counts as."""
+"""Cumulative metrics, and the usage kind of their growth."""
 
 
 async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
@@ -54,7 +54,7 @@ class Meter:
         before = await self._before(key, step)
         self._last[key] = (step, value)
         if before is None and self._attempt.resume_step > 0:
-            return 0.0  # a job that goes on from another one's step: what that one used is counted there
+            return 0.0  # a fork: the source job's usage is counted there
         return max(0.0, value - (before or 0.0))
 
     async def store(self) -> None:
@@ -65,7 +65,7 @@ class Meter:
         last = self._last.get(key)
         if last is not None and last[0] < step:
             return last[1]
-        await self._points.store()  # a step that was told before: the table knows what came before it
+        await self._points.store()  # a repeated step: the table has the step before it
         return await _last(self._session, self._job.id, key, step)
 
 

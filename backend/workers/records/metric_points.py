@@ -50,26 +50,26 @@ class Points:
             return
         series = await self._series(set(waiting))
         columns: dict[str, list[float | None]] = {"series_id": [], "step": [], "ts": [], "value": []}
-        told_again = False
+        repeated = False
         for name, points in waiting.items():
             id, newest = series[name]
             # Looking for what a row replaces costs half as much again as storing it.
-            told_again |= newest is not None and min(points) <= newest
+            repeated |= newest is not None and min(points) <= newest
             columns["series_id"] += [id] * len(points)
             columns["step"] += points
             columns["ts"] += [ts for ts, _ in points.values()]
             columns["value"] += [value for _, value in points.values()]
-        await insert_columns(self._session, MetricPoint, columns, replacing=told_again)
+        await insert_columns(self._session, MetricPoint, columns, replacing=repeated)
 
-    async def _series(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int | None]]:
+    async def _series(self, names: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int | None]]:
         """(kind, key) → series id, created if missing, and its newest step."""
-        mine = await self._session.execute(_SERIES, {"job": self._job_id})
-        known: dict[tuple[str, str], tuple[int, int | None]]
-        known = {(row.kind, row.key): (row.id, row.newest) for row in mine}
+        rows = await self._session.execute(_SERIES, {"job": self._job_id})
+        series: dict[tuple[str, str], tuple[int, int | None]]
+        series = {(row.kind, row.key): (row.id, row.newest) for row in rows}
         missing = [
-            {"job_id": self._job_id, "kind": kind, "key": key} for kind, key in sorted(wanted - known.keys())
+            {"job_id": self._job_id, "kind": kind, "key": key} for kind, key in sorted(names - series.keys())
         ]
         if missing:
             added = await self._session.execute(insert(MetricSeries).values(missing).returning(*_NAMED))
-            known |= {(row.kind, row.key): (row.id, None) for row in added}
-        return known
+            series |= {(row.kind, row.key): (row.id, None) for row in added}
+        return series

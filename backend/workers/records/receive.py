@@ -1,5 +1,4 @@
-"""Reception of a trainer's records: each applied once, in order, in one transaction under the job's row lock.
-"""
+"""Reception of a trainer's records: each applied once, in order, in one transaction under the job's row lock."""
 
 from collections.abc import Sequence
 
@@ -28,9 +27,7 @@ async def store(
         _check_sequence(attempt, fresh)
         applier = Applier(session, job, attempt, wake_ups)
         for record, behind in zip(fresh, [None, *fresh], strict=False):
-            if not isinstance(
-                behind, StepMetrics | MetricColumns
-            ):  # what a step reports cannot end the lease
+            if not isinstance(behind, StepMetrics | MetricColumns):  # step records cannot end the lease
                 require_lease(job, attempt)
             await applier.apply(record)
         await applier.finish()

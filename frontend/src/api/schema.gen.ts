@@ -47,12 +47,12 @@ export interface paths {
         };
         /**
          * Get Blob
-         * @description With a job token what the job has to do with, with the workers' own what a call under way names.
+         * @description With a job token: objects of the job. With the workers' token: objects that a running call refers to.
          */
         get: operations["getBlob"];
         /**
          * Put Blob
-         * @description For jobs: 201 once stored, 200 when the job has uploaded it before. Others' uploads change neither.
+         * @description For jobs: 201 once stored, 200 if the job has uploaded it before. Independent of other jobs' uploads.
          */
         put: operations["putBlob"];
         post?: never;
@@ -620,7 +620,7 @@ export interface paths {
         put?: never;
         /**
          * Register
-         * @description Say that a worker is there; repeated every 10 s as its keep-alive.
+         * @description Register a worker; repeated every 10 s as its keep-alive.
          */
         post: operations["registerWorker"];
         delete?: never;
@@ -640,7 +640,7 @@ export interface paths {
         put?: never;
         /**
          * Find Unused
-         * @description What of its caches a worker may remove: copies of what is deleted.
+         * @description Cached objects that a worker may delete, because their source is deleted.
          */
         post: operations["findUnused"];
         delete?: never;
@@ -736,7 +736,7 @@ export interface paths {
         head?: never;
         /**
          * Update Me
-         * @description Change one's name, e-mail address or password; a new password signs other browsers out.
+         * @description Change one's name, e-mail address or password; a new password signs out other browsers.
          */
         patch: operations["updateMe"];
         trace?: never;
@@ -750,7 +750,7 @@ export interface paths {
         };
         /**
          * List Sessions
-         * @description Browsers in which the user is signed in, newest first; an API key has none.
+         * @description The user's signed-in browsers, newest first; empty for an API key.
          */
         get: operations["listMySessions"];
         put?: never;
@@ -773,7 +773,7 @@ export interface paths {
         post?: never;
         /**
          * End Session
-         * @description Sign one of one's browsers out.
+         * @description Sign out one of one's browsers.
          */
         delete: operations["endMySession"];
         options?: never;
@@ -792,7 +792,7 @@ export interface paths {
         put?: never;
         /**
          * Sign In
-         * @description Exchange a one-time token, an API key, or an e-mail address and its password for a session cookie.
+         * @description Exchange a one-time token, an API key, or an e-mail address with password for a session cookie.
          *
          *     429 `too_many_attempts` after ten wrong passwords within a quarter of an hour.
          */
@@ -814,7 +814,7 @@ export interface paths {
         put?: never;
         /**
          * Create Sign In Link
-         * @description An address that signs one browser in as whoever asks for it; it works once, for ten minutes.
+         * @description A one-time link that signs a browser in as the caller, valid for ten minutes.
          */
         post: operations["createSignInLink"];
         delete?: never;
@@ -834,7 +834,7 @@ export interface paths {
         put?: never;
         /**
          * Reset Password
-         * @description Set a password with a one-time address, and sign in; the user's other browsers are signed out.
+         * @description Set a password with a one-time link, and sign in; signs out the user's other browsers.
          */
         post: operations["resetPassword"];
         delete?: never;
@@ -854,7 +854,7 @@ export interface paths {
         put?: never;
         /**
          * Sign Out
-         * @description Forget the session cookie; without one nothing happens.
+         * @description End the session; no effect without one.
          */
         post: operations["signOut"];
         delete?: never;
@@ -878,7 +878,7 @@ export interface paths {
         put?: never;
         /**
          * Create Key
-         * @description The answer is the only place where the secret ever appears; for owners.
+         * @description The only response that contains the secret. For owners.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -899,7 +899,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Key
-         * @description The key and browser sessions opened with it stop working at once; for owners.
+         * @description Revoke the key and its browser sessions at once. For owners.
          */
         delete: operations["revokeApiKey"];
         options?: never;
@@ -918,9 +918,10 @@ export interface paths {
         put?: never;
         /**
          * Transfer Key
-         * @description Take over a key that another member made: its secret stays the same, and it no longer ends when they are removed.
+         * @description Take over a key that another member created: its secret stays the same, and removing that member no
+         *     longer revokes it.
          *
-         *     From then on your rights bound it. Whoever knows the secret can still use it. For owners.
+         *     From then on your rights bound it. Anyone who has the secret can still use it. For owners.
          */
         post: operations["transferApiKey"];
         delete?: never;
@@ -938,7 +939,7 @@ export interface paths {
         };
         /**
          * Get Project
-         * @description The project that the request is about.
+         * @description The project of the request.
          */
         get: operations["getProject"];
         put?: never;
@@ -958,13 +959,13 @@ export interface paths {
         };
         /**
          * List Projects
-         * @description Those that the asker is of, by name.
+         * @description Projects of the caller, by name.
          */
         get: operations["listProjects"];
         put?: never;
         /**
          * Create Project
-         * @description For owners of a project; who makes it owns it.
+         * @description For owners of a project; the creator becomes the owner.
          */
         post: operations["createProject"];
         delete?: never;
@@ -982,23 +983,24 @@ export interface paths {
         };
         /**
          * Get By Id
-         * @description One that the asker is of.
+         * @description A project of the caller.
          */
         get: operations["getProjectById"];
         put?: never;
         post?: never;
         /**
          * Delete Project
-         * @description Delete everything that the project holds, for its owners; `name` has to be the project's.
+         * @description Delete the project with all its data, for owners; `name` must be the project's name.
          *
-         *     409 `project_busy` while a worker has one of its jobs. Files go from the object store within about a day.
+         *     409 `project_busy` while a worker has one of its jobs. Files are deleted from the object store within
+         *     about a day.
          */
         delete: operations["deleteProject"];
         options?: never;
         head?: never;
         /**
          * Rename Project
-         * @description For its owners.
+         * @description For owners.
          */
         patch: operations["renameProject"];
         trace?: never;
@@ -1014,7 +1016,7 @@ export interface paths {
         put?: never;
         /**
          * Switch Project
-         * @description The browser session looks at this project from now on.
+         * @description Switch the browser session to this project.
          */
         post: operations["switchProject"];
         delete?: never;
@@ -1032,11 +1034,11 @@ export interface paths {
         };
         /**
          * Export Project
-         * @description A tar of the project's data, for its owners.
+         * @description A tar of the project's data, for owners.
          *
-         *     Datasets, rewards, golden cases; of jobs specification, metrics, completions, events, log, labels and checkpoints;
-         *     evaluations with their completions, adapters, deployments and usage. Keys, passwords and other secrets are never
-         *     in it.
+         *     Datasets, rewards, golden cases; jobs with specification, metrics, completions, events, log, labels and
+         *     checkpoints; evaluations with their completions, adapters, deployments and usage. Never includes keys,
+         *     passwords or other secrets.
          */
         get: operations["exportProject"];
         put?: never;
@@ -1056,7 +1058,7 @@ export interface paths {
         };
         /**
          * Counts
-         * @description How many things the project holds.
+         * @description Number of objects of each kind in the project.
          */
         get: operations["getProjectCounts"];
         put?: never;
@@ -1076,13 +1078,13 @@ export interface paths {
         };
         /**
          * List Members
-         * @description People of the project, newest first.
+         * @description Members of the project, newest first.
          */
         get: operations["listMembers"];
         put?: never;
         /**
          * Create Member
-         * @description Add a person; the answer holds the one-time address to give to them. For owners.
+         * @description Add a person; the response holds the one-time link to give to them. For owners.
          */
         post: operations["createMember"];
         delete?: never;
@@ -1104,14 +1106,14 @@ export interface paths {
         post?: never;
         /**
          * Remove Member
-         * @description Remove a person from the project, at once. For owners.
+         * @description Remove a person from the project at once. For owners.
          */
         delete: operations["removeMember"];
         options?: never;
         head?: never;
         /**
          * Update Member
-         * @description Change the role; open sessions have it at once. For owners.
+         * @description Change the role, effective at once for open sessions. For owners.
          */
         patch: operations["updateMember"];
         trace?: never;
@@ -1127,9 +1129,9 @@ export interface paths {
         put?: never;
         /**
          * Create Link
-         * @description A fresh one-time address for a person whose last one is used up or lost. For owners.
+         * @description A new one-time sign-in link for a member. For owners.
          *
-         *     403 `user_of_other_projects` for one who is of other projects too: the address would open those.
+         *     403 `user_of_other_projects` for a member of other projects: the link would give access to those.
          */
         post: operations["createMemberSignInLink"];
         delete?: never;
@@ -1149,7 +1151,7 @@ export interface paths {
         put?: never;
         /**
          * Create Reset
-         * @description A one-time address at which the person sets a new password. For owners; 403 as for sign-in links.
+         * @description A one-time link with which the member sets a new password. For owners; 403 as for sign-in links.
          */
         post: operations["createPasswordReset"];
         delete?: never;
@@ -1167,13 +1169,13 @@ export interface paths {
         };
         /**
          * List Invitations
-         * @description Those that nobody has used, newest first; expired ones until they are withdrawn. For owners.
+         * @description Unused invitations, newest first; expired ones until they are withdrawn. For owners.
          */
         get: operations["listInvitations"];
         put?: never;
         /**
          * Create Invitation
-         * @description An address with which one person joins the project, once; for owners.
+         * @description A one-time link with which one person can join the project. For owners.
          */
         post: operations["createInvitation"];
         delete?: never;
@@ -1194,7 +1196,7 @@ export interface paths {
         post?: never;
         /**
          * Withdraw Invitation
-         * @description Its address stops working; for owners.
+         * @description Invalidate the link. For owners.
          */
         delete: operations["withdrawInvitation"];
         options?: never;
@@ -1213,7 +1215,7 @@ export interface paths {
         put?: never;
         /**
          * Look At Invitation
-         * @description What an invitation offers, for whoever holds its address; it is not used up by this.
+         * @description What an invitation offers, for anyone with its link; does not use it up.
          */
         post: operations["lookAtInvitation"];
         delete?: never;
@@ -1233,7 +1235,7 @@ export interface paths {
         put?: never;
         /**
          * Accept Invitation
-         * @description Join the project: as the signed-in user, or as a new one who is signed in by this.
+         * @description Join the project as the signed-in user, or as a new user, who is then signed in.
          */
         post: operations["acceptInvitation"];
         delete?: never;
@@ -1251,7 +1253,7 @@ export interface paths {
         };
         /**
          * Get Usage
-         * @description What the project has used, by day in UTC and by what used it, and its budgets.
+         * @description The project's usage by day in UTC and by source, and its budgets.
          */
         get: operations["getUsage"];
         put?: never;
@@ -1272,7 +1274,8 @@ export interface paths {
         get?: never;
         /**
          * Set Budget
-         * @description For owners. Used up, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations, judges.
+         * @description For owners. Exhausted, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations,
+         *     judges.
          *
          *     A new one needs no If-Match.
          */
@@ -1313,8 +1316,8 @@ export interface paths {
         };
         /**
          * List Entries
-         * @description Who did what to which thing, newest first; for owners. `q`: words that all occur in an entry, such as a name, an
-         *     id, or a part of the operation.
+         * @description Audit log: actor, action and target, newest first; for owners. `q`: words that all occur in an entry,
+         *     such as a name, an id, or a part of the operation.
          */
         get: operations["listAuditEntries"];
         put?: never;
@@ -1336,7 +1339,7 @@ export interface paths {
         put?: never;
         /**
          * Start Demo
-         * @description Create the demo's dataset, reward and job; or return (200) the unfinished or succeeded one that is there.
+         * @description Create the demo's dataset, reward and job; or return (200) the existing unfinished or succeeded job.
          */
         post: operations["startDemo"];
         delete?: never;
@@ -1651,7 +1654,7 @@ export interface paths {
         };
         /**
          * Templates
-         * @description Ready rewards, group by group, the simplest first.
+         * @description Reward templates, by group, the simplest first.
          */
         get: operations["listRewardTemplates"];
         put?: never;
@@ -1673,7 +1676,7 @@ export interface paths {
         put?: never;
         /**
          * Check
-         * @description Load a source in the sandbox: its functions, or what is wrong on which line. Nothing is stored.
+         * @description Load a source in the sandbox: its functions, or the error with its line. Nothing is stored.
          */
         post: operations["checkRewardSource"];
         delete?: never;
@@ -1697,7 +1700,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Store a reward that a worker's sandbox has loaded; refused with the line at fault otherwise.
+         * @description Store a reward after a worker's sandbox has loaded it; otherwise the error names the line.
          */
         post: operations["createReward"];
         delete?: never;
@@ -1737,7 +1740,7 @@ export interface paths {
         put?: never;
         /**
          * Revise
-         * @description Store the revision that follows the one in If-Match; jobs keep the one they were created with.
+         * @description Store the next revision after the one in If-Match; existing jobs keep theirs.
          */
         post: operations["createRewardRevision"];
         delete?: never;
@@ -1757,7 +1760,7 @@ export interface paths {
         put?: never;
         /**
          * Test Source
-         * @description Score given completions with code that is not stored.
+         * @description Score the given completions with code that is not stored.
          */
         post: operations["testRewardSource"];
         delete?: never;
@@ -1777,7 +1780,7 @@ export interface paths {
         put?: never;
         /**
          * Test Stored
-         * @description Score given completions with a stored reward's newest revision.
+         * @description Score the given completions with a stored reward's newest revision.
          */
         post: operations["testReward"];
         delete?: never;
@@ -1798,7 +1801,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Keep completions with what the reward has to say about them; the reward is not asked yet.
+         * @description Store completions with the expected reward; the reward is not run.
          */
         post: operations["createGoldenCases"];
         delete?: never;
@@ -1835,7 +1838,7 @@ export interface paths {
         put?: never;
         /**
          * Run
-         * @description All cases against the newest revision, another one, or code that is not stored.
+         * @description Run all cases against the newest revision, another one, or code that is not stored.
          */
         post: operations["runGoldenCases"];
         delete?: never;
@@ -1859,7 +1862,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description For owners. The key is kept encrypted and not answered again.
+         * @description For owners. The key is stored encrypted and never returned.
          */
         post: operations["createJudge"];
         delete?: never;
@@ -1891,7 +1894,7 @@ export interface paths {
         head?: never;
         /**
          * Change
-         * @description For owners. Jobs take it from their next attempt on.
+         * @description For owners. Running jobs use it from their next attempt on.
          */
         patch: operations["changeJudge"];
         trace?: never;
@@ -1905,7 +1908,7 @@ export interface paths {
         };
         /**
          * Signing Secret
-         * @description For owners: what signs the requests to endpoint graders.
+         * @description For owners: the secret that signs requests to endpoint graders.
          */
         get: operations["getSigningSecret"];
         put?: never;
@@ -1925,17 +1928,17 @@ export interface paths {
         };
         /**
          * List Models
-         * @description The project's own and those that all projects share, newest first.
+         * @description The project's models and shared models, newest first.
          */
         get: operations["listModels"];
         put?: never;
         /**
          * Create
-         * @description Have a worker look at a model's files (downloading them first) and add it. Sending it again looks again.
+         * @description Have a worker download, inspect and add a model. Repeating it inspects the model again.
          *
-         *     The model belongs to the project. One that all projects share is looked at again by administrators only.
+         *     The model belongs to the project. Only administrators can inspect a shared model again.
          *
-         *     `wait=false` answers at once with a model that is `adding`; reading it then says how far that is.
+         *     `wait=false` returns at once with a model that is `adding`; read it again for its progress.
          */
         post: operations["createModel"];
         delete?: never;
@@ -1957,7 +1960,7 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Refused while a job, an adapter or a deployment needs it. One that all projects share: by administrators only.
+         * @description Refused while a job, an adapter or a deployment needs it. Shared models: administrators only.
          */
         delete: operations["deleteModel"];
         options?: never;
@@ -1976,7 +1979,7 @@ export interface paths {
         put?: never;
         /**
          * Share
-         * @description Give a model of the project, its hub token with it, to all projects; by administrators only.
+         * @description Share a model and its hub token with all projects. Administrators only.
          */
         post: operations["shareModel"];
         delete?: never;
@@ -1996,9 +1999,9 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Queue a few steps of this job, without learning, ahead of a report on pass rates and costs.
+         * @description Queue a few steps of this job, without learning, for a report on pass rates and costs.
          *
-         *     The job is checked like one that is created, and refused for the same reasons.
+         *     Validated like a job that is created, with the same errors.
          */
         post: operations["createPreflight"];
         delete?: never;
@@ -2220,7 +2223,7 @@ export interface paths {
          * Sample
          * @description Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`.
          *
-         *     What is wrong with the request is answered before the stream starts; a failure after that is its last event.
+         *     Invalid requests are refused before the stream starts; a later failure is its last event.
          */
         post: operations["sample"];
         delete?: never;
@@ -2275,7 +2278,7 @@ export interface paths {
         };
         /**
          * Download
-         * @description A `.tar.gz` with a standard PEFT directory at its top: unpack it and `PeftModel.from_pretrained` loads it.
+         * @description A `.tar.gz` with a standard PEFT directory at its top level, for `PeftModel.from_pretrained`.
          */
         get: operations["downloadAdapter"];
         put?: never;
@@ -2301,7 +2304,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description For owners. The secret is in this answer and in no other.
+         * @description For owners. The secret is in this response only.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -2326,7 +2329,7 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description For owners. What waits to be sent goes with it.
+         * @description For owners. Pending deliveries are deleted too.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -2349,7 +2352,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate
-         * @description For owners. A new secret; for 24 hours the old one signs beside it.
+         * @description For owners. A new secret; for 24 hours the old one signs as well.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -2369,7 +2372,7 @@ export interface paths {
         put?: never;
         /**
          * Test
-         * @description For owners. Sends a `webhook.test`; its delivery says how that went.
+         * @description For owners. Sends a `webhook.test`; see its delivery for the outcome.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -2407,7 +2410,7 @@ export interface paths {
         };
         /**
          * Delivery
-         * @description With its body and every try. For owners.
+         * @description With its body and every attempt. For owners.
          */
         get: operations["getWebhookDelivery"];
         put?: never;
@@ -2429,7 +2432,7 @@ export interface paths {
         put?: never;
         /**
          * Resend
-         * @description For owners. Once more with the same id and body, whatever became of it.
+         * @description For owners. Sends the same id and body again, whatever the earlier outcome.
          */
         post: operations["resendWebhookDelivery"];
         delete?: never;
@@ -2871,7 +2874,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Put an adapter, a checkpoint or a base model under a name; a worker begins to load it.
+         * @description Deploy an adapter, a checkpoint or a base model under a name; a worker starts to load it.
          */
         post: operations["createDeployment"];
         delete?: never;
@@ -2896,14 +2899,14 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Give the name back; it has to be stopped. The adapter and its job stay.
+         * @description Delete a stopped deployment. The adapter and its job stay.
          */
         delete: operations["deleteDeployment"];
         options?: never;
         head?: never;
         /**
          * Change
-         * @description Point the name at other weights; requests under way end with the old ones.
+         * @description Change the deployed weights; running requests finish with the old ones.
          */
         patch: operations["changeDeployment"];
         trace?: never;
@@ -2919,7 +2922,7 @@ export interface paths {
         put?: never;
         /**
          * Start
-         * @description Take requests again; one that does already stays as it is.
+         * @description Accept requests again; no effect if it does already.
          */
         post: operations["startDeployment"];
         delete?: never;
@@ -2939,7 +2942,7 @@ export interface paths {
         put?: never;
         /**
          * Stop
-         * @description Take no more requests: `draining` until those under way have ended, then `stopped`.
+         * @description Stop accepting requests: `draining` until running ones have ended, then `stopped`.
          */
         post: operations["stopDeployment"];
         delete?: never;
@@ -3000,7 +3003,7 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description Whether requests can be served: the database is migrated, the object store takes files, the broker answers.
+         * @description Readiness: the database is migrated, the object store is writable, the broker responds.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -13505,7 +13508,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It was there already. */
+            /** @description It was already stored. */
             200: {
                 headers: {
                     [name: string]: unknown;
