@@ -1,15 +1,15 @@
 """RPCs to workers: work that a request waits for.
 
 A call is a row with a deadline. A `worker calls` process long-polls for rows (`take`) and answers (`answer`);
-NOTIFY wakes the waiting request (`ask`). A call may also send events while it runs (`store_chunk`), which
+NOTIFY wakes the waiting request (`ask`). A running call may send events (`store_chunk`), which
 `backend.rpc.stream` forwards. Nothing ever connects to a worker.
 
-The queue is fair: projects take turns, and each runs at most PROJECT_CALLS calls per online worker process,
-so that no project fills all threads. A call whose caller has disconnected or timed out is dropped: a waiting
-one is deleted, a running one's deadline passes, which stops the worker (`store_chunk`).
+The queue is fair: projects take turns, with at most PROJECT_CALLS running calls per online worker process.
+When the caller disconnects or times out, a waiting call is deleted; a running one's deadline passes, which
+stops the worker.
 
-A lost worker loses its calls: ONLINE_SECONDS after it was last seen, or as soon as another process registers
-under its id.
+A lost worker loses its calls ONLINE_SECONDS after it was last seen, or when another process registers under
+its id.
 """
 
 import asyncio
@@ -72,10 +72,10 @@ class Waiting:
 
 
 class Calls:
-    """RPC client and queue of one process: `ask` for requests, `take` and `answer` for the worker API.
+    """RPC queue of one process: `ask` for requests, `take` and `answer` for the worker API.
 
-    gone: whether the caller has disconnected. project: owner of the calls; None: the server. waits: called
-    when waiting starts.
+    gone: whether the caller has disconnected. project: None: the server's own calls. waits: called when
+    waiting starts.
     """
 
     def __init__(
@@ -108,10 +108,9 @@ class Calls:
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, kind: CallKind, payload: dict[str, Any], *, timeout: float) -> dict[str, Any]:
-        """Call a worker and return its result.
+        """Call a worker and return its result. Waits up to `timeout` seconds, so never inside a transaction.
 
-        Never use it inside an open transaction: it waits up to `timeout` seconds. Raises Unavailable
-        (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`), or the worker's error.
+        Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`), or the worker's error.
         """
         deadline = now() + timedelta(seconds=timeout)
         call_id = await self.add(kind, payload, deadline)
@@ -159,8 +158,7 @@ class Calls:
     async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
         """Queue a call; returns its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
 
-        If the caller is cancelled meanwhile, the call is dropped: a cancelled COMMIT may have taken effect,
-        and nobody else knows the id.
+        A cancelled caller's call is dropped: its COMMIT may have taken effect, and nobody else knows the id.
         """
         adding = asyncio.create_task(self._add(kind, payload, deadline))
         try:
@@ -202,7 +200,6 @@ class Calls:
         return call_id
 
     async def _check_waiting(self, session: AsyncSession, project_id: str | None, kind: CallKind) -> None:
-        """Raises TooManyRequests at the project's limit of waiting calls."""
         if project_id is None:
             return
         samples = kind == "sample"
@@ -371,7 +368,7 @@ def worker_lost() -> Unavailable:
 
 
 async def is_lost(session: AsyncSession, call: Call | Row[Any]) -> bool:
-    """Whether the process that took a call is offline, by `state`, `worker_id` and `taken_at`."""
+    """Whether the process that took a call is offline."""
     if call.state != "taken":
         return False
     alive = select(Worker.id).where(
@@ -401,7 +398,6 @@ def call_error(error: dict[str, Any]) -> ReinforgeError:
 
 
 def _result(call: Call) -> dict[str, Any]:
-    """Raises the answer's error."""
     if call.error is None:
         return call.result or {}
     raise call_error(call.error)
