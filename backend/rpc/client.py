@@ -104,7 +104,6 @@ class Calls:
         )
 
     def of_project(self, project_id: str) -> "Calls":
-        """A client for work that outlives its request."""
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, kind: CallKind, payload: dict[str, Any], *, timeout: float) -> dict[str, Any]:
@@ -284,7 +283,6 @@ class Calls:
                 await notify(session, f"call:{call_id}")
 
     async def clean_up(self) -> int:
-        """Delete calls that nobody waits for; returns how many."""
         async with self.database.transaction() as session:
             deleted = await session.execute(
                 delete(Call).where(Call.deadline < now() - _RETENTION).returning(Call.id)
@@ -329,7 +327,6 @@ def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
 
 
 def _runs(call: type[Call]) -> ColumnElement[bool]:
-    """Whether the process that took a call is online and has not answered."""
     alive = select(Worker.id).where(
         Worker.id == call.worker_id,
         Worker.last_seen_at > _online_since(),
