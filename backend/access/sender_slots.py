@@ -82,7 +82,7 @@ class Place:
     """The slot of one request, which may leave and enter again."""
 
     def __init__(self, slots: SenderSlots, sender: str) -> None:
-        self._lanes, self._lane = slots, sender
+        self._slots, self._sender = slots, sender
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -91,14 +91,14 @@ class Place:
 
     async def enter(self) -> None:
         if self._timer is None:
-            await self._lanes.enter(self._lane)
+            await self._slots.enter(self._sender)
             self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self.leave)
 
     def leave(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._lanes.leave(self._lane)
+            self._slots.leave(self._sender)
 
 
 def leave(request: Request) -> None:

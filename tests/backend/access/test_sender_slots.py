@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from fastapi import Request
 
-from backend.access.sender_slots import PROJECT_PLACES, STRANGER_PLACES, STRANGERS, Lanes, Place
+from backend.access.sender_slots import PROJECT_PLACES, STRANGER_PLACES, STRANGERS, SenderSlots, Place
 from tests.backend.access.test_admission import Line
 from tests.backend.access.test_work_slots import settled
 from tests.backend.server import OWNER_KEY, Backend, wait_until
@@ -30,12 +30,12 @@ def held(places: list[Place]) -> list[bool]:
 
 def test_many_strangers_hold_few_places_and_nobody_elses() -> None:
     async def test() -> None:
-        lanes = Lanes()
-        lanes.remember(request("good"), "proj_a")
-        strangers = [lanes.place(request(f"wrong-{number}")) for number in range(200)]
+        slots = SenderSlots()
+        slots.remember(request("good"), "proj_a")
+        strangers = [slots.place(request(f"wrong-{number}")) for number in range(200)]
         tasks = await begun(strangers)
         assert held(strangers) == [True] * STRANGER_PLACES + [False] * (200 - STRANGER_PLACES)
-        known = lanes.place(request("good"))
+        known = slots.place(request("good"))
         await begun([known])
         assert known.held
         for place in strangers:  # in the order in which they came
@@ -44,22 +44,22 @@ def test_many_strangers_hold_few_places_and_nobody_elses() -> None:
             await settled()
         known.leave()
         await asyncio.gather(*tasks)
-        assert not lanes._held
-        assert not lanes._waiting
+        assert not slots._held
+        assert not slots._waiting
 
     asyncio.run(test())
 
 
 def test_a_project_has_its_places_whatever_its_keys() -> None:
     async def test() -> None:
-        lanes = Lanes()
+        slots = SenderSlots()
         for number in range(10):
-            lanes.remember(request(f"a{number}"), "proj_a")
-        lanes.remember(request("b"), "proj_b")
-        mine = [lanes.place(request(f"a{number}")) for number in range(10)]
+            slots.remember(request(f"a{number}"), "proj_a")
+        slots.remember(request("b"), "proj_b")
+        mine = [slots.place(request(f"a{number}")) for number in range(10)]
         tasks = await begun(mine)
         assert sum(held(mine)) == PROJECT_PLACES
-        other = lanes.place(request("b"))
+        other = slots.place(request("b"))
         await begun([other])
         assert other.held
         other.leave()
@@ -71,20 +71,20 @@ def test_a_project_has_its_places_whatever_its_keys() -> None:
         for place in mine * 10:
             place.leave()
             await settled()
-        assert not lanes._held
+        assert not slots._held
 
     asyncio.run(test())
 
 
 def test_a_lane_has_half_of_its_places_while_others_are_in_use() -> None:
     async def test() -> None:
-        lanes = Lanes()
+        slots = SenderSlots()
         for name in "ab":
-            lanes.remember(request(name), f"proj_{name}")
-        first = [lanes.place(request("a")) for _ in range(8)]
+            slots.remember(request(name), f"proj_{name}")
+        first = [slots.place(request("a")) for _ in range(8)]
         tasks = await begun(first)
         assert sum(held(first)) == PROJECT_PLACES
-        second = [lanes.place(request("b")) for _ in range(8)]
+        second = [slots.place(request("b")) for _ in range(8)]
         tasks += await begun(second)
         assert sum(held(second)) == PROJECT_PLACES // 2
         for place in first[: PROJECT_PLACES // 2]:
@@ -99,16 +99,16 @@ def test_a_lane_has_half_of_its_places_while_others_are_in_use() -> None:
             place.leave()
             await settled()
         await asyncio.gather(*tasks)
-        assert not lanes._held
-        assert not lanes._waiting
+        assert not slots._held
+        assert not slots._waiting
 
     asyncio.run(test())
 
 
 def test_a_request_that_lasts_gives_its_place_back() -> None:
     async def test() -> None:
-        lanes = Lanes()
-        places = [lanes.place(request()) for _ in range(STRANGER_PLACES + 1)]
+        slots = SenderSlots()
+        places = [slots.place(request()) for _ in range(STRANGER_PLACES + 1)]
         await asyncio.gather(*(place.enter() for place in places))  # nobody leaves by themselves
         assert not places[0].held
 
@@ -119,40 +119,40 @@ def test_strangers_whose_bodies_do_not_come_hold_no_place(backend: Backend) -> N
     lines = [Line(backend) for _ in range(5 * STRANGER_PLACES)]
     for line in lines:
         line.head("POST", "/api/v1/sign-in", length=1000)
-    wait_until(lambda: not backend.app.state.lanes._held, "their places to be free")
+    wait_until(lambda: not backend.app.state.slots._held, "their places to be free")
     answers = [backend.bare.post("/api/v1/sign-in", json={}).status_code for _ in range(3)]
     assert answers == [422] * 3
     for line in lines:
         line.socket.close()
-    wait_until(lambda: not backend.app.state.lanes._waiting, "nothing to be left over")
+    wait_until(lambda: not backend.app.state.slots._waiting, "nothing to be left over")
 
 
 def test_a_request_waits_for_its_lane_and_for_no_other(backend: Backend) -> None:
     assert backend.api.get("/me").status_code == 200
-    lanes = backend.app.state.lanes
-    wait_until(lambda: not lanes._held, "earlier requests to be over")
-    lanes._held[STRANGERS] = STRANGER_PLACES  # as if strangers had all places
+    slots = backend.app.state.slots
+    wait_until(lambda: not slots._held, "earlier requests to be over")
+    slots._held[STRANGERS] = STRANGER_PLACES  # as if strangers had all places
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(backend.bare.post, "/api/v1/sign-in", json={})
-        wait_until(lambda: STRANGERS in lanes._waiting, "the stranger to wait")
+        wait_until(lambda: STRANGERS in slots._waiting, "the stranger to wait")
         assert backend.api.get("/me").status_code == 200
         assert httpx.get(f"{backend.url}/healthz").status_code == 200
         assert backend.door.post("/jobs/claim", json={"worker": "wrk_test"}).status_code < 500
         assert not late.done()
-        loop = lanes._waiting[STRANGERS][0].get_loop()
+        loop = slots._waiting[STRANGERS][0].get_loop()
         for _ in range(STRANGER_PLACES):
-            loop.call_soon_threadsafe(lanes.leave, STRANGERS)
+            loop.call_soon_threadsafe(slots.leave, STRANGERS)
         assert late.result(20).status_code == 422
-    wait_until(lambda: not lanes._held, "its place to be free")
+    wait_until(lambda: not slots._held, "its place to be free")
 
 
 def test_a_key_that_was_good_is_in_its_projects_lane(backend: Backend) -> None:
     key = backend.add_key("viewer")
     assert key.get("/me").status_code == 200
-    lanes = backend.app.state.lanes
+    slots = backend.app.state.slots
     project = backend.api.get("/project").json()["id"]
     token = key.headers["authorization"].removeprefix("Bearer ")
-    wait_until(lambda: lanes.place(request(token))._lane == project, "the key to be known")
-    assert lanes.place(request(OWNER_KEY))._lane == project
+    wait_until(lambda: slots.place(request(token))._sender == project, "the key to be known")
+    assert slots.place(request(OWNER_KEY))._sender == project
     assert key.get("/me", headers={"authorization": f"Bearer {token}x"}).status_code == 401
-    assert lanes.place(request(f"{token}x"))._lane != project
+    assert slots.place(request(f"{token}x"))._sender != project
