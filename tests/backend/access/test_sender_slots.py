@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from fastapi import Request
 
-from backend.access.sender_slots import PROJECT_PLACES, STRANGER_PLACES, STRANGERS, SenderSlots, Place
+from backend.access.sender_slots import PROJECT_PLACES, STRANGER_PLACES, STRANGERS, Place, SenderSlots
 from tests.backend.access.test_admission import Line
 from tests.backend.access.test_work_slots import settled
 from tests.backend.server import OWNER_KEY, Backend, wait_until
