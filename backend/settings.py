@@ -22,61 +22,61 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(default=None, validation_alias="REDIS_URL")
     storage_url: str | None = Field(default=None, validation_alias="STORAGE_URL")
     url: str = Field(default="http://127.0.0.1:8321", validation_alias="REINFORGE_URL")
-    """Where people and workers reach this backend; only used to print addresses."""
+    """Public address of this backend, for links and messages."""
     trusted_proxies: str = Field(default="127.0.0.1", validation_alias="REINFORGE_TRUSTED_PROXIES")
-    """Addresses and networks, with commas, whose X-Forwarded-For and X-Forwarded-Proto count."""
+    """Comma-separated addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
     """Without it the worker API is disabled."""
     previous_worker_token: SecretStr | None = Field(
         default=None, validation_alias="REINFORGE_PREVIOUS_WORKER_TOKEN"
     )
-    """Is accepted as well, while workers get a new token."""
+    """Also accepted, while workers are switched to a new token."""
     worker_listen: str | None = Field(
         default=None,
         validation_alias="REINFORGE_WORKER_LISTEN",
         pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
     )
-    """`host:port` where the worker API is served, and nowhere else; unset: where everything is."""
+    """`host:port` for the worker API only; unset: served together with everything else."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
-    """Encrypts the keys of judges; without it `secret-key` in the home folder does."""
+    """Encrypts the keys of judges; default: `secret-key` in the home folder."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
-    """Names, addresses and networks inside this network that judges and webhooks may have, with commas."""
+    """Comma-separated internal names, addresses and networks that judges and webhooks may have."""
     first_demo: bool = Field(default=False, validation_alias="REINFORGE_FIRST_DEMO")
-    """Start the demo job by itself in a project that has never had a job."""
+    """Start the demo job automatically in a project that has never had a job."""
     upload_limit_bytes: int = Field(
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
-    """Largest dataset."""
+    """Maximum size of a dataset."""
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
-    """Largest object that a worker may upload."""
+    """Maximum size of a worker's object."""
     key_requests: int = Field(default=512, validation_alias="REINFORGE_KEY_REQUESTS", ge=8)
-    """Requests that one key or person may have under way in one API process; streams are not counted here."""
+    """Concurrent requests of one key or person per API process, without streams."""
     project_requests: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_REQUESTS", ge=8)
     key_streams: int = Field(default=512, validation_alias="REINFORGE_KEY_STREAMS", ge=1)
     project_streams: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_STREAMS", ge=1)
     project_body_bytes: int = Field(
         default=256 * 1024**2, validation_alias="REINFORGE_PROJECT_BODY_BYTES", ge=16 * 1024**2
     )
-    """JSON that a project's requests may hold at the same time."""
+    """JSON bytes of a project's concurrent requests."""
     project_upload_bytes: int = Field(
         default=16 * 1024**3, validation_alias="REINFORGE_PROJECT_UPLOAD_BYTES", gt=0
     )
-    """Files that a project may be uploading at the same time; at least one of `upload_limit_bytes` fits."""
+    """Bytes of a project's concurrent file uploads; at least one file of `upload_limit_bytes` fits."""
     project_calls: int = Field(default=100, validation_alias="REINFORGE_PROJECT_CALLS", ge=1)
-    """Calls of a project that may wait for a worker: checks, previews and tests."""
+    """Waiting calls of a project: checks, previews and tests."""
     project_samples: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_SAMPLES", ge=1)
-    """The same, of chat and sampling."""
+    """Waiting chat and sampling calls of a project."""
     pool_size: int = Field(default=10, validation_alias="REINFORGE_DATABASE_POOL", ge=2, le=100)
-    """Database connections kept per process; as many again may be opened under load."""
+    """Pooled database connections per process; as many again may be opened under load."""
     statement_seconds: float = Field(
         default=60.0, validation_alias="REINFORGE_STATEMENT_SECONDS", ge=0, le=3600
     )
-    """Longest time of one statement of the API; 0: no limit. Migrations and the background have none."""
+    """Statement timeout of the API; 0: none. Migrations and the background process have none."""
     lease_seconds: float = Field(
         default=LEASE_SECONDS, validation_alias="REINFORGE_LEASE_SECONDS", ge=3, le=300
     )
-    """A worker that has not been heard of for so long has lost its job."""
+    """A worker that was not seen for this long has lost its job."""
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -32,10 +32,10 @@ from reinforge.errors import NotAuthenticated, ReinforgeError, RequestTooSlow, T
 log = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 2.0
-"""How often the right of a request that lasts is looked up again; streams end within twice that."""
+"""How often a running request's authorisation is rechecked; streams end within twice that."""
 _TOKENS_REMEMBERED = 1000
 _PROMPT_SECONDS = 0.05
-"""How long a body may pause before its request gives its place in the lane to others."""
+"""How long a body may pause before its request releases its slot."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -51,7 +51,7 @@ class Admission:
         self.app = app
         self._rights = Rights()
         self._job_tokens: OrderedDict[str, None] = OrderedDict()
-        """Digests of tokens of attempts: a lookup for each heartbeat and record batch is not needed twice."""
+        """Digests of known job tokens, to save a lookup per heartbeat and record batch."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -147,7 +147,7 @@ class Body:
         self._receive, self._limit, self._request, self._place = receive, limit, request, place
         self._bytes, self._waited, self._complete = 0, 0.0, False
         self.revoked: ReinforgeError | None = None
-        """Raised instead of reading on."""
+        """Raised at the next read."""
 
     def check_announced(self) -> None:
         """Raises TooLarge, TooManyRequests by Content-Length, before anything is read."""

@@ -37,7 +37,7 @@ PROJECT_HEADER = "x-reinforge-project"
 SESSION_LIFETIME = timedelta(days=30)
 ROLES: tuple[Role, ...] = ("viewer", "editor", "owner")
 _USED_EVERY = timedelta(minutes=1)
-"""How exactly `last_used_at` and `last_seen_at` are kept; a write for every request would serialise them."""
+"""Precision of `last_used_at` and `last_seen_at`: a write for every request would serialise them."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,12 @@ class Principal:
     """None for an API key, also in a browser that signed in with one."""
     key_id: str | None = None
     administrator: bool = False
-    """Runs the platform: owner of every project."""
+    """Platform administrator: owner of every project."""
     maker_id: str | None = None
-    """The person whose rights bound what is made here: the user, or the maker of the key. None: the platform."""
+    """The person whose rights bound what is created here: the user, or the key's creator. None: the
+    platform."""
     scopes: frozenset[str] | None = None
-    """Of a key that may not do everything that its role may."""
+    """Narrowed scopes of a key; None: all that its role allows."""
 
 
 def digest(secret: str) -> str:

@@ -25,15 +25,15 @@ JSON_BYTES_OF: dict[str, int] = {
     "sample": 8 * MIB,
     "chat": 8 * MIB,
 }
-"""By the first part of the address behind `/api/v1` or `/v1`. Sixteen rewards of 256 KiB, with JSON's escapes, fit."""
+"""By the first path segment after `/api/v1` or `/v1`. Fits sixteen rewards of 256 KiB with JSON escapes."""
 WORKER_BYTES = MIB
 RECORDS_BYTES = 128 * MIB
-"""Of a worker's records and of its answers to calls."""
+"""Of a worker's records and RPC answers."""
 OPEN = frozenset(
     f"/api/v1/{name}"
     for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")
 )
-"""Addresses that a stranger may send a body to."""
+"""Paths that accept a body without authentication."""
 _FILES = frozenset({"/api/v1/datasets", "/v1/files"})
 _PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
 
@@ -43,11 +43,11 @@ class BodyLimit:
     """Maximum size of a body, and minimum rate."""
 
     bytes: int | None
-    """None for files: their endpoints count while they write, up to the limits of the settings."""
+    """None for files: their endpoints count while writing, up to the limits of the settings."""
     stall_seconds: float = 20.0
     """Longest wait for its next piece."""
     least_rate: float = 4 * KIB
-    """Bytes per second, on average, after the first `stall_seconds`."""
+    """Average bytes per second, after the first `stall_seconds`."""
 
 
 STRANGERS = BodyLimit(STRANGERS_BYTES, stall_seconds=10.0)

@@ -33,11 +33,11 @@ WRITES: dict[str, Scope] = {
     "judges": "admin",
     "webhooks": "admin",
 }
-"""First part of the address behind `/api/v1` or `/v1` → what changes there need."""
+"""First path segment after `/api/v1` or `/v1` → scopes that changes there need."""
 ADMIN_READS = frozenset({"keys", "invitations", "audit", "signing-secret", "webhooks"})
 INFERENCE_READS = frozenset({"models", "deployments", "chat"})
 ANY = frozenset({"me", "meta", "sign-in", "sign-out", "sign-in-links", "password-reset"})
-"""Of whoever has a key at all."""
+"""Any API key."""
 
 
 def room(path: str) -> str:

@@ -25,10 +25,10 @@ class SenderSlots:
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
-        """Places in use, of lanes in use."""
+        """Used slots by sender."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._projects: OrderedDict[bytes, str] = OrderedDict()
-        """Digest of a credential that was good → its project. It chooses a lane and opens nothing."""
+        """Digest of a valid credential → its project. It selects a sender and authorises nothing."""
 
     def place(self, request: Request) -> "Place":
         return Place(self, self._projects.get(_credential(request), STRANGERS))

@@ -26,7 +26,7 @@ class Turns:
         self._most = max(1, places - 1)
         self._running: Counter[str] = Counter()
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}
-        """By project, the one whose turn is next first."""
+        """Waiting work by project, the next project first."""
 
     @asynccontextmanager
     async def turn(self, project: str) -> AsyncIterator[None]:

@@ -9,10 +9,10 @@ from typing import BinaryIO
 from reinforge.storage import StorageError
 
 VERSION = "1"
-"""Part of the entity tag: raise it when the same adapter would give other bytes."""
+"""Part of the entity tag: increase it when the same adapter would give other bytes."""
 _CHUNK = 1 << 18
 _LEVEL = 1
-"""Weights hardly compress; more effort would only cost time."""
+"""Weights hardly compress; a higher level only costs time."""
 _BLOCK = tarfile.BLOCKSIZE
 
 

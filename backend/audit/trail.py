@@ -32,9 +32,9 @@ QUIET = frozenset(
         "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }
 )  # fmt: skip
-"""Operations that change nothing which anybody else would see."""
+"""Operations without visible changes."""
 LOUD_READS = ("/export", "/signing-secret")
-"""Ends of addresses whose reading is written down, too: much goes out there."""
+"""Path suffixes whose reading is audited too, because much data is exported."""
 DETAIL_FIELDS = (
     "name",
     "role",
@@ -49,7 +49,7 @@ DETAIL_FIELDS = (
     "filename",
 )
 MACHINERY = frozenset({"audit_entry", "call", "call_chunk", "idempotency_key", "stored_object", "base_model"})
-"""Tables that a request writes on its way; base models are somebody's change where the operation says so."""
+"""Tables that any request may write; base models count only for operations on them."""
 _LARGEST = 1 << 20
 _WROTE, _ADDED = "audit_wrote", "audit_added"
 
@@ -61,7 +61,7 @@ class Trail:
     scope: Scope
     id: str = field(default_factory=lambda: new_id("aud_"))
     made: str | None = None
-    """Id of the first thing of the project that it has made."""
+    """Id of the first project object that it has created."""
     stored: bool = False
     over: bool = False
 

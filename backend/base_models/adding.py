@@ -25,7 +25,7 @@ from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConfli
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 120.0
-"""A worker that says nothing for so long is not there; it tells every second how far it is."""
+"""A worker without progress for this long is considered dead; it reports every second."""
 SILENT = timedelta(seconds=150)
 _FACTS = (
     "architecture",
@@ -57,15 +57,15 @@ class Inspection:
     template: str | None
     new: bool
     project_id: str
-    """Whose call the look is."""
+    """Project of the RPC."""
     keep_refusal: bool
-    """A new one that is refused stays in the list, with the reason."""
+    """Store a refused new model with its error."""
     token_sealed: str | None = None
-    """What opens it at the hub, sealed; it becomes the model's once a worker has come in with it."""
+    """Encrypted hub token; it becomes the model's once a worker has accessed the model with it."""
     looked_at: bool = False
-    """As it is the model's: where its folder lies and whether the token opens it was looked at."""
+    """The model's folder and token have been verified before."""
     any_folder: bool = False
-    """Whoever adds it may name every folder."""
+    """The user may name any folder."""
 
     @property
     def shown_source(self) -> str:

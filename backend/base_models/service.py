@@ -32,7 +32,7 @@ from reinforge.schemas.jobs import JobError
 from reinforge.schemas.resources import BaseModelInfo, ModelCreate, ModelProgress
 
 visible_to = repository.visible_to
-"""Models that a project sees, as a condition of queries."""
+"""SQL condition for the models visible to a project."""
 
 log = logging.getLogger(__name__)
 

@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 300.0
 QUIET_SECONDS = 300.0
-"""A file that was read so lately stays until the next time: somebody may be at it."""
+"""A file used this recently is skipped: it may be in use."""
 LEFTOVER_SECONDS = 86_400.0
-"""Half-written files of a process that was killed."""
+"""Age of partial files of a killed process."""
 _WORKERS = "blobs"
-"""A worker of this machine may have the same home; its folder is its own to tidy."""
+"""A worker on this machine may share the home; it cleans its own folder."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MADE = (Checkpoint, ResumeState, Adapter, Deployment, StepRollouts)
 _AT_ONCE = 1000

@@ -35,7 +35,7 @@ class Subscription:
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self.count = 0
-        """How often it was notified."""
+        """Number of notifications."""
 
     def set(self) -> None:
         self.count += 1

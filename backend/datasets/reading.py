@@ -34,15 +34,15 @@ from reinforge.errors import Unavailable
 from reinforge.schemas.datasets import PromptView
 
 MOST_CHARACTERS = 4_000_000
-"""Of prompts in one question to a worker, and on one page."""
+"""Of prompts in one RPC, and on one page."""
 SAMPLE_CHARACTERS = 16_000_000
-"""Of all prompts of a sample; with longer ones it has fewer rows."""
+"""Of all prompts of a sample; longer prompts reduce its rows."""
 ANSWER_BYTES = 4 * 1024 * 1024
-"""Of rows in one answer. Handing on more of them holds up everybody's requests."""
+"""Of rows in one response. More would block other requests."""
 AT_ONCE = 3
-"""Datasets that are read side by side, by all projects; one project has two of these places at most."""
+"""Concurrent readers of all projects; one project has at most two."""
 WAITING = 32
-"""Of one project, until it is their turn."""
+"""Queued readers of one project."""
 _ANSWER_CHARACTERS = 20_000
 _SLICE_CHARACTERS = 200
 _SMALL_FILE_BYTES = 4 * 1024 * 1024

@@ -19,7 +19,7 @@ from reinforge.schemas import resources
 from reinforge.schemas.datasets import PromptView
 
 CACHED_FILES = 16
-"""Datasets of which a local copy is kept for reading rows."""
+"""Datasets with a local copy for reading rows."""
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Dataset:

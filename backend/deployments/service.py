@@ -31,7 +31,7 @@ from reinforge.schemas.deployments import (
 )
 
 OPEN: tuple[State, ...] = ("loading", "ready", "failed")
-"""States in which requests are taken."""
+"""States in which requests are accepted."""
 
 
 async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) -> Deployment:
@@ -150,7 +150,7 @@ class Served:
     id: str
     model: BaseModel
     adapter: dict[str, Any] | None
-    """As the call `sample` wants it; None for the base model."""
+    """In the format of the `sample` call; None for the base model."""
 
 
 async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:

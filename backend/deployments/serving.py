@@ -30,7 +30,7 @@ _OF_THE_HOST = {
     "adapter_damaged", "call_timeout", "gpu_unavailable", "invalid_adapter", "model_changed", "model_load_failed",
     "out_of_memory", "sampling_failed", "serving_lost", "worker_lost",
 }  # fmt: skip
-"""Errors that say something about the weights or the worker that had them, not about one request."""
+"""Errors of the weights or their worker, not of a single request."""
 
 
 @dataclass
@@ -40,10 +40,10 @@ class Answered:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    """That a worker was busy with it."""
+    """Worker's busy time."""
     error: ReinforgeError | None = None
     broken_off: bool = False
-    """The client has left before the end."""
+    """The client has disconnected early."""
 
     def used(self) -> dict[UsageKind, float]:
         return {

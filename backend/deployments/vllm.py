@@ -8,7 +8,7 @@ from reinforge.base_models.chat_templates import TEMPLATES
 from reinforge.schemas.deployments import VllmCommand
 
 MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""What vLLM takes for --max-lora-rank."""
+"""Allowed values of --max-lora-rank."""
 
 
 TEMPLATE_FILE = "./chat_template.jinja"

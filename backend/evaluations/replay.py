@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
 ROOM_SECONDS = 120.0
-"""How long one waits for room among its project's calls; a replay that is silent for longer looks interrupted."""
+"""Maximum wait while the project has too many RPCs; a replay without updates for longer looks interrupted."""
 
 
 @dataclass(frozen=True, slots=True)

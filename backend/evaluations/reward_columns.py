@@ -12,7 +12,7 @@ from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.evaluations import StandAloneCreate
 
 LOAD_SECONDS = 5.0
-"""Longest wait for a worker: without an answer the evaluation starts, and reports the errors itself."""
+"""Maximum wait for a worker: without an answer the evaluation starts, and reports the errors itself."""
 
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:

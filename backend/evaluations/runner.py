@@ -46,9 +46,9 @@ ROWS_PER_CALL = 16
 TOUCH_SECONDS = 10.0
 ADOPT_SECONDS = 5.0
 SILENT = timedelta(seconds=60)
-"""A running one that nobody has touched for so long has no process any more."""
+"""A running evaluation untouched for this long has lost its process."""
 TRIES = 5
-"""Of a call that fails for want of a worker, with growing pauses."""
+"""Of a call that fails for lack of a worker, with growing pauses."""
 FIRST_PAUSE_SECONDS = 2.0
 _LET_GO = datetime(2000, 1, 1, tzinfo=UTC)
 

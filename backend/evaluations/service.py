@@ -26,7 +26,7 @@ from reinforge.schemas.evaluations import (
 )
 
 SILENT = timedelta(minutes=3)
-"""A running one that nobody has touched for so long was interrupted; one call takes two minutes at most."""
+"""A running evaluation untouched for this long was interrupted; one call takes two minutes at most."""
 SUGGESTED = 30
 
 

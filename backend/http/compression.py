@@ -11,9 +11,9 @@ from backend.http.conditional import PACKED
 
 LEAST_BYTES = 4096
 _LEVEL = 1
-"""Numbers hardly gain from more: 4 takes twice the time for 4 % less."""
+"""Level 4 takes twice the time for 4 % less."""
 _THREAD_BYTES = 128 * 1024
-"""From this size on packing runs in a thread: it takes about 10 ms per MB of numbers and more."""
+"""From this size on, compression runs in a thread: it takes 10 ms or more per MB."""
 _ACCEPTED = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)", re.IGNORECASE)
 
 

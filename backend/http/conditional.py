@@ -12,7 +12,7 @@ from reinforge.errors import MatchNeeded, Stale
 from reinforge.schemas.common import Editable
 
 PACKED = "-gzip"
-"""What `compression` adds inside the quotes of a strong entity tag: other bytes, another tag."""
+"""Suffix of a compressed response's strong entity tag, since its bytes differ."""
 
 E = TypeVar("E", bound=Editable)
 

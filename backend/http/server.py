@@ -14,14 +14,15 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 15.0
-"""From a connection's first byte, or its opening, to the end of the request's headers."""
+"""From a connection's opening, or its first byte, to the end of the request's headers."""
 HEAD_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
-"""How long the rest of a body is read and dropped once its request is answered, so that the client sees the answer."""
+"""How long the rest of a body is read and discarded after its response, so that the client sees the
+response."""
 FRAMING_BYTES = 1024 * 1024
-"""Sizes of chunks, their extensions and trailers: at most so much, and eight times the content."""
+"""Maximum of chunk sizes, extensions and trailers, plus eight times the content."""
 _DESCRIPTORS_APART = 256
-"""For the database, the broker, files and what else is open."""
+"""File descriptors for the database, the broker and files."""
 _MOST_DESCRIPTORS = 65_536
 
 
@@ -32,7 +33,8 @@ class ServerConfig(uvicorn.Config):
         super().__init__(app, http=BoundedHttp, ws="none", log_config=None, access_log=False, **options)
         self.most_connections = most_connections or affordable_connections()
         self.without_request: dict[BoundedHttp, None] = {}
-        """Connections from which no whole head has come since they opened or since their last answer, oldest first."""
+        """Connections without a complete header since they opened or since their last response, oldest
+        first."""
 
 
 def affordable_connections() -> int:
@@ -58,7 +60,7 @@ class BoundedHttp(HttpToolsProtocol):
     _linger_timer: asyncio.TimerHandle | None = None
     _in_head = _in_body = False
     _framing = 0
-    """Bytes of the request that are no content; of its head while that lasts."""
+    """Non-content bytes of the request, or of its header so far."""
     _content = 0
     _content_so_far = 0
     """Of all requests on the connection."""

@@ -10,7 +10,7 @@ from reinforge.errors import TooLarge
 from reinforge.storage.base import disk_error
 
 _CHUNKS_AT_ONCE = 32
-"""A chunk has up to 64 KiB or so: going to a thread with each took longer than writing it."""
+"""Chunks of about 64 KiB per write: a thread switch for each took longer than writing it."""
 
 
 async def spool(body: AsyncIterator[bytes], file: IO[bytes], limit: int) -> tuple[int, str]:

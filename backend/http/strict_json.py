@@ -18,14 +18,14 @@ from reinforge.errors import InvalidInput
 from reinforge.parsing.json_depth import DEEPEST, is_deeper, is_wider
 
 MOST_KEYS = 10_000
-"""Of one object: each key that a schema does not know costs an error of its own."""
+"""Of one object: each unknown key costs an error of its own."""
 _ESCAPED_NUL = b"\\u0000"
 MOST_PARTS = 100_000
-"""Objects and lists of a request, which take far more time and memory than the same bytes of text."""
+"""Objects and lists of a request, which take far more time and memory than text of the same size."""
 MOST_PARTS_OF_STRANGERS = 1000
-"""They sign in, and send one object for it."""
+"""Unauthenticated requests sign in with a single object."""
 MOST_COMMAS = 1_000_000
-"""The same for numbers and names. Those of texts count, too: a request of 16 MiB of code has fewer."""
+"""The same for numbers and names. Commas in texts count, too: 16 MiB of code has fewer."""
 
 
 class _Strict(Request):

@@ -12,7 +12,7 @@ from reinforge.schemas.jobs import ForkedFrom, Job, JobDetail, JobError, Progres
 from reinforge.states import FINAL, LEASED, JobStatus
 
 RECENT_STEPS = 20
-"""Steps that the estimate of the remaining time looks at."""
+"""Number of steps for the estimate of the remaining time."""
 
 
 def progress(job: JobRow) -> Progress:

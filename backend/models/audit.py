@@ -19,9 +19,9 @@ class AuditEntry(Base):
     actor: Mapped[str]
     """Id of a user or an API key."""
     actor_name: Mapped[str]
-    """As it was then."""
+    """At the time of the action."""
     action: Mapped[str]
-    """The operation of the API."""
+    """The API's operation id."""
     target: Mapped[str | None]
-    """Id of the thing."""
+    """Id of the object."""
     details: Mapped[dict[str, Any]]

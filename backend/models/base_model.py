@@ -18,14 +18,14 @@ class BaseModel(Created, Base):
     )
 
     key: Mapped[str] = mapped_column(primary_key=True)
-    """Inside only: several projects may have given the same id."""
+    """Internal: several projects may use the same id."""
     id: Mapped[str]
     project_id: Mapped[str | None] = mapped_column(ForeignKey("project.id"))
-    """None: all projects share it."""
+    """None: shared with all projects."""
     source: Mapped[str]
     """`builtin:…`, a folder on the worker, or `hub:org/name@revision`."""
     status: Mapped[str]
-    """`adding` while a worker downloads and looks, then `ready` or `failed`."""
+    """`adding` while a worker downloads and inspects it, then `ready` or `failed`."""
     error: Mapped[str | None]
     architecture: Mapped[str | None]
     parameters: Mapped[int | None]
@@ -39,15 +39,15 @@ class BaseModel(Created, Base):
     sha256: Mapped[str | None]
     created_by: Mapped[str | None]
     revision: Mapped[str | None]
-    """The commit that a download from the hub was pinned to; `source` names it, too."""
+    """The pinned commit of a hub download; `source` names it, too."""
     token_sealed: Mapped[str | None]
     """The hub's token, encrypted (`backend.data.sealing`)."""
     progress: Mapped[dict[str, Any] | None]
-    """While it is added: `{phase, done, total, file}`, bytes."""
+    """While adding: `{phase, done, total, file}`, bytes."""
     shape: Mapped[dict[str, Any] | None]
     """Layers and widths, for estimates of memory (`reinforge.base_models.memory.ModelShape`)."""
     touched_at: Mapped[datetime | None]
-    """When the process that adds it last said so."""
+    """Last progress of the process that adds it."""
 
     @property
     def shared(self) -> bool:

@@ -70,7 +70,7 @@ class Completion(Base):
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )
-    """For search. Punctuation and symbols count as space: else `+30`, `a.b` and `ten—one` would be single words.
-    Space itself is left alone: replacing it would take more than half of the work. Stored in the row itself
-    (STORAGE MAIN, by migration): a search that counts thousands of rows looks at every row's words, and the planner,
-    which knows nothing of what lies outside the row, walked all rows even for a rare word."""
+    """For search. Punctuation and symbols are replaced by spaces; otherwise `+30`, `a.b` and `ten—one`
+    would be single words. White space is unchanged: replacing it would take more than half of the work.
+    Stored in the row itself (STORAGE MAIN, by migration): a search that counts thousands of rows reads
+    every row's words, and with values outside the row the planner scanned all rows even for a rare word."""

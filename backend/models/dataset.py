@@ -29,9 +29,9 @@ class Dataset(Created, Base):
     warnings: Mapped[list[str]]
     preview: Mapped[list[dict[str, Any]]]
     prompt_view: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
-    """How rows become prompts, as people set it (`PromptView` without its defaults)."""
+    """How rows become prompts, as set by users (`PromptView` without its defaults)."""
     created_by: Mapped[str | None]
     expires_at: Mapped[datetime | None]
-    """Deleted from then on, once no unfinished job needs it."""
+    """Deleted after this time, once no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
-    """Deleted datasets keep their row, because finished jobs name them."""
+    """Deleted datasets keep their row, because finished jobs refer to them."""

@@ -25,7 +25,7 @@ class Deployment(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     model_id: Mapped[str]
-    """The model's name, as it was then."""
+    """The model's name at that time."""
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
     """Of the base model's files that the weights were trained on."""
@@ -42,7 +42,7 @@ class Deployment(Created, Base):
 
     state: Mapped[str]
     error: Mapped[dict[str, Any] | None]
-    """Why it failed last: `{code, message, hint}`; None once a request has succeeded again."""
+    """The last failure: `{code, message, hint}`; None after a successful request."""
     requests: Mapped[int] = mapped_column(default=0)
     failed_requests: Mapped[int] = mapped_column(default=0)
     prompt_tokens: Mapped[int] = mapped_column(default=0)

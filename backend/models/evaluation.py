@@ -30,7 +30,7 @@ class EvaluationRow(Created, Base):
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str]
     name: Mapped[str | None]
-    """A person's word for it, several may share: `main` for the newest of the main branch."""
+    """User-defined label, not unique: `main` for the newest of the main branch."""
     params: Mapped[dict[str, Any]]
     status: Mapped[str]
     done: Mapped[int] = mapped_column(default=0)
@@ -41,7 +41,7 @@ class EvaluationRow(Created, Base):
     touched_at: Mapped[datetime] = mapped_column(default=now)
     finished_at: Mapped[datetime | None]
     runner: Mapped[str | None]
-    """Which process runs a stand-alone one."""
+    """Process that runs a stand-alone evaluation."""
 
 
 class EvaluationCompletion(Base):

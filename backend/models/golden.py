@@ -22,5 +22,5 @@ class GoldenCaseRow(Created, Base):
     expect: Mapped[dict[str, Any]]
     note: Mapped[str | None]
     origin: Mapped[dict[str, Any] | None]
-    """The stored completion that it was made from: job, split, step, prompt_no, sample_no."""
+    """The source completion: job, split, step, prompt_no, sample_no."""
     created_by: Mapped[str | None]

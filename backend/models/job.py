@@ -29,29 +29,29 @@ class Job(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     purpose: Mapped[str] = mapped_column(default="train")
-    """`preflight`: a few steps of the job that `spec` describes, to measure it; not among the jobs."""
+    """`preflight`: a few steps of the job in `spec`, for measurement; not listed as a job."""
     status: Mapped[str]
     reason: Mapped[str | None]
     error: Mapped[dict[str, Any] | None]
     """`JobError`, for failed and paused jobs."""
 
     spec: Mapped[dict[str, Any]]
-    """As given."""
+    """As submitted."""
     resolved_spec: Mapped[dict[str, Any]]
     model_id: Mapped[str]
-    """The model's name, as it was then."""
+    """The model's name at that time."""
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
-    """Pinned: a worker that finds other weights refuses the job."""
+    """Pinned: a worker with other weights refuses the job."""
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)
     held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
     openai: Mapped[dict[str, Any] | None]
-    """What a request over OpenAI's wire said that the specification has no words for (`backend.openai`)."""
+    """Fields of an OpenAI request that the specification lacks (`backend.openai`)."""
     forked_from_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
-    """It goes on from a step of this job."""
+    """The source job of a fork."""
     forked_step: Mapped[int | None]
     carried: Mapped[list[str] | None]
-    """What it took over there (`reinforge.records.Carried`)."""
+    """Parts of the source job's state that it continues (`reinforge.records.Carried`)."""
     warnings: Mapped[list[str]] = mapped_column(default=list)
     facts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     jail: Mapped[str | None]
@@ -65,17 +65,17 @@ class Job(Created, Base):
     phase_done: Mapped[int | None]
     phase_total: Mapped[int | None]
     recent_step_seconds: Mapped[list[float]] = mapped_column(default=list)
-    """Wall time of the last steps, newest last; the remaining time is estimated from it."""
+    """Wall time of the last steps, newest last; for the estimate of the remaining time."""
     held_out_reward_before: Mapped[float | None]
     held_out_reward: Mapped[float | None]
     held_out_includes_shaping: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Its held-out figures have the algorithm's shaping in them: a trainer before 0.2 made one of them."""
+    """Its held-out figures include the algorithm's shaping: reported by a trainer before 0.2."""
     best_step: Mapped[int | None]
-    """Of the kept checkpoint with the highest held-out reward; None where none is above the base."""
+    """Step of the checkpoint with the highest held-out reward; None if none is above the base."""
     verdict: Mapped[dict[str, Any] | None]
     """`reinforge.diagnosis.verdict.Verdict`, once it has ended or paused."""
     adapter_id: Mapped[str | None]
-    """Set when it succeeds; without a foreign key, which would go round in a circle."""
+    """Set on success; no foreign key, which would be circular."""
 
     seq: Mapped[int] = mapped_column(default=0)
     """Number of the newest event; taken under the row lock, so readers see events in order."""
@@ -86,7 +86,7 @@ class Job(Created, Base):
     lease_until: Mapped[datetime | None]
     queued_at: Mapped[datetime | None]
     woken_at: Mapped[datetime | None]
-    """Last wake-up sent for it."""
+    """Time of its last wake-up."""
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
 
@@ -123,10 +123,10 @@ class Attempt(Base):
     token_sha256: Mapped[str] = mapped_column(index=True)
     resume_step: Mapped[int] = mapped_column(default=0)
     last_sequence: Mapped[int] = mapped_column(default=0)
-    """Every record up to this one is stored."""
+    """Records up to this one are stored."""
     claimed_at: Mapped[datetime] = mapped_column(default=now)
     counted_at: Mapped[datetime | None]
-    """Up to when its device time is in `usage`."""
+    """Time up to which its device time is counted."""
     ended_at: Mapped[datetime | None]
     outcome: Mapped[str | None]
     """As reported, or `lost`."""
@@ -166,5 +166,5 @@ class Event(Base):
     """Not compressed (STORAGE EXTERNAL, by migration): the numbers of a thousand steps take 34 kB instead of 9, and
     half the time."""
     step: Mapped[int | None]
-    """Set on events that a resume from an earlier step undoes; that of the last one."""
+    """Set on events that a resume from an earlier step deletes; the last event's step."""
     ts: Mapped[datetime] = mapped_column(default=now)

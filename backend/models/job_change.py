@@ -19,4 +19,4 @@ class JobChange(Created, Base):
     created_by: Mapped[str | None]
     applied_at: Mapped[datetime | None]
     applied_step: Mapped[int | None]
-    """First step that it was at work in; a later attempt applies it at the same one."""
+    """First step with the change; later attempts apply it at the same step."""

@@ -14,7 +14,7 @@ class Project(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     served_at: Mapped[datetime | None]
-    """When a worker last took one of its jobs: projects take turns."""
+    """When a worker last claimed one of its jobs, for fair scheduling."""
 
 
 class ApiKey(Created, Base):
@@ -25,17 +25,18 @@ class ApiKey(Created, Base):
     name: Mapped[str]
     role: Mapped[str]
     scopes: Mapped[list[str] | None]
-    """What it may be used for; None for everything that its role may."""
+    """Permitted scopes; None: all that its role allows."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Asked for by whoever runs the platform: it may also make projects and act for any of them."""
+    """Created by an administrator: it may also create projects and act for any of them."""
     sha256: Mapped[str] = mapped_column(unique=True)
     prefix: Mapped[str]
-    """The key's first characters, to recognise it by."""
+    """First characters of the key, for recognition."""
     created_by: Mapped[str | None]
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """The person whose rights bound the key's: it was made by them or with a key of theirs. None: the platform's."""
+    """The person whose rights bound the key's: its creator, or the creator of the key that created it.
+    None: the platform."""
     last_used_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
@@ -67,12 +68,12 @@ class Invitation(Created, Base):
     sha256: Mapped[str] = mapped_column(unique=True)
     role: Mapped[str]
     note: Mapped[str | None]
-    """For whom it is, as its maker wrote it."""
+    """Note by its creator on whom it is for."""
     created_by: Mapped[str | None]
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """Who has to be an owner still when it is accepted. None: the platform."""
+    """Must still be an owner when it is accepted. None: the platform."""
     expires_at: Mapped[datetime]
 
 
@@ -86,6 +87,6 @@ class IdempotencyKey(Created, Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     request_sha256: Mapped[str]
     status: Mapped[int | None]
-    """HTTP status of the answer; None while the first request is under way."""
+    """HTTP status of the response; None while the first request is running."""
     body: Mapped[str | None]
-    """The answer's JSON text."""
+    """The response's JSON text."""

@@ -30,7 +30,7 @@ class StoredObject(Created, Base):
     """Path inside the object store."""
     bytes: Mapped[int]
     kind: Mapped[str]
-    """What it was uploaded as: dataset, rollouts, checkpoint, resume …; for people."""
+    """Kind of the upload: dataset, rollouts, checkpoint, resume …; informative."""
     state: Mapped[str] = mapped_column(default="writing")
     touched_at: Mapped[datetime] = mapped_column(index=True)
-    """Last upload. An object that nothing refers to is deleted 24 h after it."""
+    """Last upload. An unreferenced object is deleted 24 h later."""

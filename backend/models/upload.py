@@ -24,19 +24,19 @@ class Upload(Created, Base):
     name: Mapped[str | None]
     """Of the dataset; None: the file's."""
     bytes: Mapped[int]
-    """As announced; a file of another size is refused at the end."""
+    """As announced; a file of another size is refused at completion."""
     sha256: Mapped[str | None]
     """Of the whole file, as announced."""
     part_bytes: Mapped[int | None]
-    """Of every numbered part but the last; None on OpenAI's surface, where parts have ids and any size."""
+    """Size of every numbered part but the last; None in OpenAI's API, where parts have ids and any size."""
     bucket_upload: Mapped[str | None]
-    """The store's own id for the parts, when they go straight to its bucket."""
+    """The store's id of the multipart upload, when parts are sent directly to its bucket."""
     status: Mapped[str] = mapped_column(default="pending")
     error: Mapped[dict[str, Any] | None]
     """Why the complete file was refused."""
     expires_at: Mapped[datetime]
     file_seconds: Mapped[int | None]
-    """How long the file is to be kept from its creation on; None for ever."""
+    """Lifetime of the file after its creation; None: unlimited."""
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id", ondelete="SET NULL"), index=True)
     created_by: Mapped[str | None]
 
@@ -50,9 +50,9 @@ class UploadPart(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     upload_id: Mapped[str] = mapped_column(ForeignKey("upload.id", ondelete="CASCADE"), index=True)
     number: Mapped[int | None]
-    """From 1; None on OpenAI's surface."""
+    """From 1; None in OpenAI's API."""
     sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
-    """The stored object; None for a part that lies in the bucket."""
+    """The stored object; None for a part in the bucket."""
     digest: Mapped[str | None]
-    """SHA-256 that the sender gave for a part in the bucket."""
+    """SHA-256 announced for a part in the bucket."""
     bytes: Mapped[int]

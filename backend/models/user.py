@@ -19,11 +19,11 @@ class User(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]
     email: Mapped[str | None] = mapped_column(unique=True)
-    """In lower case; what they sign in with beside a password."""
+    """Lower case; the sign-in name."""
     password: Mapped[str | None]
-    """argon2id, with its parameters; None for those who sign in with one-time addresses only."""
+    """argon2id hash with parameters; None for users who sign in with one-time links only."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Runs the platform: owner of every project."""
+    """Platform administrator: owner of every project."""
     last_seen_at: Mapped[datetime | None]
 
 
@@ -34,16 +34,17 @@ class SignInToken(Created, Base):
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
     purpose: Mapped[str] = mapped_column(default="sign_in", server_default="sign_in")
-    """`sign_in`, `start` (the address that start-up prints) or `reset` (of a password)."""
+    """`sign_in`, `start` (the link printed at start-up) or `reset` (of a password)."""
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     user_id: Mapped[str | None] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     key_id: Mapped[str | None] = mapped_column(ForeignKey("api_key.id", ondelete="CASCADE"))
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """Who has to be an owner still when it is used, unless it is for themselves. None: the platform."""
+    """Must still be an owner when it is used, unless it is their own. None: the platform."""
     bound: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Made by an owner for somebody else: it opens `project_id` alone, and nothing once the user is of others, too."""
+    """Created by an owner for another user: valid for `project_id` only, and invalid once the user joins
+    other projects."""
     expires_at: Mapped[datetime]
 
 
@@ -54,13 +55,13 @@ class BrowserSession(Created, Base):
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(unique=True)
-    """What lists call it."""
+    """Public id in lists."""
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
-    """The project that it looks at; a user may switch it."""
+    """The current project; a user may switch it."""
     key_id: Mapped[str | None] = mapped_column(ForeignKey("api_key.id", ondelete="CASCADE"))
     user_id: Mapped[str | None] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     agent: Mapped[str | None]
-    """What the browser says it is."""
+    """User agent."""
     last_seen_at: Mapped[datetime] = mapped_column(default=now)
     expires_at: Mapped[datetime]
 

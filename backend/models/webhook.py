@@ -19,11 +19,11 @@ class Webhook(Created, Base):
     events: Mapped[list[str]]
     secret_sealed: Mapped[str]
     old_secret_sealed: Mapped[str | None]
-    """After a rotation both sign, until `old_secret_until`."""
+    """After a rotation both secrets sign, until `old_secret_until`."""
     old_secret_until: Mapped[datetime | None]
     enabled: Mapped[bool]
     disabled_reason: Mapped[str | None]
-    """`gone` when the receiver answered 410; None when a person switched it off."""
+    """`gone` when the receiver answered 410; None when disabled by a person."""
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
@@ -61,6 +61,6 @@ class WebhookTry(Base):
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     at: Mapped[datetime] = mapped_column(default=now)
     status: Mapped[int | None]
-    """HTTP; None when there was no answer."""
+    """HTTP status; None without a response."""
     error: Mapped[str | None]
     milliseconds: Mapped[float]

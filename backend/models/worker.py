@@ -21,17 +21,17 @@ class Worker(Base):
     jail_reasons: Mapped[list[str]]
     device: Mapped[str | None]
     answers: Mapped[list[str] | None]
-    """Kinds of calls; None for a worker that has not said it, which may be asked anything."""
+    """Kinds of calls; None for a worker that has not reported them, which may get any."""
     broker: Mapped[dict[str, Any] | None]
-    """`reinforge.net.broker.BrokerState` of its broker; None for calls workers, which need none."""
+    """Its broker's `reinforge.net.broker.BrokerState`; None for calls workers, which need none."""
     engines: Mapped[list[str] | None]
-    """What `rollout.engine` may be there, first what `auto` means; None for one that has not said it."""
+    """Supported values of `rollout.engine`, the one for `auto` first; None if not reported."""
     waits_for: Mapped[str | None]
-    """Why it takes no job although it has none."""
+    """Why an idle worker takes no job."""
     process: Mapped[str | None]
-    """Which process goes by the id now: ids survive restarts, what a process had in hand does not."""
+    """The process that currently uses the id: ids survive restarts, running calls do not."""
     registered_at: Mapped[datetime] = mapped_column(default=now)
-    """When that process was first heard of."""
+    """When that process registered."""
     last_seen_at: Mapped[datetime] = mapped_column(index=True)
 
 
@@ -49,7 +49,7 @@ class Call(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     kind: Mapped[str]
     project_id: Mapped[str | None]
-    """Whose it is; None for the server's own."""
+    """The caller's project; None: the server."""
     payload: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]

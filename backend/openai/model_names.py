@@ -35,7 +35,7 @@ class NamedModel:
     checkpoint: Checkpoint | None = None
     """The adapter's weights; None for the base model itself."""
     job: Job | None = None
-    """The job that made them."""
+    """The job that created them."""
 
 
 def plain(text: str) -> str:

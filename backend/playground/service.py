@@ -25,7 +25,7 @@ from reinforge.schemas.usage import UsageKind
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""Longest wait for the first event and between two: a large model takes a while to load."""
+"""Maximum wait for the first event and between two: a large model takes a while to load."""
 MOST_CHARACTERS = 400_000
 """In all messages of a request together."""
 MOST_MESSAGES = 400

@@ -15,7 +15,7 @@ from reinforge.system.priority import give_way
 
 LENGTH = struct.Struct("<Q")
 NICE = 10
-"""The process that serves requests comes first."""
+"""Lower priority than the API process."""
 
 
 def main(arguments: list[str]) -> None:

@@ -32,7 +32,7 @@ _AT_A_LINE = "Mend that line; `POST /api/v1/rewards/check` tells whether the sou
 _SCORE_MARGIN_SECONDS = 15.0
 SCORE_SECONDS = 120.0
 JUDGED_SECONDS = 270.0
-"""Where judges are asked: two rounds of the default time-out; clients wait for 300 s."""
+"""Timeout with judges: two rounds of their default timeout; clients wait for 300 s."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Account:
 
     project_id: str
     source: str = ""
-    """Id of the reward or evaluation; empty for what is not stored."""
+    """Id of the reward or evaluation; empty for code that is not stored."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class BrokerWatch:
         self._threads = anyio.CapacityLimiter(2)
         self._probe: asyncio.Task[BrokerState] | None = None
         self.state: BrokerState | None = None
-        """Of the newest probe; None before the first."""
+        """Of the latest probe; None before the first."""
 
     async def look(self) -> BrokerState:
         """The current state. Concurrent requests share a probe, which times out after five seconds."""
@@ -63,4 +63,4 @@ async def _broker(request: Request) -> BrokerState | None:
 
 
 BrokerDep = Annotated[BrokerState | None, Depends(_broker)]
-"""The newest known state."""
+"""The latest broker state."""

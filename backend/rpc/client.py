@@ -45,20 +45,20 @@ from reinforge.parsing.json_depth import DEEPEST, is_deeper
 from reinforge.schemas.worker_door import CallKind, CallMessage
 
 ONLINE_SECONDS = 30.0
-"""A worker that has not been heard of for longer counts as gone."""
+"""A worker that was not seen for longer counts as offline."""
 LOOK_AGAIN_SECONDS = 5.0
-"""Waiters look at the tables so often even when nothing wakes them."""
+"""Polling interval of waiters without a notification."""
 PROJECT_CALLS = 2
-"""Of one project under way for each worker process; a process has four threads for them. Samples are not counted: they
-have threads of their own, and share a process that serves many at once."""
+"""Running calls of one project per worker process, which has four threads for them. Samplings are not
+counted: they have their own threads, and share a process that serves many at once."""
 HANG_UP_SECONDS = 1.0
-"""Whether the caller is still there is looked at so often."""
+"""Interval of checks whether the caller is still connected."""
 SLOW_SECONDS = 10.0
-"""A call that has waited longer, though its project has none under way, says that workers do not answer."""
+"""A call that has waited longer, though its project has none running, shows that workers do not answer."""
 RETRY_AFTER_SECONDS = 5
 _RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
-"""Advisory lock: calls are taken one after another, or several takers would pass a project's limit together."""
+"""Advisory lock: calls are taken one at a time, or several takers would exceed a project's limit together."""
 
 IsGone = Callable[[], Awaitable[bool]]
 

@@ -19,7 +19,7 @@ from reinforge.errors import Unavailable
 from reinforge.schemas.worker_door import CallKind
 
 LISTENER_SECONDS = 30.0
-"""A listener that has not looked for so long counts as gone."""
+"""A listener that has not read for this long counts as gone."""
 _SAY_WAITING_AFTER = 1.0
 
 Event = dict[str, Any]
@@ -34,7 +34,7 @@ class CallStream:
         self._first_heard: float | None = None
         self._over: float | None = None
         self.result: dict[str, Any] | None = None
-        """What the worker answered; once `events` has ended."""
+        """The worker's answer; set when `events` has ended."""
 
     @property
     def seconds(self) -> float:

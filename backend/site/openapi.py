@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).with_name("openapi_examples.json")
 """Operation id → `request` and `response {status, body}`, `stream {status, body}`."""
 METHODS = ("get", "post", "put", "patch", "delete")
 IF_MATCH_SOMETIMES = frozenset({"setBudget"})
-"""Operations that also make a thing which is not there yet; every other edit needs `If-Match`."""
+"""Operations that may also create the object; every other edit needs `If-Match`."""
 
 
 def operations(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ RESPONSES = {
 }
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 _COUNTED = frozenset({"signIn", "acceptInvitation", "resetPassword", "updateMe"})
-"""Operations that take a password, or something as secret, and refuse the eleventh wrong one."""
+"""Operations that take a password or another secret, and refuse the eleventh wrong one."""
 _OPENAI_PREFIX, _WORKER_PREFIX = "/v1/", "/worker/"
 
 
@@ -113,7 +113,7 @@ def _statuses(
     body, parameters = "requestBody" in operation, operation.get("parameters", [])
     keyed, worker_api, writes = authenticated in needs, path.startswith(_WORKER_PREFIX), method != "get"
     token = body and not keyed and not worker_api
-    """What is in the body takes the key's place: a password, a one-time token."""
+    """A password or one-time token in the body replaces the key."""
     if body or parameters:
         yield "400" if path.startswith(_OPENAI_PREFIX) else "422"
     if (

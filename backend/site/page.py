@@ -36,7 +36,7 @@ _ROUTES = frozenset(
     }
     | {"reset-password", "settings", "sign-in"}
 )
-"""First parts of the page's own addresses; a test compares them with `frontend/src/routes`."""
+"""First path segments of the page; a test compares them with `frontend/src/routes`."""
 _NEVER = frozenset({"api", "v1", "worker", "docs", "openapi.json"})
 _PROBES = "Ask /healthz (the process is alive) or /readyz (requests can be served; `parts` says what is not)."
 _HINTS = {
@@ -49,7 +49,7 @@ _HINTS = {
     "api": "The native API is below /api/v1, OpenAI's below /v1; /docs lists both.",
     "v1": "OpenAI's API is below /v1, the native one below /api/v1; /docs lists both.",
 }
-"""What to ask instead, by the first part of the path."""
+"""Suggested API path, by the first path segment."""
 _SECURITY = {
     "content-security-policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "

@@ -28,13 +28,13 @@ _WORDS: dict[str, str] = {
 TRAINING: frozenset[UsageKind] = frozenset(
     ("device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes")
 )
-"""What jobs use: a budget of another kind leaves them alone."""
+"""Usage of jobs; budgets of other kinds do not affect them."""
 SERVING: frozenset[UsageKind] = frozenset(("device_seconds", "served_input_tokens", "served_output_tokens"))
 """Chat requests and deployments."""
 SAMPLING: frozenset[UsageKind] = frozenset(("device_seconds", "sampled_tokens"))
 """The playground, and completions of evaluations."""
 JUDGING: frozenset[UsageKind] = frozenset(("judge_spend",))
-"""Scoring with a reward that asks a judge."""
+"""Scoring with a reward that calls a judge."""
 STORING: frozenset[UsageKind] = frozenset(("storage_bytes",))
 _PERIODS = {"day": "today", "month": "this month", "total": "in all"}
 

@@ -15,9 +15,9 @@ from reinforge.errors import TooManyRequests
 
 WINDOW = timedelta(minutes=15)
 MOST_HERE = 10
-"""For one address from one place."""
+"""For one e-mail address from one network address."""
 MOST_ANYWHERE = 100
-"""For one address from all places together, and for all addresses from one place."""
+"""For one e-mail address from anywhere, and for all of them from one network address."""
 
 
 async def begin(

@@ -27,7 +27,7 @@ MOST_WAITING_HERE = 16
 _AT_ONCE = 2
 _HASHER = PasswordHasher()
 _NOBODYS = _HASHER.hash("the password of nobody")
-"""Compared with where there is no user, so that the time of the answer does not tell whether there is one."""
+"""Compared when there is no user, so that the response time does not reveal it."""
 
 T = TypeVar("T")
 

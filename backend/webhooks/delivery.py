@@ -54,7 +54,7 @@ class _Order:
     url: str
     body: bytes
     secrets: tuple[str, ...]
-    """That sign, the newest first; none when they cannot be read."""
+    """Signing secrets, newest first; empty when they cannot be decrypted."""
 
 
 def pause(tries: int) -> float:

@@ -43,7 +43,7 @@ from reinforge.states import JobStatus
 
 HELD_OUT_REWARD = "held_out/reward_mean"
 NOTHING = -1
-"""The step before the evaluation of the base model, which counts as step 0."""
+"""Step before the base evaluation, which is step 0."""
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:

@@ -16,7 +16,7 @@ from reinforge.records import Ended
 from reinforge.states import JobStatus
 
 BROKEN_OFF = frozenset({"killed", "trainer_crashed", "stalled"})
-"""Ends of a trainer that died, or was ended, without a word: the next attempt goes on from the resume state, and may
+"""Ends of a trainer that died or was killed: the next attempt continues from the resume state, and may
 succeed."""
 
 

@@ -42,7 +42,8 @@ worker_router = APIRouter(
     prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute, dependencies=[Depends(worker_door)]
 )
 jobs_router = APIRouter(prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute)
-"""Requests about a claimed job: the job token takes the place of the worker token. Blobs of a call take that one."""
+"""Requests about a claimed job: they need its job token instead of the worker token. Blobs of a call need
+the latter."""
 
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}

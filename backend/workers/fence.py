@@ -17,7 +17,7 @@ _LOCKED = (
     .with_for_update()
     .execution_options(populate_existing=True)
 )
-"""Built once: every request of a trainer begins with it."""
+"""Built once: every trainer request uses it."""
 
 
 async def lock_attempt(

@@ -16,7 +16,7 @@ from reinforge.schemas.worker_door import Register
 from reinforge.states import LEASED
 
 _LISTED = timedelta(days=7)
-"""Workers that have been away for longer are not listed."""
+"""Workers not seen for longer are not listed."""
 
 
 async def register(session: AsyncSession, body: Register) -> None:

@@ -32,7 +32,7 @@ MOST_ROWS = 2_000_000
 EXAMPLES = 20
 TEXT = 300
 _NO_PROMPT = 0
-"""Key of a row that cannot become a prompt; such rows equal none."""
+"""Key of a row without a prompt; such rows equal none."""
 
 
 @dataclass(frozen=True)

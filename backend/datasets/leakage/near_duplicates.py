@@ -14,13 +14,13 @@ from collections.abc import Iterator
 WORDS = 3
 NEAR = 0.8
 COMMON = 20
-"""Held-out prompts that may share a sequence before it counts as part of a template."""
+"""A sequence in more held-out prompts than this counts as template text."""
 MOST_SEQUENCES = 1_000_000
-"""Kept of all held-out prompts together; about 100 bytes each."""
+"""Of all held-out prompts together; about 100 bytes each."""
 MOST_WORDS = 2_000
-"""Looked at of one prompt."""
+"""Words of a prompt that are compared."""
 _LEAST = 4
-"""Sequences that a prompt must have: shorter ones are equal or they are not."""
+"""Minimum number of sequences; shorter prompts are compared for equality only."""
 
 Sequences = frozenset[int]
 

@@ -34,10 +34,10 @@ MOST_REPORTS = 200
 WAIT_SECONDS = 20.0
 _VERSION = 1
 _SMALL_BYTES = 4 * 1024 * 1024
-"""Of all files together: read in a process that is there already, since one of its own takes longer to start."""
+"""Total size up to which a shared child process is used, since starting one takes longer."""
 
 PROJECT_REPORTS = 8
-"""Of one project, under way and waiting for their turn."""
+"""Running and queued reports of one project."""
 
 
 @dataclass

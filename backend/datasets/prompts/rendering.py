@@ -27,7 +27,7 @@ from reinforge.schemas.datasets import (
 )
 
 CALL_ROWS = 2000
-"""Rows in one question to a worker."""
+"""Rows per RPC."""
 CALL_SECONDS = 20.0
 MOST_BINS = 40
 SHOWN_HELD_OUT = 1000

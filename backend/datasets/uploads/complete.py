@@ -24,7 +24,7 @@ from reinforge.storage.base import disk_error, scratch_file
 
 _CHUNK = 1 << 20
 _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-"""A client that got no answer asks again while the first request is still at work."""
+"""Uploads being completed: a client without a response retries while the first request is still running."""
 
 
 async def complete(

@@ -17,9 +17,9 @@ from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
 
 CROWDED = 4
-"""On a busy machine a child waits for its CPU time, and others go first."""
+"""Extra wall time, since children run at low priority on a busy machine."""
 AT_ONCE = 2
-"""Files that are looked at side by side; more wait their turn."""
+"""Concurrent inspections; more wait in the queue."""
 
 _turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
 

@@ -16,7 +16,7 @@ from reinforge.errors import ReinforgeError, TooLarge
 from reinforge.system.priority import give_way
 
 CPU_SECONDS = 900
-"""Of a child that is given no other limit."""
+"""Default CPU limit of a child."""
 TOO_COMPLEX = "file_too_complex"
 
 

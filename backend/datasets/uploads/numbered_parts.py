@@ -24,10 +24,10 @@ from reinforge.storage import ObjectNotFound
 from reinforge.storage.parts import PartStore
 
 LIFETIME = timedelta(days=1)
-"""From the last part on."""
+"""Since the last part."""
 PART_BYTES = 16 * 1024**2
 MOST_PARTS = 10_000
-"""As many as S3 takes."""
+"""S3's maximum."""
 URL_SECONDS = 3600
 _HINT = "Create another one; parts of an unfinished upload are kept for a day."
 

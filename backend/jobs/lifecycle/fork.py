@@ -18,7 +18,7 @@ from reinforge.schemas.jobs import JobFork, JobStart
 from reinforge.spec import JobSpec
 
 BEFORE_ATTEMPTS = 0
-"""`ResumeState.attempt` of a state that is another job's."""
+"""`ResumeState.attempt` of another job's state."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Start:
     sha256: str
     bytes: int
     whole: bool
-    """A resume state; else a checkpoint."""
+    """True: a resume state; False: a checkpoint."""
     held_out_reward: float | None
 
 

@@ -12,15 +12,14 @@ from backend.rpc.wake_ups import WakeUps
 from reinforge.states import LEASED, JobStatus
 
 WAKE_AGAIN = timedelta(seconds=10)
-"""A queued job that nobody has claimed is announced again after this long, so that with the sweep's pause and a trainer
-that starts slowly a lost announcement costs less than 30 s."""
+"""A queued job is announced again after this long, so that a lost announcement costs less than 30 s."""
 
 STOP_SECONDS = 120.0
-"""A trainer that is asked to stop has at least this long, and `STOP_STEPS` times its longest recent step: a step under
-way is finished, and a checkpoint and a resume state have to be stored."""
+"""Minimum time for a trainer to stop, besides `STOP_STEPS` times its longest recent step: it finishes the
+current step and stores a checkpoint and a resume state."""
 STOP_STEPS = 5
 STOPPED_BY = {JobStatus.PAUSING: "pause", JobStatus.CANCELLING: "cancel"}
-"""The command that a job in this state was given."""
+"""The stop command of each state."""
 
 
 async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:

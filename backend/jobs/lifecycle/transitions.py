@@ -25,7 +25,7 @@ MAX_LOST_ATTEMPTS = 5
 LOG_TAIL_LINES = 60
 PAUSE_REQUESTED = "pause_requested"
 _TO_PAUSE = ("checkpoint", "pause")
-"""Commands of a pause: what is there by then can be used as a model."""
+"""Commands of a pause; the checkpoint makes the result usable as a model."""
 _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
 
 

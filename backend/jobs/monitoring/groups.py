@@ -14,7 +14,7 @@ from backend.models import StepRollouts
 from reinforge.schemas.jobs import GroupHead, GroupList
 
 HEAD = 300
-"""Characters of a prompt that a list shows."""
+"""Characters of a prompt in a list."""
 
 
 async def heads(

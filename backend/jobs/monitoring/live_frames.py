@@ -25,7 +25,7 @@ from reinforge.states import FINAL
 
 MAX_EVENTS_PER_FRAME = 2000
 SHARED_SECONDS = 1.0
-"""How long an answer is good for those who ask next; "nothing yet" only if nobody was notified in between."""
+"""How long a frame is shared with later requests; "nothing yet" only until the next notification."""
 
 
 class Next(NamedTuple):
@@ -34,7 +34,7 @@ class Next(NamedTuple):
     frame: bytes | None
     """None: nothing yet."""
     seq: int
-    """Of the frame's last event; without one, of the event that was asked about."""
+    """Of the frame's last event; without one, the requested position."""
     over: bool = False
     """The job has ended, and nothing follows."""
 
@@ -51,9 +51,9 @@ class WatchedJob:
         self.viewers = 0
         self._lock = asyncio.Lock()
         self._frames: dict[int, tuple[Next, float]] = {}
-        """Number of an event → the frame after it and when it was read, the oldest first."""
+        """Event number → the following frame and when it was read, oldest first."""
         self._nothing: tuple[Next, int, float] | None = None
-        """The last answer without a frame, how often the job had been notified before it was found, and when."""
+        """The last result without a frame, the notification count before it was read, and when."""
 
     def close(self) -> None:
         self._open.close()

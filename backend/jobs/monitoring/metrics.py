@@ -12,7 +12,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 VERSION = "1"
-"""Part of the entity tag: raise it when the same points would give another answer."""
+"""Part of the entity tag: increase it when the same points would give another response."""
 
 # One series after the other, each in the order of its index: sorting all of them at once would spill to disk.
 _STATEMENT = """

@@ -13,7 +13,7 @@ _HELD_OUT = ("held_out/reward_mean", "held_out/reward_std_error")
 _ANSWERS = ("held_out/answer_share", "held_out/answer_std_error")
 _TRAIN = ("reward/mean", "completions/truncated_share", "reward/error_share", "reward/length_correlation")
 _SAME = 1e-6
-"""Stored rewards belong to a stored mean when their means differ by no more."""
+"""Maximum difference between a stored mean and the mean of the stored rewards."""
 
 
 async def refresh(session: AsyncSession, job: Job) -> None:

@@ -23,7 +23,7 @@ from reinforge.schemas.datasets import PromptView
 from reinforge.spec import ColumnRoles, DataSpec
 
 WAIT_SECONDS = 20.0
-"""A client waits this long for the answer to its POST."""
+"""Maximum duration of the client's POST."""
 LONGEST_ROWS = 2000
 
 Rows = list[PromptRow]

@@ -39,7 +39,7 @@ class PinnedReward:
     reward_id: str | None = None
     revision: int | None = None
     grader: Grader | None = None
-    """What the source says, when it is no code."""
+    """The parsed grader; None for code."""
 
     @property
     def kind(self) -> str:
@@ -62,11 +62,11 @@ class Plan:
     warnings: list[str] = field(default_factory=list)
     jail: str | None = None
     longest_prompt: int | None = None
-    """Tokens, as a worker measured it."""
+    """Tokens, as measured by a worker."""
     hidden_size: int | None = None
-    """Of the base model; None until a worker has read it, where the model was added before it was stored."""
+    """Of the base model; None until a worker has read it."""
     engine: str = "transformers"
-    """What `rollout.engine: auto` becomes."""
+    """Resolved value of `rollout.engine: auto`."""
 
     @property
     def prompt_limit(self) -> int | None:
@@ -87,12 +87,12 @@ class Survey:
     """Resolved references of a specification and all its problems, in field order."""
 
     plan: Plan | None
-    """None when the model or the dataset is not there."""
+    """None when the model or the dataset is missing."""
     rewards: list[PinnedReward | None]
-    """By position; None for one that cannot be found."""
+    """By position; None for a missing one."""
     problems: list[InvalidInput]
     datasets: list[Dataset]
-    """Those that were found: the training rows, the held-out ones."""
+    """The existing ones: training, held out."""
 
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:

@@ -42,7 +42,7 @@ class ChatCall:
 
     project_id: str
     name: str
-    """What the request calls the model."""
+    """The model's name in the request."""
     payload: dict[str, Any]
     """Of the call `sample`."""
     fingerprint: str

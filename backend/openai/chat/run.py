@@ -31,7 +31,7 @@ class ChatRun:
         self._database, self._stream = database, stream
         self._prompt_tokens = 0
         self._tokens: dict[int, int] = {}
-        """Of every completion, so far."""
+        """Tokens of each completion so far."""
 
     @property
     def usage(self) -> Usage:

@@ -24,7 +24,7 @@ from reinforge.schemas.openai_files import ExpiresAfter, File
 router = APIRouter(prefix="/v1/files", tags=["openai"], route_class=OpenAIRoute)
 
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
-"""What OpenAI takes on upload."""
+"""OpenAI's upload purposes."""
 _FORM: dict[str, Any] = {
     "requestBody": {
         "required": True,

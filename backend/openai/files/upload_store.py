@@ -17,7 +17,7 @@ from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_files import UploadCreate
 
 LIFETIME = timedelta(hours=1)
-"""From creation to completion, as at OpenAI."""
+"""From creation to completion, as in OpenAI's API."""
 PART_BYTES = 64 * 1024**2
 
 

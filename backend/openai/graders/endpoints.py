@@ -27,7 +27,7 @@ from reinforge.schemas.resources import RewardTest, RewardTestRow, written
 router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=OpenAIRoute)
 
 LONGEST_SAMPLE = 262_144
-"""Characters that a reward is shown; of a longer sample its beginning is scored, and a flag says so."""
+"""Maximum characters passed to a reward; a longer sample is truncated and flagged."""
 
 
 @router.post("/run", operation_id="runGrader")

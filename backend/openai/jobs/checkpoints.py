@@ -31,7 +31,7 @@ _METRICS = {
     "held_out/error_share": ("full_valid_mean_parse_error",),
     "completions/length_mean": ("completion_tokens_mean",),
 }
-"""Ours → what a checkpoint's metrics call it."""
+"""Native name → name in a checkpoint's metrics."""
 
 
 async def checkpoint_views(

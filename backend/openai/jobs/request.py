@@ -22,12 +22,12 @@ from reinforge.spec import JobSpec
 @dataclass(frozen=True)
 class Translated:
     given: dict[str, Any]
-    """A raw `JobSpec`, as the job keeps it."""
+    """The raw `JobSpec` to store."""
     spec: JobSpec
     openai: dict[str, Any]
     """`Job.openai`."""
     notes: list[str]
-    """What the request says and the platform does not do."""
+    """Request fields that the platform ignores."""
 
 
 def reinforcement(body: JobCreate) -> Reinforcement:

@@ -20,7 +20,8 @@ STATUSES = {
     S.STARTING: "running",
     S.CANCELLING: "running",
 }
-"""Ours → OpenAI's, where the names differ. `pausing` and `paused` are known from OpenAI's service and Azure's."""
+"""Native status → OpenAI's, where they differ. `pausing` and `paused` exist in OpenAI's service and
+Azure's."""
 
 
 def job_view(

@@ -54,7 +54,7 @@ from reinforge.states import JobStatus
 
 KEPT_RESUME_STATES = 2
 _ROW = tuple(RowStatus.model_fields)
-"""Columns of a completion that a record tells row by row."""
+"""Columns of a completion in row-wise records."""
 _EVENT = ("seq", "type", "data", "step", "count")
 
 
@@ -72,7 +72,7 @@ class Applier:
         self._meter = Meter(session, job, attempt, self._points)
         self._events: list[dict[str, Any] | MetricRun] = []
         self._run: MetricRun | None = None
-        """Steps in a row, whose last one the job's own columns do not show yet."""
+        """Consecutive steps whose last one is not yet in the job's columns."""
 
     async def apply(self, record: Told) -> None:
         if isinstance(record, StepMetrics):

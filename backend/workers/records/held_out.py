@@ -6,7 +6,7 @@ from reinforge.records import Evaluated
 
 TERMS = ("soft_overlong", "repetition", "cosine_length")
 STANDARDISING = ("mo_grpo", "gdpo")
-"""Combinations whose figure was the plain sum then, too."""
+"""Combinations that were plain sums then, too."""
 
 
 def includes_shaping(spec: dict[str, Any], record: Evaluated) -> bool:

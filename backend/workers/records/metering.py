@@ -37,7 +37,7 @@ class Meter:
         self._session, self._job, self._attempt, self._points = session, job, attempt, points
         self._used: defaultdict[UsageKind, float] = defaultdict(float)
         self._last: dict[str, tuple[int, float]] = {}
-        """Growing metric → step and value of the last record that told it."""
+        """Cumulative metric → step and value of its last record."""
 
     def count_rollouts(self, record: Rollouts) -> None:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))

@@ -30,7 +30,7 @@ class Points:
     def __init__(self, session: AsyncSession, job_id: str) -> None:
         self._session, self._job_id = session, job_id
         self._waiting: defaultdict[tuple[str, str], dict[int, tuple[float, float | None]]] = defaultdict(dict)
-        """Kind and key → step → time and value: the last word on each counts."""
+        """(kind, key) → step → time and value; the last value counts."""
 
     def add(
         self,
