@@ -119,17 +119,17 @@ def test_strangers_whose_bodies_do_not_come_hold_no_place(backend: Backend) -> N
     lines = [Line(backend) for _ in range(5 * STRANGER_PLACES)]
     for line in lines:
         line.head("POST", "/api/v1/sign-in", length=1000)
-    wait_until(lambda: not backend.app.state.slots._held, "their places to be free")
+    wait_until(lambda: not backend.app.state.sender_slots._held, "their places to be free")
     answers = [backend.bare.post("/api/v1/sign-in", json={}).status_code for _ in range(3)]
     assert answers == [422] * 3
     for line in lines:
         line.socket.close()
-    wait_until(lambda: not backend.app.state.slots._waiting, "nothing to be left over")
+    wait_until(lambda: not backend.app.state.sender_slots._waiting, "nothing to be left over")
 
 
 def test_a_request_waits_for_its_lane_and_for_no_other(backend: Backend) -> None:
     assert backend.api.get("/me").status_code == 200
-    slots = backend.app.state.slots
+    slots = backend.app.state.sender_slots
     wait_until(lambda: not slots._held, "earlier requests to be over")
     slots._held[STRANGERS] = STRANGER_PLACES  # as if strangers had all places
     with ThreadPoolExecutor(1) as pool:
@@ -149,7 +149,7 @@ def test_a_request_waits_for_its_lane_and_for_no_other(backend: Backend) -> None
 def test_a_key_that_was_good_is_in_its_projects_lane(backend: Backend) -> None:
     key = backend.add_key("viewer")
     assert key.get("/me").status_code == 200
-    slots = backend.app.state.slots
+    slots = backend.app.state.sender_slots
     project = backend.api.get("/project").json()["id"]
     token = key.headers["authorization"].removeprefix("Bearer ")
     wait_until(lambda: slots.place(request(token))._sender == project, "the key to be known")
