@@ -38,6 +38,7 @@ from backend.http import errors
 from backend.http.compression import CompressJson
 from backend.jobs.endpoints import router as jobs
 from backend.jobs.monitoring.live_frames import LiveJobs
+from backend.jobs.submission.submit import Services
 from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
 from backend.keys.endpoints import router as api_keys
@@ -176,7 +177,8 @@ async def _first_demo(app: FastAPI) -> asyncio.Task[None] | None:
         project = await keys.default_project(session)
         if not await demo_service.should_start(session, project.id, state.settings):
             return None
-    starter = demo_service.Demo(state.database, state.calls, state.objects, state.settings, state.wake_ups)
+    services = Services(state.database, state.calls, state.objects, state.settings, state.wake_ups)
+    starter = demo_service.Demo(services)
     return asyncio.create_task(demo_service.start_first(starter, project.id))
 
 

@@ -11,18 +11,12 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.base_models import service as base_models
-from backend.data.database import Database
-from backend.data.objects import Objects
 from backend.datasets import service as datasets
 from backend.datasets.uploads.inspection import inspect_file
 from backend.jobs import service as jobs
-from backend.jobs.submission import validate_references
-from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.jobs.submission.submit import Draft, Services, Submission, submit
 from backend.models import Job
 from backend.rewards import service as rewards
-from backend.rpc.client import Calls
-from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from reinforge.errors import ReinforgeError, Unavailable
 from reinforge.offline import demo, jobfile
@@ -35,46 +29,56 @@ _LOCK = 0x64656D6F  # "demo": two that start it at once make one job
 _AGAIN_SECONDS = 2.0
 
 
+class DemoJob(Submission[tuple[Job, bool]]):
+    """The demo job, unless it was created meanwhile. Answers with the job, and whether it is new."""
+
+    def __init__(self, demo: "Demo", draft: Draft, mark: str, project_id: str, created_by: str) -> None:
+        super().__init__(project_id, created_by)
+        self._demo = demo
+        self._draft = draft
+        self._mark = mark
+
+    @property
+    def model(self) -> str:
+        return self._draft.spec.model
+
+    async def draft(self, session: AsyncSession) -> Draft:
+        return self._draft
+
+    async def reserve(self, session: AsyncSession) -> tuple[Job, bool] | None:
+        await session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+        job = await self._demo.find(session, self.project_id, self._mark)
+        return None if job is None else (job, False)
+
+    async def answer(self, session: AsyncSession, job: Job) -> tuple[Job, bool]:
+        return job, True
+
+
 @dataclass(frozen=True)
 class Demo:
-    """Dependencies for creating a job outside its own request."""
+    """Creates the demo job, outside of a request for it too."""
 
-    database: Database
-    calls: Calls
-    objects: Objects
-    settings: Settings
-    wake_ups: WakeUps
+    services: Services
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The demo job, and whether it was created now; an unfinished or succeeded one of the same files is
-        reused.
+        """The demo job, and whether it is new: an unfinished or succeeded one of the same files is returned.
 
         A paused one is resumed. Raises Unavailable (`no_worker`, `sandbox_unavailable` …).
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(demo.spec_hash, spec)
-        async with self.database.transaction() as session:
-            existing = await self._find(session, project_id, mark)
-        if existing is not None:
-            return existing, False
+        async with self.services.database.transaction() as session:
+            job = await self.find(session, project_id, mark)
+        if job is not None:
+            return job, False
         spec = await self._with_ids(spec, mark, project_id, created_by)
-        await base_models.ensure_builtin(self.database, self.calls, spec.model)
-        async with self.database.transaction() as session:
-            plan = await validate_references.look_up(session, project_id, spec)
-        await ask_workers(plan, self.calls, self.objects, jobs.dataset_cache(self.settings))
-        raw_spec = spec.model_dump(mode="json", exclude_unset=True)
-        async with self.database.transaction() as session:
-            await session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-            existing = await self._find(session, project_id, mark)
-            if existing is not None:
-                return existing, False
-            await validate_references.look_up(session, project_id, spec)  # again: may be deleted meanwhile
-            return await jobs.create(session, project_id, plan, raw_spec, created_by, self.wake_ups), True
+        draft = Draft(spec, spec.model_dump(mode="json", exclude_unset=True))
+        return await submit(self.services, DemoJob(self, draft, mark, project_id, created_by))
 
-    async def _find(self, session: AsyncSession, project_id: str, mark: str) -> Job | None:
+    async def find(self, session: AsyncSession, project_id: str, mark: str) -> Job | None:
         job = await jobs.find_alive(session, project_id, "demo", mark)
         if job is not None and job.status == JobStatus.PAUSED:
-            return await jobs.resume(session, project_id, job.id, self.wake_ups)
+            return await jobs.resume(session, project_id, job.id, self.services.wake_ups)
         return job
 
     async def _with_ids(self, spec: JobSpec, mark: str, project_id: str, created_by: str) -> JobSpec:
@@ -90,19 +94,19 @@ class Demo:
 
     async def _keep_dataset(self, path: Path, project_id: str, created_by: str) -> str:
         sha256 = hashlib.sha256(await anyio.to_thread.run_sync(path.read_bytes)).hexdigest()
-        async with self.database.transaction() as session:
+        async with self.services.database.transaction() as session:
             existing = await datasets.find_content(session, project_id, sha256, path.name)
         if existing is not None:
             return existing.id
-        report = await inspect_file(path, path.name, self.settings.upload_limit_bytes)
-        await self.objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
-        async with self.database.transaction() as session:
+        report = await inspect_file(path, path.name, self.services.settings.upload_limit_bytes)
+        await self.services.objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+        async with self.services.database.transaction() as session:
             return (await datasets.add(session, project_id, report, path.name, created_by)).id
 
     async def _keep_reward(self, path: Path, project_id: str, created_by: str) -> str:
         source = await anyio.to_thread.run_sync(path.read_text, "utf-8")
-        [entries], _ = await rewards.validate(self.calls, [rewards.Source(path.stem, source, None)])
-        async with self.database.transaction() as session:
+        [entries], _ = await rewards.validate(self.services.calls, [rewards.Source(path.stem, source, None)])
+        async with self.services.database.transaction() as session:
             return (await rewards.keep(session, project_id, path.stem, source, entries, created_by)).id
 
 
@@ -125,7 +129,7 @@ async def start_first(starter: Demo, project_id: str) -> None:
     """Start the demo once workers are online, unless somebody has created a job meanwhile."""
     while True:
         try:
-            async with starter.database.transaction() as session:
+            async with starter.services.database.transaction() as session:
                 if await jobs.any_job(session, project_id):
                     return
             job, _ = await starter.start(project_id, "reinforge up")

@@ -1,15 +1,14 @@
 """POST, GET /api/v1/jobs · GET /jobs/{id} · POST /jobs/{id}/cancel, /pause, /resume."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request, Response
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Reader, SettingsDep, Writer
-from backend.base_models import service as base_models
-from backend.data.database import DatabaseDep, Session
-from backend.data.objects import ObjectsDep
+from backend.access.auth import Principal, Reader, Writer
+from backend.data.database import Session
 from backend.http.cursors import cut, encode_cursor
-from backend.http.idempotency import Once, OnceWhole, fingerprint
+from backend.http.idempotency import Idempotency, Once, OnceWhole, fingerprint
 from backend.http.strict_json import StrictRoute
 from backend.jobs import repository, service
 from backend.jobs.lifecycle import deletion, fair_queue
@@ -18,12 +17,10 @@ from backend.jobs.lifecycle.checkpoint_endpoints import router as checkpoints
 from backend.jobs.lifecycle.fork_endpoints import router as forks
 from backend.jobs.monitoring.endpoints import router as monitoring
 from backend.jobs.monitoring.group_endpoints import router as groups
-from backend.jobs.submission import validate_references
-from backend.jobs.submission.endpoints import router as submission
-from backend.jobs.submission.validate_golden import ask_golden_cases
-from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
+from backend.models import Job as JobRow
 from backend.rpc.broker import BrokerDep
-from backend.rpc.client import CallsDep
+from reinforge.net.broker import BrokerState
 from reinforge.schemas.common import Page
 from reinforge.schemas.jobs import Job, JobDetail
 from reinforge.spec import JobSpec
@@ -38,10 +35,7 @@ Limit = Annotated[int, Query(ge=1, le=100)]
 async def create_job(
     spec: Annotated[JobSpec, Body()],
     request: Request,
-    database: DatabaseDep,
-    calls: CallsDep,
-    objects: ObjectsDep,
-    settings: SettingsDep,
+    services: ServicesDep,
     who: Writer,
     once: Once,
     broker: BrokerDep,
@@ -50,23 +44,29 @@ async def create_job(
 
     422 names the invalid field as `param`; 503 `no_worker` when no worker can check the job.
     """
-    request_hash = fingerprint(await request.body())
-    await base_models.ensure_builtin(database, calls, spec.model)
-    async with database.transaction() as session:
-        if (stored := await once.peek(session, request_hash)) is not None:
-            return stored
-        plan = await validate_references.look_up(session, who.project_id, spec)
-    await ask_workers(plan, calls, objects, service.dataset_cache(settings))
-    await ask_golden_cases(plan, who.project_id, database, calls)
-    raw_spec: dict[str, Any] = await request.json()
-    async with database.transaction() as session:
-        if (stored := await once.begin(session, request_hash)) is not None:
-            return stored
-        await validate_references.look_up(session, who.project_id, spec)  # again: may be deleted meanwhile
-        job = await service.create(
-            session, who.project_id, plan, raw_spec, who.name, request.app.state.wake_ups
-        )
-        return await once.finish(session, 201, await fair_queue.detail(session, job, broker))
+    draft = Draft(spec, await request.json())
+    return await submit(services, NewJob(who, once, fingerprint(await request.body()), draft, broker))
+
+
+class NewJob(HttpSubmission):
+    """A job as its specification describes it."""
+
+    def __init__(
+        self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft, broker: BrokerState | None
+    ) -> None:
+        super().__init__(who, once, fingerprint)
+        self._draft = draft
+        self._broker = broker
+
+    @property
+    def model(self) -> str:
+        return self._draft.spec.model
+
+    async def draft(self, session: AsyncSession) -> Draft:
+        return self._draft
+
+    async def answer(self, session: AsyncSession, job: JobRow) -> Response:
+        return await self._once.finish(session, 201, await fair_queue.detail(session, job, self._broker))
 
 
 @router.get("/jobs", operation_id="listJobs")

@@ -1,22 +1,19 @@
 """POST /api/v1/preflights · GET /preflights/{id} · POST /preflights/{id}/cancel."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Reader, SettingsDep, Writer
-from backend.base_models import service as base_models
-from backend.data.database import DatabaseDep, Session
-from backend.data.objects import ObjectsDep
-from backend.http.idempotency import Once, OnceWhole
+from backend.access.auth import Principal, Reader, Writer
+from backend.data.database import Session
+from backend.http.idempotency import Idempotency, Once, OnceWhole
 from backend.http.strict_json import StrictRoute
 from backend.jobs import service as jobs
 from backend.jobs.monitoring.object_cache import ObjectCacheDep
-from backend.jobs.submission import validate_references
-from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
+from backend.models import Job
 from backend.preflights import service
-from backend.rpc.client import CallsDep
-from reinforge.preflight import probe
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec
 
@@ -25,36 +22,32 @@ router = APIRouter(prefix="/api/v1", tags=["preflights"], route_class=StrictRout
 
 @router.post("/preflights", status_code=201, response_model=Preflight, operation_id="createPreflight")
 async def create(
-    spec: Annotated[JobSpec, Body()],
-    request: Request,
-    database: DatabaseDep,
-    calls: CallsDep,
-    objects: ObjectsDep,
-    settings: SettingsDep,
-    who: Writer,
-    once: Once,
+    spec: Annotated[JobSpec, Body()], request: Request, services: ServicesDep, who: Writer, once: Once
 ) -> Response:
     """Queue a few steps of this job, without learning, for a report on pass rates and costs.
 
     Validated like a job that is created, with the same errors.
     """
-    request_hash = once.request_hash(await request.body())
-    await base_models.ensure_builtin(database, calls, spec.model)
-    async with database.transaction() as session:
-        if (stored := await once.peek(session, request_hash)) is not None:
-            return stored
-        plan = await validate_references.look_up(session, who.project_id, spec)
-    await ask_workers(plan, calls, objects, jobs.dataset_cache(settings))
-    plan.spec = probe(plan.spec)
-    raw_spec: dict[str, Any] = await request.json()
-    async with database.transaction() as session:
-        if (stored := await once.begin(session, request_hash)) is not None:
-            return stored
-        await validate_references.look_up(session, who.project_id, spec)  # again: may be deleted meanwhile
-        job = await jobs.create(
-            session, who.project_id, plan, raw_spec, who.name, request.app.state.wake_ups, purpose="preflight"
-        )
-        return await once.finish(session, 201, service.view(job, None))
+    draft = Draft(spec, await request.json(), purpose="preflight")
+    return await submit(services, NewPreflight(who, once, once.request_hash(await request.body()), draft))
+
+
+class NewPreflight(HttpSubmission):
+    """A few steps of a job without learning."""
+
+    def __init__(self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft) -> None:
+        super().__init__(who, once, fingerprint)
+        self._draft = draft
+
+    @property
+    def model(self) -> str:
+        return self._draft.spec.model
+
+    async def draft(self, session: AsyncSession) -> Draft:
+        return self._draft
+
+    async def answer(self, session: AsyncSession, job: Job) -> Response:
+        return await self._once.finish(session, 201, service.view(job, None))
 
 
 @router.get("/preflights/{id}", operation_id="getPreflight")

@@ -1,19 +1,17 @@
 """POST /jobs/{id}/fork · GET /jobs/{id}/starts, /family."""
 
 from fastapi import APIRouter, Request, Response
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Reader, SettingsDep, Writer
-from backend.data.database import DatabaseDep, Session
-from backend.data.objects import ObjectsDep
-from backend.http.idempotency import Once, fingerprint
+from backend.access.auth import Principal, Reader, Writer
+from backend.data.database import Session
+from backend.http.idempotency import Idempotency, Once, fingerprint
 from backend.http.strict_json import StrictRoute
-from backend.jobs import repository, service
+from backend.jobs import repository
 from backend.jobs.lifecycle import fair_queue, fork, transitions
-from backend.jobs.submission import validate_references
-from backend.jobs.submission.validate_golden import ask_golden_cases
-from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
 from backend.jobs.view import job_view
-from backend.rpc.client import CallsDep
+from backend.models import Job
 from reinforge.schemas.jobs import JobDetail, JobFamily, JobFork, JobStartList
 
 router = APIRouter(route_class=StrictRoute)
@@ -21,42 +19,45 @@ router = APIRouter(route_class=StrictRoute)
 
 @router.post("/jobs/{id}/fork", status_code=201, response_model=JobDetail, operation_id="forkJob")
 async def fork_job(
-    id: str,
-    body: JobFork,
-    request: Request,
-    database: DatabaseDep,
-    calls: CallsDep,
-    objects: ObjectsDep,
-    settings: SettingsDep,
-    who: Writer,
-    once: Once,
+    id: str, body: JobFork, request: Request, services: ServicesDep, who: Writer, once: Once
 ) -> Response:
     """Create a job that continues from a step of this one, validated like any other. This job is not changed.
 
     `forked_from.carried` lists what continues unchanged; everything else starts fresh.
     """
-    request_hash = fingerprint(await request.body())
-    async with database.transaction() as session:
-        if (stored := await once.peek(session, request_hash)) is not None:
-            return stored
-        planned = await fork.plan(session, await repository.find(session, who.project_id, id), body)
-        plan = await validate_references.look_up(session, who.project_id, planned.spec)
-    await ask_workers(plan, calls, objects, service.dataset_cache(settings))
-    await ask_golden_cases(plan, who.project_id, database, calls)
-    async with database.transaction() as session:
-        if (stored := await once.begin(session, request_hash)) is not None:
-            return stored
-        # Under its lock: what it starts from may have been replaced by a newer state meanwhile.
-        source = await transitions.lock_job(session, id, who.project_id)
-        planned = await fork.plan(session, source, body.model_copy(update={"step": planned.start.step}))
-        await validate_references.look_up(session, who.project_id, planned.spec)
-        raw_spec = planned.spec.model_dump(mode="json")
-        job = await service.create(
-            session, who.project_id, plan, raw_spec, who.name, request.app.state.wake_ups
+    return await submit(services, ForkedJob(who, once, fingerprint(await request.body()), id, body))
+
+
+class ForkedJob(HttpSubmission):
+    """A job that starts from a step of another one."""
+
+    def __init__(
+        self, who: Principal, once: Idempotency, fingerprint: str, source_id: str, body: JobFork
+    ) -> None:
+        super().__init__(who, once, fingerprint)
+        self._source_id = source_id
+        self._body = body
+        self._fork: fork.Fork
+
+    async def draft(self, session: AsyncSession) -> Draft:
+        return await self._draft_from(
+            session, await repository.find(session, self.project_id, self._source_id)
         )
-        fork.store(session, job, planned)
+
+    async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
+        """From the same step, under the source's lock: a newer state may have replaced the one it starts from."""
+        source = await transitions.lock_job(session, self._source_id, self.project_id)
+        self._body = self._body.model_copy(update={"step": self._fork.start.step})
+        return await self._draft_from(session, source)
+
+    async def answer(self, session: AsyncSession, job: Job) -> Response:
+        fork.store(session, job, self._fork)
         await session.flush()
-        return await once.finish(session, 201, await fair_queue.detail(session, job))
+        return await self._once.finish(session, 201, await fair_queue.detail(session, job))
+
+    async def _draft_from(self, session: AsyncSession, source: Job) -> Draft:
+        self._fork = await fork.plan(session, source, self._body)
+        return Draft(self._fork.spec, self._fork.spec.model_dump(mode="json"))
 
 
 @router.get("/jobs/{id}/starts", operation_id="listJobStarts")

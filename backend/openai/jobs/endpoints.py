@@ -1,19 +1,19 @@
 """/v1/fine_tuning/jobs: create, list, retrieve, cancel, pause, resume, events, checkpoints."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Reader, SettingsDep, Writer
+from backend.access.auth import Principal, Reader, Writer
 from backend.base_models import service as base_models
-from backend.data.database import DatabaseDep, Session
-from backend.data.objects import ObjectsDep
+from backend.data.database import Session
 from backend.datasets import service as datasets
-from backend.http.idempotency import Once, OnceWhole, fingerprint
+from backend.http.idempotency import Idempotency, Once, OnceWhole, fingerprint
 from backend.jobs import service
-from backend.jobs.submission import validate_references
-from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
 from backend.models import Job
 from backend.openai import model_names
 from backend.openai.jobs import events
@@ -23,7 +23,6 @@ from backend.openai.jobs.request import Translated, reinforcement, request_field
 from backend.openai.jobs.view import job_view
 from backend.openai.once import Repeats
 from backend.openai.wire import OpenAIRoute, listed, unknown_after
-from backend.rpc.client import CallsDep
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import WireList
 from reinforge.schemas.openai_jobs import (
@@ -41,48 +40,53 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 @router.post("", response_model=FineTuningJob, operation_id="createFineTuningJob")
 async def create(
-    body: JobCreate,
-    request: Request,
-    database: DatabaseDep,
-    calls: CallsDep,
-    objects: ObjectsDep,
-    settings: SettingsDep,
-    who: Writer,
-    once: Once,
+    body: JobCreate, request: Request, services: ServicesDep, who: Writer, once: Once
 ) -> Response:
     """Validate a job with a worker's help and queue it. A retried request creates one job."""
     method = reinforcement(body)
     raw = await request.body()
-    repeats, request_hash = Repeats(request, raw, who), fingerprint(raw)
-    await base_models.ensure_builtin(database, calls, body.model)
-    async with database.transaction() as session:
-        if (stored := await once.peek(session, request_hash) or await repeats.find(session)) is not None:
-            return stored
-        translated = await _translated(session, who.project_id, body, method)
-        with request_field_errors():
-            plan = await validate_references.look_up(session, who.project_id, translated.spec)
-    with request_field_errors():
-        await ask_workers(plan, calls, objects, service.dataset_cache(settings))
-    plan.warnings += translated.notes
-    async with database.transaction() as session:
-        if (stored := await once.begin(session, request_hash) or await repeats.begin(session)) is not None:
-            return stored
-        with request_field_errors():
-            await validate_references.look_up(
-                session, who.project_id, translated.spec
-            )  # it may have been deleted meanwhile
-        job = await service.create(
-            session,
-            who.project_id,
-            plan,
-            translated.given,
-            who.name,
-            request.app.state.wake_ups,
-            openai=translated.openai,
-        )
-        answer = await _shown(session, job)
-        await repeats.finish(session, answer)
-        return await once.finish(session, 200, answer)
+    repeats = Repeats(request, raw, who)
+    return await submit(services, FineTuning(who, once, fingerprint(raw), repeats, body, method))
+
+
+class FineTuning(HttpSubmission):
+    """A job in the format of the OpenAI API, whose clients retry without an idempotency key (`Repeats`)."""
+
+    def __init__(
+        self,
+        who: Principal,
+        once: Idempotency,
+        fingerprint: str,
+        repeats: Repeats,
+        body: JobCreate,
+        method: Reinforcement,
+    ) -> None:
+        super().__init__(who, once, fingerprint)
+        self._repeats = repeats
+        self._body = body
+        self._method = method
+
+    @property
+    def model(self) -> str:
+        return self._body.model
+
+    async def earlier_answer(self, session: AsyncSession) -> Response | None:
+        return await super().earlier_answer(session) or await self._repeats.find(session)
+
+    async def draft(self, session: AsyncSession) -> Draft:
+        job = await _translated(session, self.project_id, self._body, self._method)
+        return Draft(job.spec, job.given, openai=job.openai, warnings=tuple(job.notes))
+
+    async def reserve(self, session: AsyncSession) -> Response | None:
+        return await super().reserve(session) or await self._repeats.begin(session)
+
+    async def answer(self, session: AsyncSession, job: Job) -> Response:
+        view = await _shown(session, job)
+        await self._repeats.finish(session, view)
+        return await self._once.finish(session, 200, view)
+
+    def error_names(self) -> AbstractContextManager[None]:
+        return request_field_errors()
 
 
 @router.get("", operation_id="listFineTuningJobs")

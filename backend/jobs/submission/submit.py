@@ -1,0 +1,151 @@
+"""The one way to create a job: look up references, ask workers, run golden cases, store and queue.
+
+Endpoints that create jobs differ in where the specification comes from and in what they answer. Each is a `Submission`.
+"""
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from fastapi import Depends, Request
+from fastapi.responses import Response
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.access.auth import Principal, SettingsDep
+from backend.base_models import service as base_models
+from backend.data.database import Database, DatabaseDep
+from backend.data.objects import Objects, ObjectsDep
+from backend.http.idempotency import Idempotency
+from backend.jobs import service
+from backend.jobs.submission.validate_golden import ask_golden_cases
+from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.jobs.submission.validate_references import look_up
+from backend.models import Job
+from backend.rpc.client import Calls, CallsDep
+from backend.rpc.wake_ups import WakeUps
+from backend.settings import Settings
+from reinforge.preflight import probe
+from reinforge.spec import JobSpec
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Services:
+    """What it takes to create a job."""
+
+    database: Database
+    calls: Calls
+    objects: Objects
+    settings: Settings
+    wake_ups: WakeUps
+
+
+def _services(
+    request: Request, database: DatabaseDep, calls: CallsDep, objects: ObjectsDep, settings: SettingsDep
+) -> Services:
+    return Services(database, calls, objects, settings, request.app.state.wake_ups)
+
+
+ServicesDep = Annotated[Services, Depends(_services)]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A job that is not validated yet."""
+
+    spec: JobSpec
+    raw_spec: dict[str, Any]
+    """As the client sent it: `Job.spec`."""
+    purpose: Literal["train", "preflight"] = "train"
+    openai: dict[str, Any] | None = None
+    """`Job.openai`."""
+    warnings: tuple[str, ...] = ()
+
+
+class Submission(ABC, Generic[Answer]):
+    """A request for a job: what it asks for, and its answer."""
+
+    def __init__(self, project_id: str, created_by: str) -> None:
+        self.project_id = project_id
+        self.created_by = created_by
+
+    @property
+    def model(self) -> str | None:
+        """The base model, which is described first if it is a built-in one that no worker has described yet."""
+        return None
+
+    async def earlier_answer(self, session: AsyncSession) -> Answer | None:
+        """The answer of the same request, if it was answered before. Reserves nothing."""
+        return None
+
+    @abstractmethod
+    async def draft(self, session: AsyncSession) -> Draft:
+        """The job that the request asks for. Raises InvalidInput, NotFound."""
+
+    async def reserve(self, session: AsyncSession) -> Answer | None:
+        """Keep the same request out until the transaction ends; its answer if it came first."""
+        return None
+
+    async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
+        """The draft in the transaction that stores the job, where its sources may have changed since."""
+        return draft
+
+    @abstractmethod
+    async def answer(self, session: AsyncSession, job: Job) -> Answer:
+        """The answer for the stored job, in its transaction."""
+
+    def error_names(self) -> AbstractContextManager[None]:
+        """Around validation: renames the fields that errors speak of."""
+        return nullcontext()
+
+
+class HttpSubmission(Submission[Response]):
+    """A request that may carry an idempotency key."""
+
+    def __init__(self, who: Principal, once: Idempotency, fingerprint: str) -> None:
+        super().__init__(who.project_id, who.name)
+        self._once = once
+        self._fingerprint = fingerprint
+
+    async def earlier_answer(self, session: AsyncSession) -> Response | None:
+        return await self._once.peek(session, self._fingerprint)
+
+    async def reserve(self, session: AsyncSession) -> Response | None:
+        return await self._once.begin(session, self._fingerprint)
+
+
+async def submit(services: Services, submission: Submission[Answer]) -> Answer:
+    """Validate a job and queue it. Stores nothing when the job is refused.
+
+    Raises InvalidInput with `param`, NotFound, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
+    """
+    database, project_id = services.database, submission.project_id
+    if submission.model is not None:
+        await base_models.ensure_builtin(database, services.calls, submission.model)
+    async with database.transaction() as session:
+        if (earlier := await submission.earlier_answer(session)) is not None:
+            return earlier
+        draft = await submission.draft(session)
+        with submission.error_names():
+            plan = await look_up(session, project_id, draft.spec)
+    with submission.error_names():
+        await ask_workers(plan, services.calls, services.objects, service.dataset_cache(services.settings))
+        await ask_golden_cases(plan, project_id, database, services.calls)
+    plan.warnings += draft.warnings
+    if draft.purpose == "preflight":
+        plan.spec = probe(plan.spec)
+    async with database.transaction() as session:
+        if (earlier := await submission.reserve(session)) is not None:
+            return earlier
+        draft = await submission.final_draft(session, draft)
+        with submission.error_names():
+            await look_up(
+                session, project_id, draft.spec
+            )  # again: a reference may have been deleted meanwhile
+        job = await service.create(
+            session, project_id, plan, draft.raw_spec, submission.created_by, services.wake_ups,
+            purpose=draft.purpose, openai=draft.openai,
+        )  # fmt: skip
+        return await submission.answer(session, job)
