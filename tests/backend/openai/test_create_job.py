@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from backend.openai.jobs import endpoints
+from backend.jobs.submission import submit as submission
 from reinforge.base_models.learning_rate import auto_learning_rate
 from reinforge.imports import hyperparameters
 from reinforge.schemas.openai_jobs import Hyperparameters
@@ -294,7 +294,7 @@ def test_a_repeat_does_not_find_the_job_of_an_earlier_request(
     request = body(open_lane)
     first = created(wire, request)
     with monkeypatch.context() as broken:
-        broken.setattr(endpoints, "ask_workers", None)
+        broken.setattr("backend.jobs.submission.submit.ask_workers", None)
         assert wire.post("/fine_tuning/jobs", json=request).status_code == 500
     assert created(wire, request, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
 
@@ -304,7 +304,7 @@ def test_a_first_request_that_ends_after_its_repeat_finds_the_repeats_job(
 ) -> None:
     """The client gave up waiting and sent it again while the first was still being checked."""
     request = body(open_lane)
-    ask, repeated = endpoints.ask_workers, []
+    ask, repeated = submission.ask_workers, []
 
     async def ask_slowly(*arguments: Any) -> None:
         if not repeated:
@@ -316,7 +316,7 @@ def test_a_first_request_that_ends_after_its_repeat_finds_the_repeats_job(
             repeated.append(answer.json()["id"])
         await ask(*arguments)
 
-    monkeypatch.setattr(endpoints, "ask_workers", ask_slowly)
+    monkeypatch.setattr(submission, "ask_workers", ask_slowly)
     assert created(wire, request)["id"] == repeated[1]
 
 
