@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-FILE_LINES, FUNCTION_LINES, TSX_LINES = 400, 60, 250
-OWN_FUNCTION = {("worker/training/loop.py", "train"): 120}
+FILE_LINES, FUNCTION_LINES, TSX_LINES = 500, 60, 250
+OWN_FUNCTION = {("worker/training/loop.py", "train"): 75}
 EXEMPT = re.compile(r"(^|/)(schema\.gen\.ts|attacks/.*|vectors/.*|versions/.*)$")
 OWN_FILE = re.compile(r"(?:#|//) budget: (\d+), \S")
 

@@ -24,7 +24,7 @@ from worker.trainer.reporter import LocalReporter
 from worker.training.changes import Changes
 from worker.training.checkpoint.fork import start_of
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
-from worker.training.loop import Outcome, train
+from worker.training.loop import Control, Models, Outcome, Rollouts, train
 from worker.training.prompts.data import load_prompts
 from worker.training.reporting.job_reporter import Journal
 
@@ -121,18 +121,11 @@ class SmallJob:
         return asyncio.run(
             train(
                 self.spec,
-                policy=self.policy,
-                engine=self.engine,
-                environment=SingleTurn(),
-                scorer=self.scorer,
-                reporter=self.reporter,
-                journal=journal,
-                prompts=self.prompts,
-                decode=self.text.completions,
-                stop_ids=self.base.stop_ids,
-                position=self.position,
-                critic=self.critic,
-                changes=Changes(self.changes, self._change, self.reporter, journal),
+                Models(self.policy, self.critic),
+                Rollouts(self.engine, SingleTurn(), self.scorer, self.text.completions, self.base.stop_ids),
+                self.prompts,
+                self.position,
+                Control(self.reporter, journal, Changes(self.changes, self._change, self.reporter, journal)),
             )
         )
 

@@ -117,6 +117,10 @@ class Collector:
         self._scorer = scorer
         self._decode = decode
 
+    def cancel(self) -> None:
+        """Interrupt the sampling under way, from any thread: `collect` then raises Interrupted."""
+        self._engine.cancel()
+
     async def rest(self) -> None:
         """The trainer's own passes come now; the next sampling wakes the engine."""
         await self._engine.rest()

@@ -50,7 +50,7 @@ from worker.training.changes import Changes
 from worker.training.checkpoint.fork import start_of
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
 from worker.training.job_end import End, end_of
-from worker.training.loop import Outcome, train
+from worker.training.loop import Control, Models, Outcome, Rollouts, train
 from worker.training.prompts.data import Prompts, load_prompts
 from worker.training.prompts.lengths import continuation_room, prompt_limit
 from worker.training.prompts.model_texts import ModelTexts, load_with_texts
@@ -183,20 +183,14 @@ class Job:
             self._started(facts)
             self._introduce(facts, prompts)
             engine = self._engine(base, host, prompts)
+            changes = Changes(manifest.changes, self._change, reporter, self.journal)
             training = train(
                 spec,
-                policy=policy,
-                engine=engine,
-                environment=SingleTurn(),
-                scorer=scorer,
-                reporter=reporter,
-                journal=self.journal,
-                prompts=prompts,
-                decode=texts.completions,
-                stop_ids=base.stop_ids,
-                position=self.position,
-                changes=Changes(manifest.changes, self._change, reporter, self.journal),
-                critic=critic,
+                Models(policy, critic),
+                Rollouts(engine, SingleTurn(), scorer, texts.completions, base.stop_ids),
+                prompts,
+                self.position,
+                Control(reporter, self.journal, changes),
             )
             return asyncio.run(_closing(engine, training))
 

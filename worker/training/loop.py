@@ -1,37 +1,39 @@
-"""The training loop, on one page, in the order it happens. It knows protocols; `worker.trainer.main` names what
-fills them.
+"""The training loop, on one page, in the order in which a step happens.
+
+It depends on protocols; `worker.trainer.main` chooses the engine, the rewards and the reporter.
 
 Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the old
 policy is the policy itself; a step in which no term of the loss has a gradient makes no update.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from reinforge.records import Command
 from reinforge.spec import JobSpec
 from worker.environment.base import Environment
 from worker.policy.base import Critic, Policy
 from worker.rewards.base import Scorer
-from worker.rewards.circuit_breaker import Breaker, refuse_if_all_failed
+from worker.rewards.circuit_breaker import Breaker
 from worker.rollout.collect import Collector, Decode, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
 from worker.trainer.reporter import Reporter
+from worker.training.batch import StepBatch
 from worker.training.changes import Changes
 from worker.training.checkpoint.resume_state import (
     Position,
     checkpoint_due,
-    evaluation_due,
     refresh_due,
     refuse_if_not_finite,
 )
-from worker.training.credit import assign_credit
+from worker.training.credit import Credit, assign_credit
 from worker.training.critic import update_critic
-from worker.training.early_stop import ending, note_evaluation, note_step
-from worker.training.evaluation.held_out import evaluate
-from worker.training.forward_passes import update_passes
+from worker.training.early_stop import ending, note_step
+from worker.training.evaluation.during_training import HeldOutEvaluations
+from worker.training.forward_passes import Passes, update_passes
 from worker.training.prompts.data import Prompts
 from worker.training.prompts.frontier import learned
 from worker.training.reporting.job_reporter import Journal
@@ -39,7 +41,7 @@ from worker.training.reporting.metrics import StepClock, running_values, state_g
 from worker.training.rollback import undone_if_it_fails
 from worker.training.sampling import StepSampler
 from worker.training.schedule import learning_rate
-from worker.training.update import update
+from worker.training.update import Update, update
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,135 +50,176 @@ class Outcome:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models that are trained."""
+
+    policy: Policy
+    critic: Critic | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollouts:
+    """What samples and scores completions."""
+
+    engine: RolloutEngine
+    environment: Environment
+    scorer: Scorer
+    decode: Decode
+    stop_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The way to whoever started the job: reports out, commands and changes in."""
+
+    reporter: Reporter
+    journal: Journal
+    changes: Changes
+
+
 async def train(
-    spec: JobSpec,
-    *,
-    policy: Policy,
-    engine: RolloutEngine,
-    environment: Environment,
-    scorer: Scorer,
-    reporter: Reporter,
-    journal: Journal,
-    prompts: Prompts,
-    decode: Decode,
-    stop_ids: tuple[int, ...],
-    position: Position,
-    changes: Changes,
-    critic: Critic | None = None,
+    spec: JobSpec, models: Models, rollouts: Rollouts, prompts: Prompts, position: Position, control: Control
 ) -> Outcome:
     """Train from `position` (kept up to date in place) to the end of the job, or until a command ends it.
 
     Raises JobFailure, and whatever the parts raise; `position` and the policy's weights are then those of the last
-    completed step, unless the optimizer or the engine failed behind an update.
+    completed step, unless the optimizer or the engine failed after an update.
     """
-    limits, rollout = spec.limits, spec.rollout
-    sampling = Sampling(
-        rollout.max_completion_tokens, rollout.temperature, rollout.top_p, stop_ids, tuple(rollout.stop), True
-    )
-    collector = Collector(engine, environment, scorer, decode)
-    breaker = Breaker(limits.error_share, list(position.reward_errors))
+    policy, critic = models.policy, models.critic
+    engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
+    reporter, journal, changes = control.reporter, control.journal, control.changes
+    sampling = _sampling(spec, rollouts.stop_ids)
+    collector = Collector(engine, rollouts.environment, scorer, decode)
+    breaker = Breaker(spec.limits.error_share, list(position.reward_errors))
     sampler = StepSampler(spec, policy, collector, scorer, prompts, journal, breaker, decode)
-    held_out = prompts.for_evaluation(spec.evaluation.rows)
     slices = prompts.slices(spec.data.columns.slice)
-    deadline = time.monotonic() + (limits.max_seconds or float("inf"))
-    reporter.on_cancel(engine.cancel)
+    held_out_prompts = prompts.for_evaluation(spec.evaluation.rows)
+    held_out = HeldOutEvaluations(collector, scorer, decode, held_out_prompts, slices, reporter, journal)
+    deadline = time.monotonic() + (spec.limits.max_seconds or float("inf"))
+    reporter.on_cancel(collector.cancel)
     await engine.publish(policy.name, position.step)
     try:
         while True:
-            # ── Between two steps: look at the policy, keep it, obey ──
+            # ── Between two steps: obey commands, evaluate, save ──
             commands = reporter.commands()
-            asked = {command.kind for command in commands}
             changes.ask(commands)
-            if reporter.cancelling:
-                return Outcome("cancelled", "cancel_requested")
-            if "pause" in asked:
-                return _pause(position, journal, policy, critic, commands)
+            if reporter.cancelling or _contain(commands, "pause"):
+                return _stop(position, models, control, commands)
             out_of_time = time.monotonic() >= deadline
-            last = ending(spec, position, out_of_time=out_of_time) is not None
-            if held_out and evaluation_due(spec, position, last=last):
-                reporter.on_pause(engine.cancel)
-                found = await evaluate(
-                    spec,
-                    collector,
-                    scorer,
-                    held_out,
-                    decode=decode,
-                    slices=slices,
-                    policy=policy.name,
-                    version=position.step,
-                    sampling=replace(sampling, temperature=spec.evaluation.temperature, entropies=False),
-                    tell=journal.evaluating(position.step, held_out),
-                )
-                reporter.on_pause(None)
-                journal.evaluation(position.step, found, spec.evaluation.samples_per_row)
-                position.evaluated_step, position.held_out_reward = position.step, found.reward
-                note_evaluation(spec, position, found.reward)
-                refuse_if_all_failed(found.scores)
+            if held_out.due(spec, position, last=ending(spec, position, out_of_time=out_of_time) is not None):
+                await held_out.evaluate(spec, position, policy.name, sampling)
             end = ending(spec, position, out_of_time=out_of_time)
-            last = end is not None
-            if checkpoint_due(spec, position, last=last, asked="checkpoint" in asked):
-                journal.checkpoint(position, policy, final=last)
-                if not last:
-                    journal.resume_state(position, policy, critic)
-            journal.obeyed(commands, position.step)
-            if last:
+            _save_if_due(spec, position, models, journal, commands, last=end is not None)
+            if end is not None:
                 return Outcome("succeeded", None if end == "steps_done" else end)
 
-            # ── One step: sample, score, select; again where the selection asks for it ──
+            # ── One step: sample, score, select; again where the selection asks for more ──
             step, started = position.step + 1, time.monotonic()
             spec = changes.apply(step, spec)
             sampler = replace(sampler, spec=spec)
             sampling = replace(sampling, temperature=spec.rollout.temperature)
-            group_size = rollout.completions_per_prompt
+            group_size = spec.rollout.completions_per_prompt
             round = Round(policy.name, position.step, spec.seed, Stream.TRAIN, step, group_size, sampling)
             rates = position.algorithm.get("frontier", {})
-            chosen = prompts.for_step(step, rollout.prompts_per_step, rates)
-            sampled = await sampler.sample(chosen, round, position.algorithm)
+            step_prompts = prompts.for_step(step, spec.rollout.prompts_per_step, rates)
+            sampled = await sampler.sample(step_prompts, round, position.algorithm)
             batch = sampled.batch
 
-            # ── Give credit, update ──
+            # ── Assign credit, update ──
             update_started = time.monotonic()
             journal.phase("updating", step)
             await engine.rest()
             passes = update_passes(spec, policy, batch.sequences, sampled.passes, critic)
             credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
-            rate = learning_rate(spec.optimizer, step, limits.steps)
-            with undone_if_it_fails(spec, policy, critic):
-                done = update(spec, policy, batch, credit, passes, position.algorithm.get("loss", {}), rate)
-                if critic is not None:
-                    update_critic(spec, critic, batch, credit, passes, rate, done)
+            rate = learning_rate(spec.optimizer, step, spec.limits.steps)
+            step_update = _update(spec, models, batch, credit, passes, position, rate)
             if refresh_due(spec, step):
                 policy.refresh_reference(spec.algorithm.reference.mixup)
             await engine.publish(policy.name, step)
-            algorithm = credit.state | {"loss": done.state}
-            if prompts.sampling == "frontier":
-                algorithm["frontier"] = learned(
-                    rates, batch.rollouts, credit.rewards, spec.evaluation.pass_above
-                )
-            errors, spent = breaker.window, scorer.state()
-            position.advance(step, done, algorithm=algorithm, reward_errors=errors, rewards=spent)
+            state = _algorithm_state(spec, prompts, position, batch, credit, step_update)
+            errors, rewards = breaker.window, scorer.state()
+            position.advance(step, step_update, algorithm=state, reward_errors=errors, rewards=rewards)
 
-            # ── Tell ──
+            # ── Report ──
             clock = StepClock(started, update_started, time.monotonic())
-            values = step_values(spec, batch, credit, done, passes, slices)
+            values = step_values(spec, batch, credit, step_update, passes, slices)
             values |= running_values(position, sampled.collected, clock, rate) | scorer.metrics()
             values["memory/state"] = state_gib(policy, critic)
             note_step(spec, position, values["groups/zero_variance_share"])
-            journal.step(step, values, batch, credit, done)
+            journal.step(step, values, batch, credit, step_update)
             refuse_if_not_finite(position)
     except Interrupted:
-        if reporter.cancelling:
-            return Outcome("cancelled", "cancel_requested")
-        return _pause(position, journal, policy, critic, reporter.commands())
+        return _stop(position, models, control, reporter.commands())
 
 
-def _pause(
-    position: Position, journal: Journal, policy: Policy, critic: Critic | None, commands: list[Command]
-) -> Outcome:
-    """Keep what there is after the last completed step; an evaluation that is due is the next attempt's."""
-    asked = any(command.kind == "checkpoint" for command in commands)
-    if asked and position.step > 0 and position.checkpoint_step != position.step:
-        journal.checkpoint(position, policy, final=False)
-    journal.resume_state(position, policy, critic)
+def _sampling(spec: JobSpec, stop_ids: tuple[int, ...]) -> Sampling:
+    rollout = spec.rollout
+    stop = tuple(rollout.stop)
+    return Sampling(rollout.max_completion_tokens, rollout.temperature, rollout.top_p, stop_ids, stop, True)
+
+
+def _contain(commands: Sequence[Command], kind: str) -> bool:
+    return any(command.kind == kind for command in commands)
+
+
+def _update(
+    spec: JobSpec,
+    models: Models,
+    batch: StepBatch,
+    credit: Credit,
+    passes: Passes,
+    position: Position,
+    rate: float,
+) -> Update:
+    """The updates of policy and critic; after an error the weights are those of the last completed step."""
+    with undone_if_it_fails(spec, models.policy, models.critic):
+        state = position.algorithm.get("loss", {})
+        step_update = update(spec, models.policy, batch, credit, passes, state, rate)
+        if models.critic is not None:
+            update_critic(spec, models.critic, batch, credit, passes, rate, step_update)
+    return step_update
+
+
+def _algorithm_state(
+    spec: JobSpec, prompts: Prompts, position: Position, batch: StepBatch, credit: Credit, step_update: Update
+) -> dict[str, Any]:
+    """What the algorithm carries into the next step: of credit, of the loss, and of how prompts are drawn."""
+    state: dict[str, Any] = credit.state | {"loss": step_update.state}
+    if prompts.sampling == "frontier":
+        rates = position.algorithm.get("frontier", {})
+        state["frontier"] = learned(rates, batch.rollouts, credit.rewards, spec.evaluation.pass_above)
+    return state
+
+
+def _save_if_due(
+    spec: JobSpec,
+    position: Position,
+    models: Models,
+    journal: Journal,
+    commands: list[Command],
+    *,
+    last: bool,
+) -> None:
+    """A checkpoint, with a resume state unless the job ends here; then the commands count as obeyed."""
+    if checkpoint_due(spec, position, last=last, asked=_contain(commands, "checkpoint")):
+        journal.checkpoint(position, models.policy, final=last)
+        if not last:
+            journal.resume_state(position, models.policy, models.critic)
+    journal.obeyed(commands, position.step)
+
+
+def _stop(position: Position, models: Models, control: Control, commands: list[Command]) -> Outcome:
+    """Cancelled, or paused with the state after the last completed step.
+
+    An evaluation that is due is left to the next attempt.
+    """
+    if control.reporter.cancelling:
+        return Outcome("cancelled", "cancel_requested")
+    journal = control.journal
+    requested = _contain(commands, "checkpoint")
+    if requested and position.step > 0 and position.checkpoint_step != position.step:
+        journal.checkpoint(position, models.policy, final=False)
+    journal.resume_state(position, models.policy, models.critic)
     journal.obeyed(commands, position.step)
     return Outcome("paused", "pause_requested")

@@ -1,0 +1,57 @@
+"""Held-out evaluations of a job while it trains."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reinforge.spec import JobSpec
+from worker.environment.base import Prompt
+from worker.rewards.base import Scorer
+from worker.rewards.circuit_breaker import refuse_if_all_failed
+from worker.rollout.collect import Collector, Decode
+from worker.rollout.engine import Sampling
+from worker.trainer.reporter import Reporter
+from worker.training.checkpoint.resume_state import Position, evaluation_due
+from worker.training.early_stop import note_evaluation
+from worker.training.evaluation.held_out import evaluate
+from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.slices import Slices
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutEvaluations:
+    """Evaluates the policy on the held-out prompts of a job, and reports the result."""
+
+    collector: Collector
+    scorer: Scorer
+    decode: Decode
+    prompts: Sequence[Prompt]
+    slices: Slices
+    reporter: Reporter
+    journal: Journal
+
+    def due(self, spec: JobSpec, position: Position, *, last: bool) -> bool:
+        return bool(self.prompts) and evaluation_due(spec, position, last=last)
+
+    async def evaluate(self, spec: JobSpec, position: Position, policy: str, sampling: Sampling) -> None:
+        """Evaluate `policy` after the last completed step; a pause interrupts it, since the next attempt repeats it.
+
+        Raises RewardsFailed where no completion could be scored, Interrupted.
+        """
+        self.reporter.on_pause(self.collector.cancel)
+        evaluation = await evaluate(
+            spec,
+            self.collector,
+            self.scorer,
+            self.prompts,
+            decode=self.decode,
+            slices=self.slices,
+            policy=policy,
+            version=position.step,
+            sampling=replace(sampling, temperature=spec.evaluation.temperature, entropies=False),
+            tell=self.journal.evaluating(position.step, self.prompts),
+        )
+        self.reporter.on_pause(None)
+        self.journal.evaluation(position.step, evaluation, spec.evaluation.samples_per_row)
+        position.evaluated_step, position.held_out_reward = position.step, evaluation.reward
+        note_evaluation(spec, position, evaluation.reward)
+        refuse_if_all_failed(evaluation.scores)
