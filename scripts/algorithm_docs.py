@@ -16,7 +16,7 @@ os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 
 import learning_docs
 
-from reinforge.presets import FAMILIES, PRESETS, Preset, cards
+from reinforge.presets import PRESETS, Preset, cards
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "algorithms.md"
@@ -222,9 +222,8 @@ def family_table(family: str, members: dict[str, Preset], learning: dict[str, An
         "|" + "---|" * 6,
     ]
     for name, preset in members.items():
-        refused = " (needs multi-turn jobs)" if cards.single_turn_refusal(name, preset) else ""
         cells = (
-            f"[`{name}`](job-file.md#{anchor(name, preset)}) {preset.title}{refused}",
+            f"[`{name}`](job-file.md#{anchor(name, preset)}) {preset.title}",
             slots_text(preset),
             preset.source,
             preset.confidence,
@@ -260,7 +259,7 @@ def vectors_table(vectors: list[dict[str, Any]]) -> str:
 
 
 def page(vectors: list[dict[str, Any]], learning: dict[str, Any]) -> str:
-    tables = [family_table(family, members, learning) for family, members in FAMILIES.items()]
+    tables = [family_table(family, members, learning) for family, members in cards.runnable().items()]
     intro = INTRO.format(trl="1.16.0", stop=learning["recipe"]["stop"], seeds=learning_docs.seeds(learning))
     return "\n".join([intro, *tables, learning_docs.section(learning), vectors_table(vectors)])
 

@@ -15,8 +15,8 @@ os.environ["REINFORGE_PLUGINS"] = "off"  # the page is about what everybody has
 from reinforge.base_models.learning_rate import SCALE, auto_initial_learning_rate, auto_learning_rate
 from reinforge.metrics import METRICS
 from reinforge.offline.jobfile import schema
-from reinforge.presets import PRESETS, Preset
-from reinforge.presets.cards import rate_note
+from reinforge.presets import Preset
+from reinforge.presets.cards import rate_note, runnable
 from reinforge.spec import JobSpec
 
 PAGE = Path(__file__).parent.parent / "docs" / "job-file.md"
@@ -117,7 +117,9 @@ def page() -> str:
     )
     parts = [intro, section("JobSpec", schema)]
     parts += [section(name, part) for name, part in schema["$defs"].items()]
-    presets = "\n\n".join(preset_text(name, preset) for name, preset in PRESETS.items())
+    presets = "\n\n".join(
+        preset_text(name, preset) for members in runnable().values() for name, preset in members.items()
+    )
     parts.append(f"## Presets\n\nA preset fills the slots that the file leaves open.\n\n{presets}\n")
     rows = "\n".join(f"| `{m.key}` | {m.unit} | {m.meaning} {m.reading} |" for m in METRICS.values())
     parts.append(f"## Metrics\n\n| key | unit | meaning |\n|---|---|---|\n{rows}\n")

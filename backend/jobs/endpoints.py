@@ -17,6 +17,7 @@ from backend.jobs.lifecycle.checkpoint_endpoints import router as checkpoints
 from backend.jobs.lifecycle.fork_endpoints import router as forks
 from backend.jobs.monitoring.endpoints import router as monitoring
 from backend.jobs.monitoring.group_endpoints import router as groups
+from backend.jobs.submission.endpoints import router as submission
 from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
 from backend.models import Job as JobRow
 from backend.rpc.broker import BrokerDep

@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from reinforge.algorithm.rules import SINGLE_TURN, Job, turns_and_tools
 from reinforge.algorithm.slots import Algorithm
-from reinforge.presets import Preset
+from reinforge.presets import FAMILIES, Preset
 
 _SINGLE = Job(environment=SINGLE_TURN, rewards=(), completions_per_prompt=2, max_completion_tokens=1)
 
@@ -24,6 +24,17 @@ def single_turn_refusal(name: str, preset: Preset) -> str | None:
     except PydanticCustomError as refusal:
         return refusal.message()
     return None
+
+
+def runnable() -> dict[str, dict[str, Preset]]:
+    """The presets that a job can run today, by family: those that lists and forms show."""
+    families = {
+        family: {
+            name: preset for name, preset in members.items() if single_turn_refusal(name, preset) is None
+        }
+        for family, members in FAMILIES.items()
+    }
+    return {family: members for family, members in families.items() if members}
 
 
 def job_yaml(name: str, preset: Preset) -> str:

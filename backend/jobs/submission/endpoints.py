@@ -13,7 +13,7 @@ from backend.jobs.submission import check as checking
 from backend.rpc.client import CallsDep
 from reinforge.algorithm.plugins import package_of_preset
 from reinforge.offline.jobfile import spec_schema
-from reinforge.presets import FAMILIES, PRESETS, cards
+from reinforge.presets import PRESETS, cards
 from reinforge.schemas.job_checks import JobCheck, JobForm, Preset
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
@@ -36,8 +36,8 @@ async def check(
 
 @router.get("/job-form", operation_id="getJobForm")
 async def form(who: Reader) -> JobForm:
-    """Everything a form for jobs needs: choices, defaults and limits."""
-    presets = [_card(family, name) for family, members in FAMILIES.items() for name in members]
+    """What a form for jobs is made from."""
+    presets = [_card(family, name) for family, members in cards.runnable().items() for name in members]
     return JobForm(json_schema=spec_schema(), presets=presets)
 
 

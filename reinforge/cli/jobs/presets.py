@@ -9,7 +9,7 @@ from reinforge.algorithm.plugins import package_of_preset
 from reinforge.cli import output
 from reinforge.cli.output import Json, out
 from reinforge.errors import InvalidInput
-from reinforge.presets import FAMILIES, PRESETS, cards, family_of
+from reinforge.presets import PRESETS, cards, family_of
 
 app = typer.Typer(
     help="Algorithm presets: ways to fill the four slots. No server is needed.", no_args_is_help=True
@@ -18,16 +18,16 @@ app = typer.Typer(
 
 @app.command("list")
 def list_presets(json: Json = False) -> None:
-    """All presets, by family."""
+    """The presets that a job can run, by family."""
     if json:
-        output.print_json([_card(name) for name in PRESETS])
+        output.print_json([_card(name) for members in cards.runnable().values() for name in members])
         return
     rows = [
-        [name, preset.title, family, preset.confidence, _single_turn(name)]
-        for family, members in FAMILIES.items()
+        [name, preset.title, family, preset.confidence]
+        for family, members in cards.runnable().items()
         for name, preset in members.items()
     ]
-    output.print_table(["id", "title", "family", "confidence", "single turn"], rows, empty="")
+    output.print_table(["id", "title", "family", "confidence"], rows, empty="")
 
 
 @app.command()
@@ -79,10 +79,6 @@ def _card(name: str) -> dict[str, Any]:
         "single_turn": refusal is None,
         "reason": refusal,
     }
-
-
-def _single_turn(name: str) -> str:
-    return "no" if cards.single_turn_refusal(name, PRESETS[name]) else "yes"
 
 
 def _line(text: str) -> None:
