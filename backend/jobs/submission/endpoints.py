@@ -36,7 +36,7 @@ async def check(
 
 @router.get("/job-form", operation_id="getJobForm")
 async def form(who: Reader) -> JobForm:
-    """What a form for jobs is made from."""
+    """Everything a form for jobs needs: choices, defaults and limits."""
     presets = [_card(family, name) for family, members in cards.runnable().items() for name in members]
     return JobForm(json_schema=spec_schema(), presets=presets)
 
