@@ -127,8 +127,8 @@ async function openTokens(page) {
 }
 
 async function toPreflight(page) {
-  const panel = page.getByRole("region", { name: "Pre-flight" });
-  await panel.getByText("Groups by passes").waitFor();
+  const panel = page.getByRole("region", { name: "Dry run" });
+  await panel.getByText("Groups by passing completions").waitFor();
   await panel.evaluate((one) => one.scrollIntoView({ block: "start" }));
   await page.evaluate(() => window.scrollBy(0, -64));
 }
@@ -152,7 +152,7 @@ async function openFork(page) {
 async function openKey(page) {
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("textbox", { name: "Name" }).fill("ci");
-  await page.getByRole("radio", { name: "Only this" }).check();
+  await page.getByRole("radio", { name: "Selected scopes" }).check();
 }
 
 async function openDelivery(page) {

@@ -108,7 +108,7 @@ class TestDatasets:
         page.goto("/datasets")
         expect(page.get_by_text("Drop a JSONL, CSV or Parquet file here")).to_be_visible()
         drop(page.get_by_role("heading", level=1), file)
-        drop(page.get_by_text("Drop it anywhere"), file)
+        drop(page.get_by_text("Drop a file anywhere on this page"), file)
         dataset_of(page)
 
     def test_a_refused_file_shows_the_line_at_fault(
@@ -129,7 +129,7 @@ class TestDatasets:
     ) -> None:
         page.goto(f"/datasets/{questions.id}")
         page.get_by_role("link", name="Choose the columns").click()
-        page.get_by_text("A template", exact=True).click()
+        page.get_by_text("Template", exact=True).click()
         template = page.get_by_role("textbox", name="Prompt template")
         template.fill("Work out {question}")
         choose(page, "Slice", "kind · string")
@@ -137,8 +137,8 @@ class TestDatasets:
         first = page.get_by_role("listitem").filter(has_text="Row 1")
         expect(first.locator("pre")).to_contain_text("Work out 1+1=")
         expect(first).to_contain_text("slice even")
-        page.get_by_role("button", name="Save for new jobs").click()
-        expect(page.get_by_text("Saved. New jobs on this dataset start from it.")).to_be_visible()
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Saved. New jobs on this dataset use these prompt settings.")).to_be_visible()
         page.reload()
         expect(template).to_have_text("Work out {question}")
         expect(page.get_by_label("System prompt")).to_have_value("Answer with a number.")
@@ -149,10 +149,10 @@ class TestDatasets:
 
     def test_a_template_that_names_no_column_says_so(self, page: Page, questions: Dataset) -> None:
         page.goto(f"/datasets/{questions.id}?tab=prompts")
-        page.get_by_text("A template", exact=True).click()
+        page.get_by_text("Template", exact=True).click()
         page.get_by_role("textbox", name="Prompt template").fill("{quest}")
         expect(page.get_by_text("There is no column “quest”.")).to_be_visible()
-        expect(page.get_by_role("button", name="Save for new jobs")).to_be_disabled()
+        expect(page.get_by_role("button", name="Save")).to_be_disabled()
 
     def test_prompts_and_their_lengths_are_what_the_model_reads(
         self, page: Page, api: httpx.Client, additions: Dataset
@@ -166,7 +166,7 @@ class TestDatasets:
             expect(shown.locator("pre")).to_have_text(one["text"])
             expect(shown).to_contain_text(f"{one['tokens']} tokens")
             expect(shown).to_contain_text(f"answer {one['answer']}")
-        figure = page.get_by_role("figure").filter(has_text="Length of the prompts")
+        figure = page.get_by_role("figure").filter(has_text="Prompt length")
         figure.get_by_role("button", name="Table").click()
         lengths = api.post(f"datasets/{additions.id}/lengths", json={"model": MODEL}).json()
         cells = [row.inner_text().split("\t") for row in figure.locator("tbody tr").all()]
@@ -228,13 +228,13 @@ class TestWhereADatasetIsUsed:
     def delete(self, page: Page) -> Locator:
         """Ask for the deletion; the dialog that asks back."""
         page.get_by_role("button", name="File").click()
-        page.get_by_role("menuitem", name="Delete the dataset…").click()
+        page.get_by_role("menuitem", name="Delete dataset…").click()
         return page.get_by_role("dialog")
 
     def test_its_jobs_are_listed(self, page: Page, unfinished: JobDetail) -> None:
         page.goto(f"/datasets/{unfinished.dataset}")
         expect(page.get_by_text("used by 1 job")).to_be_visible()
-        page.get_by_role("link", name="Where used").click()
+        page.get_by_role("link", name="Used in").click()
         page.get_by_role("link", name=unfinished.name).click()
         expect(page).to_have_url(re.compile(unfinished.id))
 
@@ -244,15 +244,15 @@ class TestWhereADatasetIsUsed:
         page.goto(f"/datasets/{unfinished.dataset}")
         dialog = self.delete(page)
         expect(dialog).to_contain_text("1 job used it")
-        dialog.get_by_role("button", name="Delete the dataset").click()
+        dialog.get_by_role("button", name="Delete dataset").click()
         expect(dialog.get_by_role("alert")).to_contain_text(unfinished.id)
-        dialog.get_by_role("button", name="Keep it").click()
+        dialog.get_by_role("button", name="Cancel").click()
         expect(dialog).to_have_count(0)
         assert client.datasets.get(str(unfinished.dataset)).rows == len(ROWS)
 
     def test_an_unused_one_is_deleted(self, page: Page, client: Reinforge, questions: Dataset) -> None:
         page.goto(f"/datasets/{questions.id}")
-        self.delete(page).get_by_role("button", name="Delete the dataset").click()
+        self.delete(page).get_by_role("button", name="Delete dataset").click()
         expect(page).to_have_url(re.compile("/datasets$"))
         expect(page.get_by_role("heading", level=1, name="Datasets")).to_be_visible()
         with pytest.raises(NotFound):
@@ -348,25 +348,25 @@ class TestDuplicates:
         self, page: Page, api: httpx.Client, doubled: Dataset
     ) -> None:
         page.goto(f"/datasets/{doubled.id}?held=6&seed=3")
-        page.get_by_role("link", name="Are held-out prompts trained on?").click()
+        page.get_by_role("link", name="Check for leakage").click()
         asked = {"held_out_rows": 6, "seed": 3}
         said = api.get(f"datasets/{doubled.id}/report", params=asked).json()
-        notice = page.get_by_role("status").filter(has_text="Held-out prompts are trained on")
+        notice = page.get_by_role("status").filter(has_text="Held-out prompts occur in training")
         expect(notice).to_contain_text(f"{said['leakage']['equal']} of 6 held-out rows")
         expect(notice).to_contain_text("30 rows of 60 repeat")
-        leaks = page.get_by_role("region", name="Held-out prompts that are trained on").locator("tbody tr")
+        leaks = page.get_by_role("region", name="Held-out prompts in training").locator("tbody tr")
         expect(leaks).to_have_count(len(said["leakage"]["examples"]))
         first = said["leakage"]["examples"][0]
         expect(leaks.first).to_contain_text(str(first["held_out_row"] + 1))
-        repeated = page.get_by_role("region", name="Prompts in several rows").locator("tbody tr")
+        repeated = page.get_by_role("region", name="Duplicate prompts").locator("tbody tr")
         expect(repeated).to_have_count(20)
         page.get_by_role("combobox", name="Held out").select_option("prompt")
         expect(page).to_have_url(re.compile("by=prompt"))
         expect(leaks).to_have_count(0)
-        expect(page.get_by_text("Worth knowing")).to_be_visible()
+        expect(page.get_by_text("Note")).to_be_visible()
         page.get_by_role("link", name="Rows", exact=True).click()
         panel = page.get_by_role("region", name="Held-out split")
-        expect(panel.get_by_role("checkbox", name="Keep equal prompts on one side")).to_be_checked()
+        expect(panel.get_by_role("checkbox", name="Keep duplicate prompts in one split")).to_be_checked()
         expect(panel.get_by_role("status")).to_contain_text("54 train · 6 held out")
         held = api.get(f"datasets/{doubled.id}/split", params=asked | {"split_by": "prompt"}).json()
         assert {row % 30 for row in held["held_out_rows"]} == {

@@ -45,7 +45,7 @@ def form(page: Page, additions: Dataset, reward: str) -> Iterator[Page]:
     page.goto(f"/jobs/new?model={MODEL}&dataset={additions.id}&reward={reward}")
     expect(page.get_by_role("complementary", name="Summary")).to_contain_text("correct_sum")
     expect(page.get_by_role("radio", name=re.compile(f"^{MODEL}"))).to_be_checked()
-    expect(page.get_by_role("main")).to_contain_text("The first row as starter-arith reads it")
+    expect(page.get_by_role("main")).to_contain_text("First row, rendered for starter-arith")
     yield page
 
 
@@ -62,8 +62,8 @@ def beside(field: Locator) -> Locator:
 
 
 def start(page: Page) -> str:
-    """Start the job; its id."""
-    page.get_by_role("button", name="Start the job").click()
+    """Start job; its id."""
+    page.get_by_role("button", name="Start job").click()
     expect(page).to_have_url(re.compile(r"/jobs/ftjob-"))
     return page.url.rsplit("/", 1)[1].split("?")[0]
 
@@ -78,7 +78,7 @@ def copied(page: Page, format: str) -> str:
 class TestChecks:
     @pytest.mark.parametrize(
         ("text", "said"),
-        [("-1", "Allowed: above 0"), ("fast", "Type a number, or auto."), ("1e", "Type a number, or auto.")],
+        [("-1", "Allowed range: above 0"), ("fast", "Type a number, or auto."), ("1e", "Type a number, or auto.")],
     )
     def test_a_number_out_of_range_is_told_beside_its_field(self, form: Page, text: str, said: str) -> None:
         field = typed(form, "Learning rate", text)
@@ -89,7 +89,7 @@ class TestChecks:
         expect(beside(field)).to_have_count(0)
 
     def test_what_the_server_finds_is_told_beside_its_field(self, form: Page) -> None:
-        field = typed(form, "Longest completion", "5000")
+        field = typed(form, "Max tokens", "5000")
         expect(beside(field)).to_contain_text("leave no room for a prompt in a context of 512")
         form.get_by_role("button", name="1 problem: show the first").click()
         expect(field).to_be_focused()
@@ -111,17 +111,17 @@ class TestChecks:
         page.evaluate("stored => localStorage.setItem('reinforge-job-draft', stored)", stored)
         page.reload()
         expect(page.get_by_role("radio", name=re.compile(f"^{MODEL}"))).to_be_checked()
-        problem = page.get_by_role("alert").filter(has_text="About the job as a whole")
+        problem = page.get_by_role("alert").filter(has_text="Problems of the job")
         expect(problem).to_contain_text("optimizer.lerning_rate")
         assert "lerning_rate" in copied(page, "Job file (YAML)")
 
     def test_the_whole_check_says_that_nothing_stands_in_the_way(self, form: Page) -> None:
-        form.get_by_role("button", name="Check everything now").click()
-        expect(form.get_by_text("Checked: nothing stands in the way.")).to_be_visible()
+        form.get_by_role("button", name="Validate").click()
+        expect(form.get_by_text("All checks passed.")).to_be_visible()
 
     def test_what_is_missing_is_told_when_the_job_is_started(self, page: Page) -> None:
         page.goto("/jobs/new")
-        page.get_by_role("button", name="Start the job").click()
+        page.get_by_role("button", name="Start job").click()
         for said in ("Drop a file or choose a dataset.", "Choose a reward or drop a .py file."):
             expect(page.get_by_role("listitem").filter(has_text=said)).to_be_visible()
         expect(page).to_have_url(re.compile("/jobs/new"))
@@ -187,7 +187,7 @@ SMALL = {
     "Steps": "1",
     "Prompts per step": "1",
     "Completions per prompt": "2",
-    "Longest completion": "8",
+    "Max tokens": "8",
     "Rows per evaluation": "0",
 }
 
@@ -196,7 +196,7 @@ class TestTheSameJobElsewhere:
     def test_the_copied_yaml_starts_the_same_job(self, form: Page, client: Reinforge, tmp_path: Path) -> None:
         for name, text in SMALL.items():
             typed(form, name, text)
-        typed(form, "Name of the job", "small: from the page")
+        typed(form, "Job name", "small: from the page")
         file = tmp_path / "job.yaml"
         file.write_text(copied(form, "Job file (YAML)"))
         first = start(form)
@@ -260,7 +260,7 @@ class TestTheSameJobElsewhere:
 
     def test_another_job_is_where_to_start_from(self, page: Page, demo_job: JobDetail) -> None:
         page.goto("/jobs/new")
-        page.get_by_role("button", name="Start from a job…").click()
+        page.get_by_role("button", name="Copy from a job…").click()
         page.get_by_role("menuitem", name=demo_job.name).first.click()
         expect(page.get_by_text(f"Started from “{demo_job.name}”.")).to_be_visible()
         expect(page.get_by_role("textbox", name="Steps", exact=True)).to_have_value("60")
@@ -290,7 +290,7 @@ class TestDrafts:
         file.write_text("".join(f'{{"left": {a}, "right": {b}}}\n' for a in range(3) for b in range(4)))
         data = client.datasets.push(file, reuse=False)
         page.goto(f"/jobs/new?model={MODEL}&dataset={data.id}")
-        expect(page.get_by_text("A template is needed")).to_be_visible()
+        expect(page.get_by_text("Template required")).to_be_visible()
         template = page.get_by_label("Prompt template", exact=True).first
         template.fill("{left}+{right}=")
         expect(page.get_by_role("figure").locator("pre")).to_contain_text("0+0=")

@@ -30,7 +30,7 @@ def invite(page: Page, name: str, role: str) -> str:
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Name").fill(name)
     dialog.get_by_role("combobox", name="Role").select_option(role)
-    dialog.get_by_role("button", name="Make the link").click()
+    dialog.get_by_role("button", name="Create link").click()
     link = dialog.get_by_role("region", name="One-time sign-in link").inner_text()
     dialog.get_by_role("button", name="Done").click()
     return link
@@ -60,17 +60,17 @@ class TestKeys:
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("textbox", name="Name").fill(name)
         dialog.get_by_role("combobox", name="Role").select_option("viewer")
-        dialog.get_by_role("button", name="Make the key").click()
-        secret = dialog.get_by_role("region", name="Secret of the key").inner_text()
+        dialog.get_by_role("button", name="Create key").click()
+        secret = dialog.get_by_role("region", name="API key secret").inner_text()
         dialog.get_by_role("button", name="Done").click()
         expect(row(page, name)).to_contain_text("viewer")
         assert secret not in page.content()
         address, headers = f"{platform.url}/api/v1/me", {"authorization": f"Bearer {secret}"}
         assert httpx.get(address, headers=headers).json()["name"] == name
         row(page, name).get_by_role("button", name=f"Revoke {name}").click()
-        page.get_by_role("dialog").get_by_role("button", name="Revoke the key").click()
+        page.get_by_role("dialog").get_by_role("button", name="Revoke key").click()
         expect(page.get_by_text(f"{name} is revoked.")).to_be_visible()
-        expect(page.get_by_role("region", name="Keys that are not revoked").get_by_text(name)).to_have_count(
+        expect(page.get_by_role("region", name="Active keys").get_by_text(name)).to_have_count(
             0
         )
         assert httpx.get(address, headers=headers).status_code == 401
@@ -97,7 +97,7 @@ class TestMembers:
             expect(first.get_by_role("link", name="New job").first).to_be_visible()
         with visit(browser) as second:
             second.goto(link)
-            expect(second.get_by_text("This link no longer signs in")).to_be_visible()
+            expect(second.get_by_text("This link is no longer valid")).to_be_visible()
 
     def test_a_changed_role_counts_and_a_removed_member_is_out(
         self, page: Page, browser: Browser, platform: Platform
@@ -109,20 +109,20 @@ class TestMembers:
             theirs.goto("/rewards")
             expect(theirs.get_by_role("button", name="New reward")).to_have_attribute("aria-disabled", "true")
             row(page, name).get_by_role("combobox", name=f"Role of {name}").select_option("editor")
-            expect(page.get_by_text(f"{name} now has the role editor.")).to_be_visible()
+            expect(page.get_by_text(f"{name} has the role editor.")).to_be_visible()
             theirs.reload()
             expect(theirs.get_by_role("link", name="New reward")).to_be_visible()
             row(page, name).get_by_role("combobox", name=f"Role of {name}").select_option("owner")
-            expect(page.get_by_text(f"{name} now has the role owner.")).to_be_visible()
+            expect(page.get_by_text(f"{name} has the role owner.")).to_be_visible()
             kept, ending = (made_key(theirs, platform, f"{each} of {name}") for each in ("kept", "ending"))
             row(page, name).get_by_role("button", name=f"More for {name}").click()
             page.get_by_role("menuitem", name="Remove from the project").click()
             dialog = page.get_by_role("dialog")
-            expect(dialog.get_by_text("API keys that they made end, too:")).to_be_visible()
+            expect(dialog.get_by_text("Their API keys are revoked, too:")).to_be_visible()
             expect(dialog.get_by_text(f"ending of {name}")).to_be_visible()
             dialog.get_by_role("button", name=f"Take over kept of {name}").click()
             expect(dialog.get_by_role("button", name=f"Take over kept of {name}")).to_have_count(0)
-            dialog.get_by_role("button", name="Remove the member").click()
+            dialog.get_by_role("button", name="Remove member").click()
             expect(page.get_by_text(f"{name} is no longer a member.")).to_be_visible()
             assert [status_of(platform, key) for key in (kept, ending)] == [200, 401]
             theirs.get_by_role("navigation", name="Main").get_by_role("link", name="Models").click()
@@ -142,12 +142,12 @@ class TestViewers:
         ("address", "action"),
         [
             ("/rewards", "New reward"),
-            ("/datasets/{dataset}", "Train on it"),
-            ("/rewards/{reward}", "Train with it"),
+            ("/datasets/{dataset}", "Use in a job"),
+            ("/rewards/{reward}", "Use in a job"),
             ("/playground?job={job}", "Send"),
-            ("/jobs/new?from={job}", "Start the job"),
+            ("/jobs/new?from={job}", "Start job"),
             ("/evaluations", "New evaluation"),
-            ("/evaluations/new", "Start the evaluation"),
+            ("/evaluations/new", "Start evaluation"),
             ("/deployments", "New deployment"),
         ],
     )
@@ -165,9 +165,9 @@ class TestViewers:
         settled(reading)
         expect(reading.get_by_role("link", name="New job")).to_have_count(0)
         reading.goto("/datasets")
-        expect(reading.get_by_text("Members upload datasets.")).to_be_visible()
+        expect(reading.get_by_text("Only editors and owners can upload datasets.")).to_be_visible()
         expect(reading.locator("input[type=file]")).to_have_count(0)
-        refused = reading.get_by_text("For owners of the project; your role is viewer.").first
+        refused = reading.get_by_text("Only owners of the project can do this; your role is viewer.").first
         offered = reading.get_by_role("button", name=re.compile("^(Revoke|More for|New key|New webhook)"))
         for tab in ("people", "keys", "webhooks", "audit"):
             reading.goto(f"/settings?tab={tab}")
@@ -205,7 +205,7 @@ def patient(browser: Browser, owner: StorageState, platform: Platform) -> Iterat
 
 
 class TestWithoutTheServer:
-    banner = "The server does not answer.What you see may be old. Trying again every 2 s."
+    banner = "The server does not respond.Data may be outdated. Retrying every 2 s."
 
     def test_the_page_says_so_and_comes_back_by_itself(
         self, page: Page, client: Reinforge, tmp_path: Path
@@ -217,7 +217,7 @@ class TestWithoutTheServer:
         settled(page)
         page.evaluate("window.notReloaded = true")
         page.context.set_offline(True)
-        page.get_by_label("Filter by name or id").fill("sums")
+        page.get_by_label("Filter by name or ID").fill("sums")
         banner = page.get_by_role("status").filter(has_text=self.banner)
         expect(banner).to_be_visible()
         file = tmp_path / f"meanwhile-{uuid4()}.jsonl"
@@ -251,23 +251,23 @@ class TestWithoutTheServer:
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("textbox", name="Name").fill("kept")
         page.context.set_offline(True)
-        dialog.get_by_role("button", name="Make the key").click()
+        dialog.get_by_role("button", name="Create key").click()
         expect(dialog.get_by_role("status").filter(has_text="No connection")).to_be_visible()
         expect(dialog.get_by_role("textbox", name="Name")).to_have_value("kept")
 
 
 # A room, what it asks for, what it says when that fails and when there is nothing yet.
 ROOMS = [
-    ("/jobs", "**/api/v1/jobs?*", "Jobs could not be loaded", "No jobs yet"),
-    ("/datasets", "**/api/v1/datasets*", "Datasets could not be loaded", "No datasets yet"),
-    ("/rewards", "**/api/v1/rewards*", "Rewards could not be loaded", "No rewards yet"),
-    ("/models", "**/api/v1/models*", "Models could not be loaded", "No models yet"),
-    ("/adapters", "**/api/v1/adapters*", "Adapters could not be loaded", "No adapters yet"),
-    ("/settings?tab=people", "**/api/v1/members*", "Members could not be loaded", "No members yet"),
-    ("/settings?tab=webhooks", "**/api/v1/webhooks?*", "Webhooks could not be loaded", "No webhooks yet"),
-    ("/settings?tab=keys", "**/api/v1/keys*", "Keys could not be loaded", "No API keys"),
-    ("/evaluations", "**/api/v1/evaluations*", "Evaluations could not be loaded", "No evaluations yet"),
-    ("/deployments", "**/api/v1/deployments*", "Deployments could not be loaded", "Nothing is deployed yet"),
+    ("/jobs", "**/api/v1/jobs?*", "Could not load jobs", "No jobs yet"),
+    ("/datasets", "**/api/v1/datasets*", "Could not load datasets", "No datasets yet"),
+    ("/rewards", "**/api/v1/rewards*", "Could not load rewards", "No rewards yet"),
+    ("/models", "**/api/v1/models*", "Could not load models", "No models yet"),
+    ("/adapters", "**/api/v1/adapters*", "Could not load adapters", "No adapters yet"),
+    ("/settings?tab=people", "**/api/v1/members*", "Could not load members", "No members yet"),
+    ("/settings?tab=webhooks", "**/api/v1/webhooks?*", "Could not load webhooks", "No webhooks yet"),
+    ("/settings?tab=keys", "**/api/v1/keys*", "Could not load keys", "No API keys"),
+    ("/evaluations", "**/api/v1/evaluations*", "Could not load evaluations", "No evaluations yet"),
+    ("/deployments", "**/api/v1/deployments*", "Could not load deployments", "No deployments yet"),
 ]
 
 

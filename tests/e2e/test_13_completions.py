@@ -87,7 +87,7 @@ def test_the_completions_of_a_prompt_are_side_by_side_with_their_advantages(
 
 def test_completions_are_sorted_as_asked(page: Page, group: CompletionGroup, at_group: str) -> None:
     page.goto(at_group)
-    order = page.get_by_label("Order of the completions")
+    order = page.get_by_label("Sort completions")
     keys: dict[str, Any] = {
         "reward": lambda one: (-one.reward, one.sample_no),
         "length": lambda one: (-one.length, one.sample_no),
@@ -110,7 +110,7 @@ def test_prompts_are_narrowed_to_those_equal_or_mixed(page: Page, job: str, step
     page.goto(f"/jobs/{job}?tab=completions&step={step.step}")
     listed = page.get_by_role("navigation", name="Prompts of the step").get_by_role("listitem")
     expect(listed).to_have_count(len(step.data))
-    choice = page.get_by_label("Which prompts")
+    choice = page.get_by_label("Filter prompts")
     for name, words in (("right", "equal > 0"), ("signal", "mixed"), ("wrong", "equal ≤ 0")):
         wanted = [head for head in step.data if kind(head) == words]
         choice.select_option(name)
@@ -154,7 +154,7 @@ def test_tokens_have_the_values_that_were_recorded(
     expect(strip).to_contain_text(f"least likely at token {least + 1}")
     strip.get_by_text("gap", exact=True).click()
     expect(page).to_have_url(in_address(tokens="gap"))
-    expect(strip).to_contain_text("Nothing to see: the largest gap is")
+    expect(strip).to_contain_text("Negligible: the largest gap is")
     assert set(cells.evaluate_all("all => all.map(one => one.dataset.level)")) <= {"0", "1"}
     page.reload()
     expect(slider).to_have_attribute("data-measure", "gap")
@@ -191,12 +191,12 @@ def drawn_twice(client: Reinforge, job: str) -> CompletionGroup:
 def test_one_prompt_over_the_steps_with_what_changed(page: Page, client: Reinforge, job: str) -> None:
     group = drawn_twice(client, job)
     page.goto(f"/jobs/{job}?tab=completions&step={group.step}&prompt={group.prompt_no}")
-    page.get_by_role("radiogroup", name="What to see of the prompt").get_by_text("Across steps").click()
+    page.get_by_role("radiogroup", name="View of the prompt").get_by_text("Across steps").click()
     expect(page).to_have_url(in_address(view="steps"))
     table = page.get_by_role("region", name="Steps of this prompt")
     expect(table.locator("tbody tr")).to_have_count(len(group.steps))
     assert [int(t) for t in table.get_by_role("rowheader").all_inner_texts()] == sorted(group.steps)
-    page.get_by_label("Which completion stands for a step").select_option("first")
+    page.get_by_label("Completion shown per step").select_option("first")
     compared = page.get_by_role("region", name="Comparison of two steps")
     expect(compared.locator("header")).to_contain_text(f"From step {min(group.steps)}")
     expect(compared.locator("header")).to_contain_text(f"to step {max(group.steps)}")

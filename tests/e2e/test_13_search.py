@@ -55,7 +55,7 @@ def test_a_search_finds_what_the_api_finds(
 ) -> None:
     hits = client.jobs.search_completions(job, typed or None, limit=100, **query)
     page.goto(f"/jobs/{job}?tab=completions")
-    page.get_by_label("Search the completions of all steps").fill(typed)
+    page.get_by_label("Search completions of all steps").fill(typed)
     if filters:
         page.get_by_role("button", name=re.compile("^Filters")).click()
     for label, value in filters.items():
@@ -70,7 +70,7 @@ def test_a_search_finds_what_the_api_finds(
     results = page.get_by_role("region", name="Search results")
     expect(results.get_by_role("status")).to_have_text(found_words(hits.total, hits.counted_to))
     if not hits.data:
-        expect(results.get_by_text("No completion matches")).to_be_visible()
+        expect(results.get_by_text("No matching completions")).to_be_visible()
         return
     expect(results.locator("ol")).to_have_attribute("aria-busy", "false")
     for row, link in zip(hits.data[:5], results.get_by_role("link").all(), strict=False):
@@ -87,7 +87,7 @@ def test_a_result_leads_to_its_group_and_back(page: Page, client: Reinforge, job
     page.goto(f"/jobs/{job}?tab=completions")
     expect(cards(page)).to_have_count(8)
     page.keyboard.press("/")
-    search = page.get_by_label("Search the completions of all steps")
+    search = page.get_by_label("Search completions of all steps")
     expect(search).to_be_focused()
     page.keyboard.type("think")
     page.get_by_role("button", name="Filters").click()
@@ -141,7 +141,7 @@ def test_keys_read_the_completions(page: Page, job: str, group: CompletionGroup,
     expect(page).not_to_have_url(re.compile("view="))
     page.keyboard.press("/")
     page.keyboard.type("jnp")
-    expect(page.get_by_label("Search the completions of all steps")).to_have_value("jnp")
+    expect(page.get_by_label("Search completions of all steps")).to_have_value("jnp")
 
 
 def test_single_letter_keys_can_be_switched_off(page: Page, group: CompletionGroup, at_group: str) -> None:

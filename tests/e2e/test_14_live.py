@@ -225,12 +225,12 @@ def test_a_held_picture_stands_still_and_catches_up(
     job = start()
     open_table(page, job)
     reaches(page, 3)
-    page.get_by_role("button", name="Hold").click()
+    page.get_by_role("button", name="Freeze view").click()
     expect(page.get_by_text(re.compile(r"^Held at step \d+$"))).to_be_visible()
     shown = newest(page)
     there = goes_on(client, job)
     assert newest(page) == shown
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Back to live").click()
     reaches(page, there)
     cancelled(client, job, page)
     assert_the_same(page, client, job)
@@ -298,15 +298,15 @@ def test_a_job_that_has_ended_is_deleted(page: Page, client: Reinforge, start: C
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("heading", name=f"Delete {name}?")).to_be_visible()
     expect(dialog).to_contain_text("checkpoints, completions, curves, log, labels and replays are gone")
-    expect(dialog).to_contain_text("What stays: its dataset")
+    expect(dialog).to_contain_text("Its dataset")
     box = dialog.bounding_box()
     assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    dialog.get_by_role("button", name="Keep it").click()
+    dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_have_count(0)
     assert client.jobs.get(job).status == "succeeded"
     page.get_by_role("button", name="Delete…").click()
-    dialog.get_by_role("button", name="Delete the job").click()
+    dialog.get_by_role("button", name="Delete job").click()
     expect(page).to_have_url(re.compile(r"/jobs$"))
     expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
     with pytest.raises(NotFound):
@@ -321,7 +321,7 @@ def test_a_paused_job_says_why_and_goes_on_where_it_paused(
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/jobs/{job}")
     expect(page.get_by_text("Paused: the reward fails too often")).to_be_visible(timeout=SOON)
-    said = page.locator("details", has_text="What the code said")
+    said = page.locator("details", has_text="Error of the reward code")
     expect(said.locator("pre")).to_contain_text("KeyError: 'no such column'")
     expect(said.locator("pre")).to_contain_text("line 2")
     assert page.evaluate("document.documentElement.scrollWidth") == 390

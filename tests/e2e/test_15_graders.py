@@ -41,7 +41,7 @@ def judge_server() -> Iterator[Stub]:
 
 def open_grader(page: Page, dataset: Dataset) -> None:
     page.goto(f"/rewards/new?dataset={dataset.id}&rows=1-1")
-    page.get_by_role("radiogroup", name="What the reward is").get_by_text("Grader").click()
+    page.get_by_role("radiogroup", name="Kind of reward").get_by_text("Grader").click()
     expect(page.get_by_label("Type of grader")).to_have_value("string_check")
 
 
@@ -77,7 +77,7 @@ class TestBuildingAGrader:
         second.get_by_label("Name in the formula").fill("close")
         second.get_by_label("Name in the formula").press("Enter")
         second = page.get_by_role("region", name="Part close")
-        second.get_by_label("It runs").select_option("string_check")
+        second.get_by_label("Run").select_option("string_check")
         second.get_by_label("close: more than").fill("0.5")
         page.get_by_label("Calculate output").fill("0.5 * string_check + 0.5 * ")
         expect(form(page).get_by_text("The formula cannot be read at the end")).to_be_visible()
@@ -105,7 +105,7 @@ class TestBuildingAGrader:
             ["string_check 1"]
         )
         page.get_by_label("Name", exact=False).first.fill(f"built {uuid4()}")
-        page.get_by_role("button", name="Store the reward").click()
+        page.get_by_role("button", name="Save reward").click()
         expect(page).to_have_url(re.compile("/rewards/rew_"))
         found = re.search(r"/rewards/(rew_\w+)", page.url)
         assert found
@@ -119,21 +119,21 @@ class TestBuildingAGrader:
         text(page).fill(json.dumps(CHECK | {"operation": "is", "reference": "{{ item.sum }}", "hue": 1}))
         expect(page.get_by_label("Reference", exact=True)).to_have_value("{{ item.sum }}")
         told = form(page)
-        expect(told.get_by_text("The rows that it is tried on have no “sum”.")).to_be_visible()
+        expect(told.get_by_text("The test rows have no “sum”.")).to_be_visible()
         expect(told.get_by_text("Input should be 'eq', 'ne', 'like' or 'ilike'")).to_be_visible()
         expect(told.get_by_text("There is no field hue.")).to_be_visible()
         text(page).fill('{\n  "type": "string_check",\n  "input" 1\n}')
         expect(told.get_by_text("The text is not JSON at line 3, column 11")).to_be_visible()
         expect(page.get_by_label("Reference", exact=True)).to_be_disabled()
         expect(page.get_by_label("Reference", exact=True)).to_have_value("{{ item.sum }}")
-        told.get_by_role("button", name="Put back the last JSON").click()
+        told.get_by_role("button", name="Restore the last valid JSON").click()
         expect(page.get_by_label("Reference", exact=True)).to_be_enabled()
         assert grader(page)["hue"] == 1
         # The address keeps which of the two is shown, and Python is still there.
-        page.get_by_role("radiogroup", name="How the grader is shown").get_by_text("JSON").click()
+        page.get_by_role("radiogroup", name="Grader view").get_by_text("JSON").click()
         expect(page).to_have_url(re.compile("grader=json"))
         expect(form(page)).to_have_count(0)
-        page.get_by_role("radiogroup", name="What the reward is").get_by_text("Python").click()
+        page.get_by_role("radiogroup", name="Kind of reward").get_by_text("Python").click()
         expect(page.get_by_role("textbox", name="Source of the reward, Python")).to_contain_text("def grade")
 
 
@@ -146,16 +146,16 @@ class TestJudges:
         page.get_by_role("button", name="New judge").click()
         dialog = page.get_by_role("dialog", name="New judge")
         dialog.get_by_label("Name").fill(name)
-        dialog.get_by_label("Address").fill("somewhere")
+        dialog.get_by_label("Base URL").fill("somewhere")
         dialog.get_by_label("Model").fill("m")
         dialog.get_by_label("Key", exact=True).fill(KEY)
-        dialog.get_by_role("button", name="Add the judge").click()
+        dialog.get_by_role("button", name="Add judge").click()
         expect(dialog.get_by_text("Write an address such as")).to_be_visible()
-        dialog.get_by_label("Address").fill(judge_server.url)
-        dialog.get_by_role("button", name="Add the judge").click()
+        dialog.get_by_label("Base URL").fill(judge_server.url)
+        dialog.get_by_role("button", name="Add judge").click()
         expect(dialog.get_by_text("by adding 127.0.0.1 to REINFORGE_ALLOW_HOSTS")).to_be_visible()
-        dialog.get_by_label("Address").fill(judge_server.url.replace("127.0.0.1", RECEIVER))
-        dialog.get_by_role("button", name="Add the judge").click()
+        dialog.get_by_label("Base URL").fill(judge_server.url.replace("127.0.0.1", RECEIVER))
+        dialog.get_by_role("button", name="Add judge").click()
         expect(dialog).to_have_count(0)
         page.get_by_role("button", name=f"Try {name}").click()
         expect(page.get_by_role("status").filter(has_text=f"{name} answers")).to_contain_text("0.75")
@@ -165,17 +165,17 @@ class TestJudges:
         dialog = page.get_by_role("dialog", name=f"Change {name}")
         expect(dialog.get_by_label("Key", exact=True)).to_have_value("")
         assert KEY not in page.content()
-        dialog.get_by_label("Address").fill(NOBODY)
-        dialog.get_by_role("button", name="Store the change").click()
+        dialog.get_by_label("Base URL").fill(NOBODY)
+        dialog.get_by_role("button", name="Save").click()
         expect(dialog.get_by_text("A judge with another address needs its key again.")).to_be_visible()
-        dialog.get_by_label("Take the key away").check()
-        dialog.get_by_role("button", name="Store the change").click()
+        dialog.get_by_label("Remove the key").check()
+        dialog.get_by_role("button", name="Save").click()
         expect(dialog).to_have_count(0)
         changed = api.get(f"judges/{name}").json()
         assert (changed["base_url"], changed["has_key"]) == (NOBODY, False)
 
         page.get_by_role("button", name=f"Delete {name}").click()
-        page.get_by_role("dialog").get_by_role("button", name="Delete the judge").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete judge").click()
         expect(page.get_by_role("button", name=f"Delete {name}")).to_have_count(0)
         assert api.get(f"judges/{name}").status_code == 404
 

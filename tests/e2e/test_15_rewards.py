@@ -79,7 +79,7 @@ def editor(page: Page) -> Locator:
 
 
 def tab(page: Page, name: str) -> Locator:
-    return page.get_by_role("navigation", name="Parts of the reward").get_by_role(
+    return page.get_by_role("navigation", name="Reward sections").get_by_role(
         "link", name=re.compile(f"^{name}")
     )
 
@@ -95,9 +95,9 @@ class TestPreflight:
         self, page: Page, api: httpx.Client, additions: Dataset, reward: str
     ) -> None:
         open_form(page, additions, reward)
-        page.get_by_role("button", name="Check before you start").click()
-        panel = page.get_by_role("region", name="Pre-flight")
-        expect(panel.get_by_text("Groups by passes")).to_be_visible(timeout=SOON)
+        page.get_by_role("button", name="Dry run").click()
+        panel = page.get_by_role("region", name="Dry run")
+        expect(panel.get_by_text("Groups by passing completions")).to_be_visible(timeout=SOON)
         found = re.search(r"preflight=([^&]+)", page.url)
         assert found, page.url
         report = api.get(f"preflights/{found[1]}").json()["report"]
@@ -106,11 +106,11 @@ class TestPreflight:
             expect(panel).to_contain_text(reason["message"])
         for suggestion in report["suggestions"]:
             expect(panel.get_by_role("region", name="Suggestions")).to_contain_text(suggestion["why"])
-        for name in ("Whole job", "Memory", "Useful completions", "Reward time"):
+        for name in ("Total time", "Memory", "Useful completions", "Reward time"):
             expect(panel.get_by_text(name, exact=True)).to_be_visible()
         # The address keeps it.
         page.reload()
-        expect(panel.get_by_text("Groups by passes")).to_be_visible()
+        expect(panel.get_by_text("Groups by passing completions")).to_be_visible()
         panel.get_by_role("button", name="Close").click()
         expect(panel).to_have_count(0)
 
@@ -138,11 +138,11 @@ class TestGoldenCases:
         completion.fill("<answer>120</answer>")
         page.get_by_role("button", name="Run on 1 completion").click()
         page.get_by_role("button", name="Result 1, all of it").click()
-        page.get_by_role("button", name="Keep as golden case").click()
-        dialog = page.get_by_role("dialog", name="Keep as golden case")
-        expect(dialog.get_by_label("The reward that it has to get")).to_have_value("1")
+        page.get_by_role("button", name="Save as golden case").click()
+        dialog = page.get_by_role("dialog", name="Save as golden case")
+        expect(dialog.get_by_label("Expected reward")).to_have_value("1")
         dialog.get_by_label("Note").fill("the plain answer")
-        dialog.get_by_role("button", name="Keep it").click()
+        dialog.get_by_role("button", name="Save").click()
         expect(dialog).to_have_count(0)
         (case,) = client.rewards.golden_cases(reward)
         assert (case.expect.value, case.note, case.item["answer"]) == (1, "the plain answer", "120")
@@ -150,15 +150,15 @@ class TestGoldenCases:
         tab(page, "Golden cases 1").click()
         page.get_by_role("button", name="Run revision 1").click()
         expect(page.get_by_role("status").filter(has_text="Revision 1 passes all cases")).to_be_visible()
-        tab(page, "Write and try").click()
+        tab(page, "Edit and test").click()
         editor(page).fill("def grade(sample, item):\n    return 0.0\n")
         tab(page, "Golden cases").click()
-        page.get_by_role("button", name="Run the unsaved source").click()
+        page.get_by_role("button", name="Run unsaved source").click()
         expect(page.get_by_role("status").filter(has_text="passes 0 of 1 case")).to_be_visible()
         expect(page.get_by_text("It got 0 instead of 1.")).to_be_visible()
-        page.get_by_role("button", name="Delete the case “the plain answer”").click()
-        page.get_by_role("dialog").get_by_role("button", name="Delete the case").click()
-        expect(page.get_by_role("heading", name="No golden case yet")).to_be_visible()
+        page.get_by_role("button", name="Delete case “the plain answer”").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete case").click()
+        expect(page.get_by_role("heading", name="No golden cases yet")).to_be_visible()
         assert client.rewards.golden_cases(reward) == []
 
     def test_a_completion_of_a_job_is_kept_with_its_origin(
@@ -166,10 +166,10 @@ class TestGoldenCases:
     ) -> None:
         job, reward = trained
         page.goto(f"/jobs/{job}?tab=completions&step=2&prompt=0&sample=1")
-        page.get_by_role("button", name="Keep as golden case").click()
-        dialog = page.get_by_role("dialog", name="Keep as golden case")
+        page.get_by_role("button", name="Save as golden case").click()
+        dialog = page.get_by_role("dialog", name="Save as golden case")
         dialog.get_by_text("Range", exact=True).click()
-        dialog.get_by_role("button", name="Keep it").click()
+        dialog.get_by_role("button", name="Save").click()
         expect(dialog).to_have_count(0)
         (case,) = client.rewards.golden_cases(reward)
         group = client.jobs.group(job, "train", 2, 0)
@@ -193,10 +193,10 @@ class TestGoldenCases:
         )
         client.rewards.add_golden_cases(reward, [case])
         open_form(page, additions, reward)
-        page.get_by_role("button", name="Start the job").click()
-        failing = page.get_by_role("list", name="Golden cases that fail").get_by_role("listitem")
+        page.get_by_role("button", name="Start job").click()
+        failing = page.get_by_role("list", name="Failed golden cases").get_by_role("listitem")
         expect(failing).to_have_text([re.compile("wrong on purpose, expects 1: It got 0 instead of 1.")])
-        page.get_by_role("link", name="Open the golden cases").click()
+        page.get_by_role("link", name="Open golden cases").click()
         expect(page.get_by_text("wrong on purpose")).to_be_visible()
 
 
@@ -209,7 +209,7 @@ class TestReplay:
         editor(page).fill(EVEN)
         tab(page, "Replay").click()
         page.get_by_role("button", name="Replay", exact=True).click()
-        found = page.get_by_role("region", name="What the replay found")
+        found = page.get_by_role("region", name="Replay results")
         expect(found).to_be_visible(timeout=SOON)
         (replay,) = api.get("evaluations", params={"job": job}).json()["data"]
         report = replay["report"]
@@ -217,7 +217,7 @@ class TestReplay:
         assert report["flips"] > 0
         expect(found.get_by_role("status")).to_contain_text("unsaved source")
         expect(found.get_by_role("figure").get_by_role("heading", name="Mean reward")).to_be_visible()
-        rows = found.get_by_role("region", name="Completions that pass under one only").locator("tbody tr")
+        rows = found.get_by_role("region", name="Completions whose result changes").locator("tbody tr")
         flips = len(report["shown_flips"])
         expect(rows).to_have_count(min(flips, 12))
         if flips > 12:
@@ -234,12 +234,12 @@ class TestReplay:
         page.goto(f"/rewards/{reward}?tab=replay")
         page.get_by_role("button", name="Replay", exact=True).click()
         page.get_by_role("button", name="Apply from the next step").click(timeout=SOON)
-        page.get_by_role("dialog").get_by_role("button", name="Apply it").click()
-        expect(page.get_by_text(re.compile(r"Revision 2 scores since step \d+"))).to_be_visible(timeout=SOON)
+        page.get_by_role("dialog").get_by_role("button", name="Apply").click()
+        expect(page.get_by_text(re.compile(r"Revision 2 is in use since step \d+"))).to_be_visible(timeout=SOON)
         (change,) = client.jobs.changes(running)
         assert change.step is not None
         page.get_by_role("link", name="Open the job").click()
-        legend = page.get_by_role("list", name="Changes while it ran")
+        legend = page.get_by_role("list", name="Changes during the run")
         expect(legend).to_contain_text(f"“correct” is revision 2 from step {change.step} on")
 
     def test_the_jobs_page_changes_its_reward_once_the_golden_cases_pass(
@@ -254,21 +254,21 @@ class TestReplay:
             ).raise_for_status()
         page.goto(f"/jobs/{running}")
         page.get_by_role("button", name="Change…").click()
-        page.get_by_role("menuitem", name="The reward").click()
+        page.get_by_role("menuitem", name="Reward…").click()
         dialog = page.get_by_role("dialog", name="Change the reward from the next step")
-        expect(dialog.get_by_role("status")).to_contain_text("Passes all of 1 golden case")
-        dialog.get_by_label("In place of revision 1").select_option("2")
-        failing = dialog.get_by_role("list", name="Golden cases that fail").get_by_role("listitem")
+        expect(dialog.get_by_role("status")).to_contain_text("Passes all 1 golden case")
+        dialog.get_by_label("Replaces revision 1").select_option("2")
+        failing = dialog.get_by_role("list", name="Failed golden cases").get_by_role("listitem")
         expect(failing).to_have_text(["plain, expects 1: It got 0 instead of 1."])
         apply = dialog.get_by_role("button", name="Change from the next step")
         expect(apply).to_have_attribute("aria-disabled", "true")
-        expect(dialog.get_by_role("link", name="Replay it first")).to_have_attribute(
+        expect(dialog.get_by_role("link", name="Replay first")).to_have_attribute(
             "href", re.compile(rf"/rewards/{reward}\?.*job={running}.*revision=2|revision=2.*job={running}")
         )
-        dialog.get_by_label("In place of revision 1").select_option("3")
+        dialog.get_by_label("Replaces revision 1").select_option("3")
         apply.click()
         expect(dialog).to_have_count(0)
-        legend = page.get_by_role("list", name="Changes while it ran")
+        legend = page.get_by_role("list", name="Changes during the run")
         expect(legend).to_contain_text(
             re.compile(r"“correct” is revision 3 from step [0-9]+ on"), timeout=SOON
         )

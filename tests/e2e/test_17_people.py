@@ -38,7 +38,7 @@ def test_an_invited_person_joins_sets_a_password_and_signs_in_with_it(
         account = section(page, "Account")
         account.get_by_role("textbox", name="E-mail address").fill(email)
         account.get_by_role("textbox", name="New password").fill(PASSWORD)
-        account.get_by_role("button", name="Set a password").click()
+        account.get_by_role("button", name="Set password").click()
         expect(page.get_by_text("The password is set.")).to_be_visible()
     with visit(browser, base_url=platform.url) as again:
         again.goto("/sign-in")
@@ -60,7 +60,7 @@ def test_a_forgotten_password_is_set_anew_with_an_address(
         page.goto(client.members.reset_password(member.id).url)
         page.get_by_role("textbox", name="E-mail address").fill(f"{uuid4()}@example.org")
         page.get_by_role("textbox", name="New password").fill(PASSWORD)
-        page.get_by_role("button", name="Set it").click()
+        page.get_by_role("button", name="Set password").click()
         expect(page.get_by_role("navigation", name="Main")).to_be_visible()
 
 
@@ -73,7 +73,7 @@ def test_a_new_project_is_empty_and_one_switches_back(
         page.goto("/settings?tab=project")
         page.get_by_role("button", name="New project").click()
         page.get_by_role("dialog").get_by_role("textbox", name="Name").fill(name)
-        page.get_by_role("dialog").get_by_role("button", name="Make the project").click()
+        page.get_by_role("dialog").get_by_role("button", name="Create project").click()
         switch = page.get_by_role("combobox", name="Project", exact=True)
         expect(switch.locator("option:checked")).to_have_text(name)
         page.goto("/datasets")
@@ -85,9 +85,9 @@ def test_a_new_project_is_empty_and_one_switches_back(
         page.goto("/settings?tab=project")
         page.get_by_role("button", name="Delete…", exact=True).click()
         dialog = page.get_by_role("dialog")
-        expect(dialog.get_by_role("button", name="Delete the project")).to_be_disabled()
+        expect(dialog.get_by_role("button", name="Delete project")).to_be_disabled()
         dialog.get_by_role("textbox").fill(name)
-        dialog.get_by_role("button", name="Delete the project").click()
+        dialog.get_by_role("button", name="Delete project").click()
         expect(page.get_by_role("combobox", name="Project", exact=True)).to_have_count(0)
 
 
@@ -107,12 +107,12 @@ def test_owners_see_usage_set_budgets_and_read_who_did_what(
     page.goto("/settings?tab=audit")
     log = section(page, "Audit log")
     expect(log.get_by_role("row").filter(has_text="set budget").first).to_be_visible()
-    log.get_by_role("textbox", name="Words in an entry").fill("remove budget")
+    log.get_by_role("textbox", name="Search entries").fill("remove budget")
     expect(log.get_by_role("row").filter(has_text="remove budget").first).to_be_visible()
     expect(log.get_by_role("row").filter(has_text="set budget")).to_have_count(0)
     expect(page).to_have_url(re.compile(r"q=remove"))
-    log.get_by_role("textbox", name="Words in an entry").fill("nobody-did-this")
-    expect(log.get_by_role("status")).to_have_text("No entry has all of these words.")
+    log.get_by_role("textbox", name="Search entries").fill("nobody-did-this")
+    expect(log.get_by_role("status")).to_have_text("No matching entries.")
 
 
 def test_a_viewer_sees_usage_and_neither_budgets_to_set_nor_the_log(
@@ -129,6 +129,6 @@ def test_a_viewer_sees_usage_and_neither_budgets_to_set_nor_the_log(
         expect(section(page, "Usage").get_by_role("button", name="Set", exact=True)).to_have_count(0)
         for tab, name in (("audit", "Audit log"), ("keys", "API keys"), ("webhooks", "Webhooks")):
             page.goto(f"/settings?tab={tab}")
-            expect(section(page, name)).to_contain_text("For owners of the project")
+            expect(section(page, name)).to_contain_text("Only owners of the project can do this")
         page.goto("/settings?tab=people")
-        expect(section(page, "Invitations")).to_contain_text("For owners of the project")
+        expect(section(page, "Invitations")).to_contain_text("Only owners of the project can do this")

@@ -26,14 +26,14 @@ def signed(value: float) -> str:
 def test_one_is_started_in_the_form_and_read(page: Page, client: Reinforge, places: dict[str, str]) -> None:
     name = f"sums {uuid4()}"
     page.goto(f"/evaluations/new?from={client.jobs.get(places['job']).adapter}")
-    start = page.get_by_role("button", name="Start the evaluation")
+    start = page.get_by_role("button", name="Start evaluation")
     expect(start).to_be_disabled()
     expect(page.get_by_text("Choose a dataset.")).to_be_visible()
     page.get_by_role("combobox", name="Dataset").select_option(places["dataset"])
     page.get_by_role("combobox", name="Reward").select_option(places["reward"])
     page.get_by_role("textbox", name="Rows", exact=True).fill("5")
     page.get_by_role("textbox", name="Samples per row").fill("2")
-    page.get_by_role("textbox", name="Longest answer").fill("24")
+    page.get_by_role("textbox", name="Max tokens").fill("24")
     page.get_by_text("Sampling and name").click()
     page.get_by_role("textbox", name="Name").fill(name)
     expect(page.get_by_text("At most 10 completions.")).to_be_visible()
@@ -45,11 +45,11 @@ def test_one_is_started_in_the_form_and_read(page: Page, client: Reinforge, plac
     assert made.summary is not None and made.settings is not None
     assert (made.settings.rows, made.settings.samples_per_row, made.settings.max_tokens) == (5, 2, 24)
     mean = made.summary.metrics["eval/reward"]
-    expect(figures(page, "What it came to").first).to_have_text(f"{mean.value:.2f}")
-    expect(page.get_by_role("region", name="What it came to")).to_contain_text(
+    expect(figures(page, "Results").first).to_have_text(f"{mean.value:.2f}")
+    expect(page.get_by_role("region", name="Results")).to_contain_text(
         f"{mean.low:.2f} to {mean.high:.2f}"
     )
-    expect(page.get_by_role("region", name="What it came to")).to_contain_text("fewer than 20 rows")
+    expect(page.get_by_role("region", name="Results")).to_contain_text("fewer than 20 rows")
     page.get_by_role("link", name="Evaluations", exact=True).first.click()
     expect(page.get_by_role("row").filter(has_text=name)).to_contain_text(f"{mean.value:.2f}")
 
@@ -95,8 +95,8 @@ def test_one_is_cancelled_and_goes_on(page: Page, api: httpx.Client, places: dic
     id = api.post("evaluations", json=asked).raise_for_status().json()["id"]
     page.goto(f"/evaluations/{id}")
     page.get_by_role("button", name="Cancel").click(timeout=SOON)
-    expect(page.get_by_text("The evaluation was cancelled")).to_be_visible()
-    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text("Evaluation cancelled")).to_be_visible()
+    page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("progressbar", name="Evaluation")).to_be_visible()
     api.post(f"evaluations/{id}/cancel").raise_for_status()
     eventually(

@@ -46,15 +46,15 @@ def test_numbers_of_a_running_job_change_from_the_next_step_on(
     dialog = page.get_by_role("dialog", name="Change from the next step")
     rate = dialog.get_by_role("textbox", name="Learning rate")
     expect(rate).to_have_attribute("placeholder", re.compile("0.0004|4e-4|0,0004"))
-    expect(dialog.get_by_role("button", name="Change it")).to_be_disabled()
+    expect(dialog.get_by_role("button", name="Change")).to_be_disabled()
     rate.fill("1e-")
-    expect(dialog.get_by_role("button", name="Change it")).to_be_disabled()
+    expect(dialog.get_by_role("button", name="Change")).to_be_disabled()
     assert findings(page) == []
     rate.fill("1e-4")
     dialog.get_by_role("textbox", name="Temperature").fill("0.8")
     dialog.get_by_role("button", name="Change 2 settings").click()
     expect(dialog).to_have_count(0)
-    legend = page.get_by_role("list", name="Changes while it ran").get_by_role("listitem")
+    legend = page.get_by_role("list", name="Changes during the run").get_by_role("listitem")
     expect(legend.filter(has_text=re.compile(r"from step \d+ on"))).to_have_count(2, timeout=SOON)
     changes = {each.setting: each for each in client.jobs.changes(running)}
     assert changes["optimizer.learning_rate"].value == 1e-4
@@ -70,7 +70,7 @@ def test_a_value_out_of_bounds_is_refused_and_nothing_changes(
     page.get_by_role("menuitem", name="Learning rate").click()
     dialog = page.get_by_role("dialog", name="Change from the next step")
     dialog.get_by_role("textbox", name="Learning rate").fill("-1")
-    dialog.get_by_role("button", name="Change it").click()
+    dialog.get_by_role("button", name="Change").click()
     expect(dialog.get_by_role("alert")).to_be_visible()
     assert len(client.jobs.changes(running)) == before
 
@@ -90,8 +90,8 @@ def test_a_fork_begins_at_its_step_with_what_was_changed(page: Page, client: Rei
     name = f"fork {uuid4()}"
     dialog.get_by_role("textbox", name="Name").fill(name)
     dialog.get_by_role("textbox", name="Learning rate").fill("2e-4")
-    dialog.get_by_role("textbox", name="Steps in all").fill(str(step + 1))
-    dialog.get_by_role("button", name="Start it").click()
+    dialog.get_by_role("textbox", name="Total steps").fill(str(step + 1))
+    dialog.get_by_role("button", name="Start job").click()
     expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
     forks = page.get_by_role("region", name="Forks")
     expect(forks).to_contain_text(f"from step {step}")
@@ -154,18 +154,18 @@ def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(
     expect(page.get_by_text(re.compile(r"^1 request: \d"))).to_be_visible()
 
     page.get_by_role("button", name=f"More for {name}").click()
-    page.get_by_role("menuitem", name="Point it at other weights…").click()
+    page.get_by_role("menuitem", name="Change weights…").click()
     page.get_by_role("dialog").get_by_role("combobox", name="Weights").select_option("starter-arith")
-    page.get_by_role("dialog").get_by_role("button", name="Point it there").click()
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(row).to_contain_text("starter-arith, the base")
     expect(row).to_contain_text("Ready", timeout=SOON)
 
     page.get_by_role("button", name=f"More for {name}").click()
-    page.get_by_role("menuitem", name="Stop it…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Stop the deployment").click()
+    page.get_by_role("menuitem", name="Stop…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop deployment").click()
     expect(row).to_contain_text("Stopped")
     page.get_by_role("button", name=f"More for {name}").click()
-    page.get_by_role("menuitem", name="Delete it…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete the deployment").click()
+    page.get_by_role("menuitem", name="Delete…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete deployment").click()
     expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
     assert name not in [each.name for each in client.deployments.list()]

@@ -28,13 +28,13 @@ def make(page: Page, url: str) -> str:
     page.goto("/settings?tab=webhooks")
     page.get_by_role("button", name="New webhook").click()
     dialog = page.get_by_role("dialog", name="New webhook")
-    dialog.get_by_role("textbox", name="Address").fill(url)
-    dialog.get_by_role("textbox", name="What it is for").fill("e2e")
-    dialog.get_by_role("radio", name="Only these").check()
-    expect(dialog.get_by_role("button", name="Make the webhook")).to_be_disabled()
+    dialog.get_by_role("textbox", name="URL").fill(url)
+    dialog.get_by_role("textbox", name="Description").fill("e2e")
+    dialog.get_by_role("radio", name="Selected events").check()
+    expect(dialog.get_by_role("button", name="Create webhook")).to_be_disabled()
     dialog.get_by_role("checkbox", name="evaluation.failed").check()
-    dialog.get_by_role("button", name="Make the webhook").click()
-    secret = page.get_by_role("region", name="Secret of the webhook").inner_text()
+    dialog.get_by_role("button", name="Create webhook").click()
+    secret = page.get_by_role("region", name="Webhook secret").inner_text()
     page.get_by_role("button", name="Done").click()
     return secret
 
@@ -56,9 +56,9 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     assert (made.events, made.description) == (["evaluation.failed"], "e2e")
     assert secret not in page.content()
     page.get_by_role("button", name=url.removeprefix("http://"), exact=True).click()
-    expect(page.get_by_text("Nothing was sent yet.")).to_be_visible()
+    expect(page.get_by_text("No deliveries yet.")).to_be_visible()
 
-    page.get_by_role("button", name="Send a test").click()
+    page.get_by_role("button", name="Send test").click()
     first = log(page).get_by_role("row").nth(1)
     expect(first).to_contain_text("webhook.test")
     first.get_by_role("button", name=re.compile("^Send (again|now): ")).wait_for()
@@ -68,7 +68,7 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     tries = peek.get_by_role("listitem")
     expect(tries.first).to_contain_text("500 answered 500")
     expect(tries.nth(1)).to_contain_text("204 received")
-    expect(peek.get_by_role("region", name="Body of the delivery")).to_contain_text('"type": "webhook.test"')
+    expect(peek.get_by_role("region", name="Delivery body")).to_contain_text('"type": "webhook.test"')
     peek.get_by_role("button", name="Close").click()
     expect(first).to_contain_text("Delivered")
     for seen in stub.seen:
@@ -78,20 +78,20 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     expect(page.get_by_text("It is sent once more")).to_be_visible()
     expect(first).to_contain_text("delivered at try 3")
 
-    more(page, url, "Switch it off")
+    more(page, url, "Disable")
     expect(page.get_by_text(re.compile("is off$"))).to_be_visible()
     assert client.webhooks.get(made.id).enabled is False
     more(page, url, "Change…")
     page.get_by_role("dialog").get_by_role("radio", name="All events").check()
-    page.get_by_role("dialog").get_by_role("button", name="Change it").click()
-    expect(page.get_by_text("The webhook is changed.")).to_be_visible()
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Webhook changed.")).to_be_visible()
     assert client.webhooks.get(made.id).events == []
     more(page, url, "New secret")
-    assert page.get_by_role("region", name="Secret of the webhook").inner_text() != secret
+    assert page.get_by_role("region", name="Webhook secret").inner_text() != secret
     page.get_by_role("button", name="Done").click()
     more(page, url, "Delete…")
-    page.get_by_role("dialog").get_by_role("button", name="Delete the webhook").click()
-    expect(page.get_by_text("The webhook is deleted.")).to_be_visible()
+    page.get_by_role("dialog").get_by_role("button", name="Delete webhook").click()
+    expect(page.get_by_text("Webhook deleted.")).to_be_visible()
     assert url not in [each.url for each in client.webhooks.list()]
 
 
@@ -100,9 +100,9 @@ def test_an_address_that_is_refused_is_told_at_its_field(page: Page, client: Rei
     page.goto("/settings?tab=webhooks")
     page.get_by_role("button", name="New webhook").click()
     dialog = page.get_by_role("dialog", name="New webhook")
-    field = dialog.get_by_role("textbox", name="Address")
+    field = dialog.get_by_role("textbox", name="URL")
     field.fill("http://169.254.169.254/latest")
-    dialog.get_by_role("button", name="Make the webhook").click()
+    dialog.get_by_role("button", name="Create webhook").click()
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(dialog).to_contain_text("169.254.169.254")
     assert [each.id for each in client.webhooks.list()] == before

@@ -16,7 +16,7 @@ def add(page: Page, source: str, id: str) -> Locator:
     page.get_by_role("button", name="Add a model").click()
     dialog = page.get_by_role("dialog", name="Add a base model")
     dialog.get_by_role("textbox", name="Source").fill(source)
-    dialog.get_by_role("textbox", name="Id").fill(id)
+    dialog.get_by_role("textbox", name="ID").fill(id)
     dialog.get_by_role("button", name="Inspect and add").click()
     expect(dialog).to_be_hidden()
     return page.get_by_role("dialog", name=id)
@@ -30,7 +30,7 @@ def test_a_download_is_watched_and_a_template_offered(page: Page, client: Reinfo
     try:
         expect(found.get_by_role("status")).to_have_text("Downloading")
         expect(found.get_by_text(re.compile(r"Downloading, 1[0-9.]* MB of 24[0-9.]* MB"))).to_be_visible()
-        bar = found.get_by_role("progressbar", name="Inspection runs")
+        bar = found.get_by_role("progressbar", name="Inspection in progress")
         done, total = (bar.evaluate(f"bar => bar.{name}") for name in ("value", "max"))
         assert 0 < done < total
         found.press("Escape")  # it goes on, and the list says how far it is
@@ -40,7 +40,7 @@ def test_a_download_is_watched_and_a_template_offered(page: Page, client: Reinfo
         hold.set()
 
     row.get_by_role("button", name="speechless").click()
-    fault = found.get_by_text("Not usable")
+    fault = found.get_by_text("Model not usable")
     expect(fault).to_be_visible()
     found.get_by_role("button", name="Inspect again").click()
     dialog = page.get_by_role("dialog", name="Add a base model")
@@ -48,7 +48,7 @@ def test_a_download_is_watched_and_a_template_offered(page: Page, client: Reinfo
     expect(offered).to_have_value("plain")
     expect(dialog.get_by_role("textbox", name="Source")).to_have_value(re.compile("^hub:org/speechless"))
     dialog.get_by_role("button", name="Inspect and add").click()
-    expect(found.get_by_text("Messages are written as the model was taught")).to_be_visible()
+    expect(found.get_by_text("Messages use the template of the model")).to_be_visible()
     expect(found.get_by_role("link", name="New job")).to_be_visible()
     model = client.models.get("speechless")
     assert (model.status, model.has_chat_template) == ("ready", True)

@@ -80,7 +80,7 @@ def test_start_a_job_from_two_files_watch_it_live_and_cancel(page: Page, client:
     page.get_by_label("Steps", exact=True).fill("500")
     page.get_by_label("Prompts per step").fill("4")
     choose_the_starter_model(page)
-    page.get_by_role("button", name="Start the job").click()
+    page.get_by_role("button", name="Start job").click()
     expect(page).to_have_url(re.compile(r"/jobs/ftjob-"), timeout=40_000)
     job_id = page.url.rsplit("/", 1)[1].split("?")[0]
     expect(page.get_by_text(re.compile(r"^Step ([3-9]|\d\d+) of 500"))).to_be_visible(timeout=90_000)
@@ -110,7 +110,7 @@ def test_a_reward_that_does_not_parse_is_refused_next_to_its_field(page: Page, t
     expect(page.get_by_text(re.compile("512 rows")).first).to_be_visible()
     page.locator("input[type=file]").last.set_input_files(bad)
     choose_the_starter_model(page)
-    page.get_by_role("button", name="Start the job").click()
+    page.get_by_role("button", name="Start job").click()
     expect(page.get_by_text(re.compile("line 1")).first).to_be_visible(timeout=30_000)
     expect(page).to_have_url(re.compile("/jobs/new"))
 

@@ -18,9 +18,7 @@ export function useAccess(): {
     role,
     administrator: me?.administrator ?? false,
     refusal:
-      role === "viewer"
-        ? "Your role is viewer, which reads. Ask an owner of the project to change it."
-        : null,
-    ownersOnly: role === "owner" ? null : `For owners of the project; your role is ${role}.`,
+      role === "viewer" ? "Your role is viewer (read only). Ask an owner of the project to change it." : null,
+    ownersOnly: role === "owner" ? null : `Only owners of the project can do this; your role is ${role}.`,
   };
 }

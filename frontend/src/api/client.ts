@@ -42,15 +42,15 @@ export class ApiError extends Error {
 export const OFFLINE = new ApiError(
   0,
   "offline",
-  "The server does not answer.",
-  "Check that `reinforge up` is running and that this machine reaches it.",
+  "The server does not respond.",
+  "Check that `reinforge up` is running and that this machine can reach it.",
 );
 
 /** The error of a response that is not 2xx, whatever its body is. */
 export function toApiError(status: number, body: unknown): ApiError {
   const error = (body as { error?: Record<string, unknown> } | null)?.error;
   if (!error || typeof error.message !== "string") {
-    return new ApiError(status, "unexpected", `The server answered ${status} without an explanation.`);
+    return new ApiError(status, "unexpected", `The server returned status ${status} without a message.`);
   }
   return new ApiError(
     status,

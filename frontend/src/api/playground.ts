@@ -7,8 +7,8 @@ export type SampleEvent = Schemas["SampleEvent"];
 const BROKEN_OFF = new ApiError(
   0,
   "broken_off",
-  "The connection broke off before everything was sampled.",
-  "What came so far is shown; sample again for the rest.",
+  "The connection was lost before sampling finished.",
+  "Partial output is shown. Sample again for the rest.",
 );
 
 /** A message of the `error` event, as the error that a request without a stream would have ended in. */

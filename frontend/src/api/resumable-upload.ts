@@ -70,7 +70,8 @@ async function attempt(file: File, progress: (bytes: number) => void, signal: Ab
     http.POST("/api/v1/uploads/{id}/complete", { params: { path: { id: upload.id } }, signal }),
   );
   localStorage.removeItem(placeOf(file));
-  if (!ended.dataset) throw new ApiError(409, "dataset_not_found", "The dataset was deleted meanwhile.");
+  if (!ended.dataset)
+    throw new ApiError(409, "dataset_not_found", "The dataset was deleted in the meantime.");
   return ended.dataset;
 }
 

@@ -26,7 +26,7 @@ export function targetOf(id: string): Target {
 export function choicesOf(adapter: Adapter): Choice[] {
   const { id, name, step, model, held_out_reward: value } = adapter;
   const better = betterThan(adapter);
-  const mark = isBelowBase(adapter) ? ", not better than the base" : adapter.best && !better ? ", best" : "";
+  const mark = isBelowBase(adapter) ? ", not better than base" : adapter.best && !better ? ", best" : "";
   const measured = (one: number | null) => (one === null ? "" : ` · ${reward(one)}`);
   const final = {
     value: id,
@@ -46,7 +46,7 @@ export function useChoices(from: string | undefined): Choice[] | undefined {
   const ofJobs = adapters.flatMap(choicesOf);
   return [
     ...(from?.startsWith("ftckpt_") && !ofJobs.some(({ value }) => value === from)
-      ? [{ value: from, label: `Checkpoint ${from}`, group: "Chosen" }]
+      ? [{ value: from, label: `Checkpoint ${from}`, group: "Selected" }]
       : []),
     ...ofJobs,
     ...models

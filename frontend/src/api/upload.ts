@@ -38,7 +38,7 @@ export function sendBytes<T>(
     };
     // A server that refuses a file early closes the connection while the browser is still sending.
     request.onerror = () => reject(OFFLINE);
-    request.ontimeout = () => reject(new ApiError(0, "timeout", "The server took too long to answer."));
+    request.ontimeout = () => reject(new ApiError(0, "timeout", "The server took too long to respond."));
     request.onabort = () => reject(new DOMException("The upload was cancelled.", "AbortError"));
     signal.addEventListener("abort", () => request.abort(), { once: true });
     if (signal.aborted) return reject(new DOMException("The upload was cancelled.", "AbortError"));

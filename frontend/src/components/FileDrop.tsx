@@ -23,7 +23,7 @@ export function FileDrop({ what, note, onFile, busy = false, maxBytes, onTooLarg
       onDrop={([file]) => file && onFile(file)}
       inputProps={{ "aria-label": `Choose ${what}` }}
     >
-      Drop {what} here or <b>choose one</b>
+      Drop {what} here or <b>browse</b>
       <small>{note}</small>
     </Dropzone>
   );

@@ -23,7 +23,7 @@ export function JobsUsing({ label, jobs, extra }: Props) {
         </Link>
       ),
     },
-    { head: "State", cell: (job) => <StatePill state={job.status} note={job.verdict_detail?.note} /> },
+    { head: "Status", cell: (job) => <StatePill state={job.status} note={job.verdict_detail?.note} /> },
     ...(extra ? [extra] : []),
     { head: "Base model", hide: "narrow", cell: (job) => job.model },
     { head: "Held-out reward", align: "right", cell: (job) => reward(job.held_out_reward) },

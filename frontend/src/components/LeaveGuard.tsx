@@ -22,13 +22,13 @@ export function LeaveGuard({ unsaved, what }: Props) {
       title="Leave without saving?"
       closeButtonProps={{ "aria-label": "Close" }}
     >
-      {what} Leaving this page loses them.
+      {what} They are lost when you leave this page.
       <Group justify="flex-end" mt="md" gap={8}>
         <Button variant="default" onClick={reset} data-autofocus>
-          Stay here
+          Stay
         </Button>
         <Button color="red" variant="light" onClick={proceed}>
-          Leave and lose them
+          Leave without saving
         </Button>
       </Group>
     </Modal>

@@ -19,7 +19,7 @@ const STATES: Record<string, [string, Tone]> = {
   loading: ["Loading", "wait"],
   draining: ["Draining", "warn"],
   stopped: ["Stopped", "off"],
-  pending: ["Waits", "wait"],
+  pending: ["Waiting", "wait"],
   delivered: ["Delivered", "ok"],
 };
 

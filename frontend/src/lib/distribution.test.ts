@@ -46,7 +46,7 @@ describe("verdict", () => {
   });
 
   it("warns when only rows differ, never completions of one row", () => {
-    expect(verdict(rows(0, 0, 1, 1))?.title).toContain("Each row");
+    expect(verdict(rows(0, 0, 1, 1))?.title).toContain("Completions of a row");
   });
 
   it("says nothing about one score, or about scores that differ inside a row", () => {
@@ -87,8 +87,8 @@ describe("spread", () => {
 
 it("does not blame a reward for scoring reference answers alike", () => {
   const scored = [1, 2, 3].map((group) => ({ group, value: 1 }));
-  expect(verdict(scored, true)?.title).toBe("Every reference answer scores the same");
-  expect(verdict(scored)?.text).toContain("it would learn nothing here");
+  expect(verdict(scored, true)?.title).toBe("All reference answers score the same");
+  expect(verdict(scored)?.text).toContain("it would learn nothing");
   const zero = scored.map((one) => ({ ...one, value: 0 }));
   expect(verdict(zero, true)?.title).toBe("Every completion scores 0");
 });

@@ -56,16 +56,16 @@ export function verdict(scored: readonly Scored[], references = false): Verdict 
   if (values.length === 0) {
     return {
       tone: "bad",
-      title: "No completion got a score",
-      text: "Every call failed or did not apply. A job would have nothing to learn from.",
+      title: "No completion has a score",
+      text: "Every call failed or did not apply. A job would have no training signal.",
     };
   }
   const equal = values.length > 1 && values.every((value) => value === values[0]);
   if (equal && references && values[0] !== 0) {
     return {
       tone: "info",
-      title: "Every reference answer scores the same",
-      text: "That is as it should be. Now try a wrong and an empty completion, or sample some from the base: they should score less.",
+      title: "All reference answers score the same",
+      text: "This is expected. Now test a wrong and an empty completion, or sample from the base model: they should score lower.",
     };
   }
   if (equal) {
@@ -73,7 +73,7 @@ export function verdict(scored: readonly Scored[], references = false): Verdict 
     return {
       tone: "warn",
       title: `Every completion ${what}`,
-      text: "A job learns from differences, so it would learn nothing here. Try a completion that should score otherwise: a right one, a wrong one, an empty one.",
+      text: "A job learns from differences, so it would learn nothing. Test a right, a wrong and an empty completion.",
     };
   }
   const groups = new Map<number, number[]>();
@@ -84,8 +84,8 @@ export function verdict(scored: readonly Scored[], references = false): Verdict 
   if (several.length > 1 && several.every((group) => group.every((value) => value === group[0]))) {
     return {
       tone: "warn",
-      title: "Each row's completions score the same",
-      text: "The scores differ between rows, but never between completions of one row, and only those are compared in training.",
+      title: "Completions of a row score the same",
+      text: "Scores differ between rows but not within a row. Training compares only completions of the same row.",
     };
   }
   return null;

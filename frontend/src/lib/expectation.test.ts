@@ -59,6 +59,6 @@ it("says what is expected", () => {
   expect(expectationText({ least: 0.2, most: 0.8 })).toBe("from 0.2 to 0.8");
   expect(expectationText({ least: 0.5, value: null })).toBe("at least 0.5");
   expect(expectationText({ most: 0 })).toBe("at most 0");
-  expect(expectationText({ above: "" })).toBe("more than the other completion");
+  expect(expectationText({ above: "" })).toBe("higher than the other completion");
   expect(expectationText({ not_applicable: true })).toBe("no reward (does not apply)");
 });

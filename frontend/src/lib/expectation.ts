@@ -61,22 +61,22 @@ export function readExpectation(draft: ExpectationDraft): { expect: Expectation 
   if (draft.kind === "above") return { expect: { above: draft.above } };
   if (draft.kind === "value") {
     const value = read(draft.value);
-    return value === null ? { fault: "Give the reward that it has to get." } : { expect: { value } };
+    return value === null ? { fault: "Enter the expected reward." } : { expect: { value } };
   }
   const [least, most] = [read(draft.least), read(draft.most)];
   if ([draft.least, draft.most].some((text) => text.trim() !== "" && read(text) === null))
-    return { fault: "An end of the range is not a number." };
-  if (least === null && most === null) return { fault: "Give at least one end of the range." };
-  if (least !== null && most !== null && least > most) return { fault: "The range ends before it begins." };
+    return { fault: "A limit of the range is not a number." };
+  if (least === null && most === null) return { fault: "Enter at least one limit of the range." };
+  if (least !== null && most !== null && least > most) return { fault: "The minimum is above the maximum." };
   return {
     expect: { ...(least === null ? {} : { least }), ...(most === null ? {} : { most }) },
   };
 }
 
-/** `1`, `at least 0.5`, `from 0.2 to 0.8`, `more than the other completion`, `no reward`. */
+/** `1`, `at least 0.5`, `from 0.2 to 0.8`, `higher than the other completion`, `no reward`. */
 export function expectationText({ value, least, most, above, not_applicable }: Expectation): string {
   if (not_applicable) return "no reward (does not apply)";
-  if (above != null) return "more than the other completion";
+  if (above != null) return "higher than the other completion";
   if (value != null) return number(value, 6);
   if (least != null && most != null) return `from ${number(least, 6)} to ${number(most, 6)}`;
   return least != null ? `at least ${number(least, 6)}` : `at most ${number(most, 6)}`;

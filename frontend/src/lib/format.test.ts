@@ -24,7 +24,7 @@ describe("numbers", () => {
     [0.5, "0.5"],
     [48.49, "48.5"],
     [999.6, "1000"],
-    [12_345.6, "12 346"],
+    [12_345.6, "12,346"],
     [1_234_567, "1.23 M"],
     [-0.25, "−0.25"],
     [0.0000021, "2.1e−6"],
@@ -45,7 +45,7 @@ describe("numbers", () => {
 
   it("never rounds a share into none or all", () => {
     const shares = [0, 0.001, 0.62, 0.999, 1].map((share) => plain(percent(share)));
-    expect(shares).toEqual(["0 %", "< 1 %", "62 %", "> 99 %", "100 %"]);
+    expect(shares).toEqual(["0%", "<1%", "62%", ">99%", "100%"]);
   });
 
   it("writes axes shortly", () => {
@@ -94,12 +94,7 @@ describe("times and sizes", () => {
   it("tells recent times by their distance", () => {
     const now = Date.parse("2026-11-20T12:00:00Z");
     const at = (seconds: number) => plain(ago(new Date(now - seconds * 1000).toISOString(), now));
-    expect([at(5), at(300), at(7200), at(172_800)]).toEqual([
-      "just now",
-      "5 min ago",
-      "2 h ago",
-      "2026-11-18",
-    ]);
+    expect([at(5), at(300), at(7200), at(172_800)]).toEqual(["just now", "5 min ago", "2 h ago", "18 Nov"]);
   });
 
   it("counts bytes in powers of ten", () => {

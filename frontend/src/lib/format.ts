@@ -1,4 +1,4 @@
-/** Numbers, times and sizes as the page writes them: at most three significant digits, a real minus, thin gaps. */
+/** Numbers, times and sizes as the page writes them: at most three significant digits, a real minus, en-US grouping. */
 
 const MINUS = "−";
 const GAP = " ";
@@ -7,10 +7,10 @@ export const NOTHING = "–";
 const minus = (text: string) => text.replaceAll("-", MINUS);
 
 function grouped(whole: string): string {
-  return whole.replace(/\B(?=(\d{3})+$)/g, GAP);
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** `0.953`, `48`, `12 345`, `2.1e−6`; `digits` significant ones below a thousand. */
+/** `0.953`, `48`, `12,345`, `2.1e−6`; `digits` significant ones below a thousand. */
 export function number(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
   const size = Math.abs(value);
@@ -57,12 +57,12 @@ export function change(value: number): string {
   return (value > 0 ? "+" : MINUS) + number(Math.abs(value), 2);
 }
 
-/** 0.62 → `62 %`; a share that is not quite none or all is not rounded into it. */
+/** 0.62 → `62%`; a share that is not quite none or all is not rounded into it. */
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined || !Number.isFinite(share)) return NOTHING;
   const value = share * 100;
-  const rounded = value > 0 && value < 1 ? "< 1" : value > 99 && value < 100 ? "> 99" : value.toFixed(0);
-  return `${minus(rounded)}${GAP}%`;
+  const rounded = value > 0 && value < 1 ? "<1" : value > 99 && value < 100 ? ">99" : value.toFixed(0);
+  return `${minus(rounded)}%`;
 }
 
 /** `0.41 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
@@ -129,7 +129,17 @@ export function ago(timestamp: string | null | undefined, now = Date.now()): str
   if (seconds < 45) return "just now";
   if (seconds < 3_600) return `${Math.max(1, Math.round(seconds / 60))}${GAP}min ago`;
   if (seconds < 86_400) return `${Math.round(seconds / 3_600)}${GAP}h ago`;
-  return new Date(timestamp).toISOString().slice(0, 10);
+  return date(timestamp, now);
+}
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** `26 Oct`, `26 Oct 2025` in another year than this one; in UTC. */
+export function date(timestamp: string, now = Date.now()): string {
+  const time = new Date(timestamp);
+  const day = `${time.getUTCDate()} ${MONTHS[time.getUTCMonth()]}`;
+  const year = time.getUTCFullYear();
+  return year === new Date(now).getUTCFullYear() ? day : `${day} ${year}`;
 }
 
 /** `3 rows`, `1 row`. */

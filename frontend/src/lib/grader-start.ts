@@ -43,7 +43,7 @@ export const TYPE_TITLES: Readonly<Record<string, string>> = {
   label_model: "Label from a judge",
   python: "Python code",
   multi: "Several graders and a formula",
-  endpoint: "A server of yours",
+  endpoint: "Your own endpoint",
   classifier: "Classifier checkpoint",
   reward_model: "Reward model checkpoint",
   reference_logprob: "Log-probability of the reference",

@@ -19,7 +19,7 @@ export function readGrader(text: string): Read {
   try {
     const value: unknown = JSON.parse(text.replace(/^\ufeff/, ""));
     if (isObject(value)) return { grader: value };
-    return { fault: { message: 'A grader is one JSON object: {"type": …}.', line: 1, column: 1 } };
+    return { fault: { message: 'A grader is a JSON object: {"type": …}.', line: 1, column: 1 } };
   } catch (error) {
     return { fault: faultOf((error as Error).message, text) };
   }
@@ -125,10 +125,10 @@ export const itemName = (column: string): string =>
   /^[\w-]+$/.test(column) ? `item.${column}` : `item["${column.replaceAll('"', "")}"]`;
 
 export const SAMPLE_NAMES = [
-  ["sample.output_text", "the completion"],
-  ["sample.output_json", "the completion as JSON"],
-  ["sample.output_tools", "its tool calls"],
-  ["sample.choices", "as OpenAI's choices"],
+  ["sample.output_text", "completion"],
+  ["sample.output_json", "completion as JSON"],
+  ["sample.output_tools", "tool calls"],
+  ["sample.choices", "in OpenAI's choices format"],
 ] as const;
 
 /** Columns that templates name and a row does not have. */

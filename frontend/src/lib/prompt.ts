@@ -45,7 +45,7 @@ export function parseTemplate(text: string): Template {
     } else {
       const message =
         whole === "{}"
-          ? "An empty placeholder: write a column's name into it."
+          ? "Empty placeholder: enter a column name."
           : `A single ${whole}: a placeholder is {column}; write ${whole}${whole} for a brace.`;
       problems.push({ from: match.index, to: end, message });
     }

@@ -8,8 +8,8 @@ const ramp = (length: number, value: (i: number) => number) =>
 
 group("describe", () => {
   it("says that nothing was measured", () => {
-    expect(describe(undefined, WORDS)).toBe("Nothing measured yet.");
-    expect(describe(points([null, null]), WORDS)).toBe("Nothing measured yet.");
+    expect(describe(undefined, WORDS)).toBe("No data yet.");
+    expect(describe(points([null, null]), WORDS)).toBe("No data yet.");
   });
 
   it("names a single point", () => {
@@ -71,8 +71,8 @@ group("describe", () => {
 
   it("tells a level with few steps out of line", () => {
     const spikes = Array.from({ length: 60 }, (_, i) => (i === 20 || i === 40 ? 0.03 : 0));
-    expect(describe(points(spikes), WORDS)).toBe("Nearly always 0, at most 0.03.");
-    expect(describe(points(spikes.map((value) => 1 - value)), WORDS)).toBe("Nearly always 1, at least 0.97.");
+    expect(describe(points(spikes), WORDS)).toBe("Mostly 0, at most 0.03.");
+    expect(describe(points(spikes.map((value) => 1 - value)), WORDS)).toBe("Mostly 1, at least 0.97.");
   });
 
   it("spares the digits of values that are as good as 0", () => {

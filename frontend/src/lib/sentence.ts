@@ -55,7 +55,7 @@ export function describe(points: Points | undefined, words: Words): string {
   });
   const format = words.format ?? number;
   const only = measured[0];
-  if (!only) return "Nothing measured yet.";
+  if (!only) return "No data yet.";
   if (measured.length === 1) return `${format(only.value)} at step ${only.step}.`;
 
   const last = measured.at(-1) as { step: number; value: number };
@@ -92,10 +92,10 @@ function level(values: readonly number[], format: (value: number) => string): st
   const [least, most] = [min(values), max(values)];
   const kept = middle(values);
   if (kept.low === kept.high && least === kept.low) {
-    return `Nearly always ${format(least)}, at most ${format(most)}.`;
+    return `Mostly ${format(least)}, at most ${format(most)}.`;
   }
   if (kept.low === kept.high && most === kept.high) {
-    return `Nearly always ${format(most)}, at least ${format(least)}.`;
+    return `Mostly ${format(most)}, at least ${format(least)}.`;
   }
   const close = kept.high - kept.low <= STEADY * Math.max(Math.abs(kept.low), Math.abs(kept.high));
   return close || format(kept.low) === format(kept.high)

@@ -7,7 +7,7 @@
 export const SHORTCUTS = {
   everywhere: {
     title: "Everywhere",
-    keys: { "mod+k": "Go to anything", "?": "Show the keys", c: "New job" },
+    keys: { "mod+k": "Go to anything", "?": "Show keyboard shortcuts", c: "New job" },
   },
   lists: {
     title: "Lists",
@@ -28,7 +28,7 @@ export const SHORTCUTS = {
       Escape: "Zoom back",
       l: "Log axis on or off",
       s: "Smoothing on or off",
-      x: "Over steps, time or tokens",
+      x: "X axis: steps, time or tokens",
     },
   },
   completions: {
@@ -40,12 +40,12 @@ export const SHORTCUTS = {
       p: "Previous step",
       g: "All completions of the prompt",
       d: "Compare with an earlier step",
-      "/": "Search the completions",
+      "/": "Search completions",
     },
   },
   labels: {
     title: "Labelling completions",
-    keys: { "1": "It is right", "2": "It is wrong", "0": "Skip it, as Space does", u: "Take back the last" },
+    keys: { "1": "Label right", "2": "Label wrong", "0": "Skip (also Space)", u: "Undo last" },
   },
   dataset: {
     title: "Rows of a dataset",
@@ -53,7 +53,7 @@ export const SHORTCUTS = {
   },
   reward: {
     title: "Reward",
-    keys: { "mod+enter": "Run it on the rows", "mod+s": "Save a revision" },
+    keys: { "mod+enter": "Run on the rows", "mod+s": "Save revision" },
   },
 } as const satisfies Record<string, { title: string; keys: Record<string, string> }>;
 

@@ -63,7 +63,7 @@ describe("fieldsOf", () => {
     const power = found.find((one) => one.path === "algorithm.advantage.power") as Field;
     expect(power).toMatchObject({ kind: "number", fallback: 1, description: "Of the ranks." });
     expect(range(power)).toBe("above 0, at most 10");
-    expect(complaint({ ...power, value: 11 })).toBe("Allowed: above 0, at most 10.");
+    expect(complaint({ ...power, value: 11 })).toBe("Allowed range: above 0, at most 10.");
     expect(assign(spec, power, 2)).toEqual({ algorithm: { advantage: { type: "centred_rank", power: 2 } } });
   });
 
@@ -134,13 +134,13 @@ describe("complaint", () => {
   it("takes a number or the word where both are allowed", () => {
     expect(about("optimizer.learning_rate", "auto")).toBeNull();
     expect(about("optimizer.learning_rate", "fast")).toBe("Type a number, or auto.");
-    expect(about("optimizer.learning_rate", 2)).toBe("Allowed: above 0, at most 1.");
+    expect(about("optimizer.learning_rate", 2)).toBe("Allowed range: above 0, at most 1.");
   });
   it("is about numbers and their bounds", () => {
-    expect(about("limits.steps", "ten")).toBe("This is not a number.");
-    expect(about("limits.steps", 1.5)).toBe("A whole number is needed.");
-    expect(about("rollout.completions_per_prompt", 0)).toBe("Allowed: 1 to 1024.");
-    expect(about("optimizer.betas", [0.9, 1])).toBe("Allowed: at least 0, below 1.");
+    expect(about("limits.steps", "ten")).toBe("Not a number.");
+    expect(about("limits.steps", 1.5)).toBe("Enter a whole number.");
+    expect(about("rollout.completions_per_prompt", 0)).toBe("Allowed range: 1 to 1024.");
+    expect(about("optimizer.betas", [0.9, 1])).toBe("Allowed range: at least 0, below 1.");
     expect(about("optimizer.learning_rate", 1e-4)).toBeNull();
   });
 });

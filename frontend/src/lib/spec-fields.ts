@@ -195,15 +195,15 @@ export function complaint(field: Field): string | null {
 }
 
 function outside(field: Field, value: Json): string | null {
-  if (!finite(value)) return "This is not a number.";
-  if (field.whole && !Number.isInteger(value)) return "A whole number is needed.";
+  if (!finite(value)) return "Not a number.";
+  if (field.whole && !Number.isInteger(value)) return "Enter a whole number.";
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = field.bounds;
   const bad =
     (minimum !== undefined && value < minimum) ||
     (maximum !== undefined && value > maximum) ||
     (exclusiveMinimum !== undefined && value <= exclusiveMinimum) ||
     (exclusiveMaximum !== undefined && value >= exclusiveMaximum);
-  return bad ? `Allowed: ${range(field)}.` : null;
+  return bad ? `Allowed range: ${range(field)}.` : null;
 }
 
 /** `1 to 64`, `above 0, at most 1`; "" without bounds. */

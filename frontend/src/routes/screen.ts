@@ -3,7 +3,7 @@ import { lazyRouteComponent } from "@tanstack/react-router";
 /** The code of a screen did not come: nobody answers, or the server has another version of the page by now. */
 export class CodeMissing extends Error {
   constructor(cause: unknown) {
-    super("The code of this screen did not arrive. Reloading the page fetches it.", { cause });
+    super("Could not load the code of this screen. Reload the page.", { cause });
     this.name = "CodeMissing";
   }
 }

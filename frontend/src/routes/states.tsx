@@ -11,9 +11,9 @@ import { lacksCode } from "./screen";
 export function NotFound() {
   return (
     <main style={{ padding: 48 }}>
-      <Page title="There is no such page">
+      <Page title="Page not found">
         <p>
-          The address leads nowhere. Go to{" "}
+          This address does not exist. Go to{" "}
           <Anchor underline="always" renderRoot={(props) => <Link to="/jobs" {...props} />}>
             Jobs
           </Anchor>
@@ -64,7 +64,7 @@ export function RouteFailure({ error, reset }: ErrorComponentProps) {
   return (
     <div style={{ padding: 24 }}>
       <Failure
-        title="The page could not be shown"
+        title="Could not show the page"
         error={missing && away ? OFFLINE : told}
         retry={missing && away ? undefined : retry}
       />

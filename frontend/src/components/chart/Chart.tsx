@@ -127,7 +127,7 @@ export function Chart(props: Props) {
   };
 
   const unshown =
-    drawing.unshown > 0 ? ` ${count(drawing.unshown, "value")} of 0 or below cannot be on a log axis.` : "";
+    drawing.unshown > 0 ? ` ${count(drawing.unshown, "value")} of 0 or below not shown on the log axis.` : "";
   const sentence = summary + unshown;
   return (
     <figure className={styles.figure} ref={figure}>
@@ -177,7 +177,7 @@ export function Chart(props: Props) {
               log={log}
               height={height}
               tick={props.tick ?? tick}
-              label={`${title}: ${sentence} Arrow keys read single points.`}
+              label={`${title}: ${sentence} Use the arrow keys to read single points.`}
               onCursor={setIndex}
               onFocused={setFocused}
             />

@@ -59,7 +59,7 @@ export function ChartTable({ caption, drawing, range, x, height, format }: Props
           ))}
         </tbody>
       </table>
-      {left > 0 && <p>{count(left, "earlier row")} in the CSV, or zoom in.</p>}
+      {left > 0 && <p>{count(left, "earlier row")} in the CSV; or zoom in.</p>}
     </div>
   );
 }

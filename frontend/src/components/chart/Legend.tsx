@@ -18,7 +18,7 @@ type Props = {
   terse: boolean;
 };
 
-const SPAN_MEANING = "the smallest and largest value of the steps that share a point";
+const SPAN_MEANING = "minimum and maximum of the steps drawn as one point";
 
 /** Colour and dash or marker of each line, with its value under the crosshair; each can be switched off. */
 export function Legend({ marks, hidden, onToggle, terse }: Props) {

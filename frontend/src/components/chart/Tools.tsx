@@ -24,7 +24,7 @@ export function Tools({ title, asTable, onTable, log, onLog, onMaximise, onCsv, 
         className={styles.tool}
         aria-pressed={asTable}
         aria-label={`${title} as a table`}
-        title={asTable ? "Show the curve" : "Show the numbers as a table"}
+        title={asTable ? "Show chart" : "Show as table"}
         onClick={onTable}
       >
         <svg {...ICON} aria-hidden="true">
@@ -43,9 +43,9 @@ export function Tools({ title, asTable, onTable, log, onLog, onMaximise, onCsv, 
           </button>
         </Menu.Target>
         <Menu.Dropdown>
-          {onMaximise && <Menu.Item onClick={onMaximise}>Show large</Menu.Item>}
+          {onMaximise && <Menu.Item onClick={onMaximise}>Enlarge</Menu.Item>}
           <Menu.Item onClick={onLog} disabled={!onLog}>
-            {onLog ? (log ? "Linear value axis" : "Logarithmic value axis") : "Logarithmic: all charts are"}
+            {onLog ? (log ? "Linear axis" : "Log axis") : "Log axis (set for all charts)"}
           </Menu.Item>
           <Menu.Divider />
           <Menu.Item onClick={onCsv}>Download as CSV</Menu.Item>

@@ -13,32 +13,32 @@ export type Offer = {
 export type Offers = { from: number; offers: Offer[] };
 
 const SAMPLE_KEYS: readonly (readonly [string, string])[] = [
-  ["output_text", "the completion as text"],
-  ["output_json", "the completion as JSON, or None"],
-  ["output_tools", "tool calls of the completion"],
-  ["choices", "the completion as OpenAI's choices"],
-  ["judges", "what the reward's judges said"],
+  ["output_text", "completion text"],
+  ["output_json", "completion parsed as JSON, or None"],
+  ["output_tools", "tool calls in the completion"],
+  ["choices", "completion in OpenAI's choices format"],
+  ["judges", "judge results of the reward"],
 ];
 
 const SIGNATURES: readonly Offer[] = [
   {
     label: "grade(sample, item)",
     detail: "one completion",
-    info: 'The usual form: sample["output_text"] is the completion, item the row of the dataset.',
+    info: 'The usual signature: sample["output_text"] is the completion, item is the dataset row.',
     insert: 'def grade(sample, item):\n    text = sample["output_text"]\n    return #{0.0}\n',
     kind: "function",
   },
   {
     label: "reward_fn(prompt, completion, example)",
-    detail: "three texts",
-    info: "example holds the row's columns as text.",
+    detail: "three strings",
+    info: "example maps each column of the row to its text.",
     insert: "def reward_fn(prompt, completion, example):\n    return #{0.0}\n",
     kind: "function",
   },
   {
     label: "score(prompts, completions, **columns)",
     detail: "lists in, a list out",
-    info: "Every column of the rows arrives as a list under its name.",
+    info: "Each dataset column is passed as a list under its name.",
     insert: "def score(prompts, completions, **columns):\n    return [#{0.0} for _ in completions]\n",
     kind: "function",
   },

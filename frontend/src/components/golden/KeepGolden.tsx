@@ -41,17 +41,17 @@ function Fields(props: {
 }) {
   const { draft, rivals, set } = props;
   if (draft.kind === "nothing")
-    return <p className={styles.words}>The reward has to return None: it does not apply to this row.</p>;
+    return <p className={styles.words}>The reward must return None: it does not apply to this row.</p>;
   if (draft.kind === "above")
     return (
       <>
         {rivals.length > 0 && (
           <NativeSelect
-            label="Take one of the same row"
+            label="Choose a completion of the same row"
             value={rivals.includes(draft.above) ? draft.above : ""}
             onChange={(event) => set({ above: event.currentTarget.value })}
             data={[
-              { value: "", label: "another text" },
+              { value: "", label: "Other text" },
               ...rivals
                 .filter((text) => text !== "")
                 .map((text) => ({ value: text, label: text.slice(0, 80).replace(/\s+/g, " ") })),
@@ -59,7 +59,7 @@ function Fields(props: {
           />
         )}
         <Textarea
-          label="The completion that has to get less"
+          label="Completion that must score lower"
           autosize
           minRows={2}
           maxRows={8}
@@ -73,7 +73,7 @@ function Fields(props: {
   if (draft.kind === "value")
     return (
       <TextInput
-        label="The reward that it has to get"
+        label="Expected reward"
         inputMode="decimal"
         data-autofocus
         value={draft.value}
@@ -83,16 +83,16 @@ function Fields(props: {
   return (
     <div className={styles.two}>
       <TextInput
-        label="At least"
+        label="Minimum"
         inputMode="decimal"
-        placeholder="no lower end"
+        placeholder="no minimum"
         value={draft.least}
         onChange={(event) => set({ least: event.currentTarget.value })}
       />
       <TextInput
-        label="At most"
+        label="Maximum"
         inputMode="decimal"
-        placeholder="no upper end"
+        placeholder="no maximum"
         value={draft.most}
         onChange={(event) => set({ most: event.currentTarget.value })}
       />
@@ -114,10 +114,10 @@ export default function KeepGolden(props: Props) {
     if ("expect" in answer && !busy) onKeep(answer.expect, note.trim() || null);
   };
   return (
-    <Modal opened onClose={onClose} title="Keep as golden case" size={560}>
+    <Modal opened onClose={onClose} title="Save as golden case" size={560}>
       <form onSubmit={submit} noValidate className={styles.form}>
         <p className={styles.words}>
-          Every revision of the reward has to say the same about this completion before a job starts with it.
+          A job starts only if the reward revision gives this result for this completion.
         </p>
         <pre className={styles.completion} dir="auto" tabIndex={0}>
           {completion.slice(0, LONGEST) || "(empty)"}
@@ -132,7 +132,7 @@ export default function KeepGolden(props: Props) {
           />
         )}
         <SegmentedControl
-          aria-label="What is expected"
+          aria-label="Expected result"
           fullWidth
           value={draft.kind}
           onChange={(kind) => setDraft((old) => ({ ...old, kind: kind as ExpectationKind }))}
@@ -146,18 +146,18 @@ export default function KeepGolden(props: Props) {
         )}
         <TextInput
           label="Note"
-          placeholder="What the case is there for; optional"
+          placeholder="What this case tests (optional)"
           maxLength={400}
           value={note}
           onChange={(event) => setNote(event.currentTarget.value)}
         />
-        {error && <Failure title="Not kept" error={error} />}
+        {error && <Failure title="Could not save the golden case" error={error} />}
         <div className={styles.buttons}>
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button type="submit" loading={busy}>
-            Keep it
+            Save
           </Button>
         </div>
       </form>

@@ -40,7 +40,7 @@ function Download({ one }: { one: Adapter }) {
         params={{ id: one.job }}
         search={{ tab: "checkpoints" }}
         {...look}
-        title={`No checkpoint is better than the base (${reward(one.base_reward)}).`}
+        title={`No checkpoint is better than base (${reward(one.base_reward)}).`}
         aria-label={`Choose a checkpoint of ${one.name}`}
       >
         Choose…
@@ -71,14 +71,14 @@ const COLUMNS: Column<Adapter>[] = [
     ),
   },
   { head: "Held-out reward", align: "right", cell: (one) => reward(offered(one)) },
-  { head: "Over base", hide: "narrow", align: "right", cell: (one) => <OverBase one={one} /> },
+  { head: "vs base", hide: "narrow", align: "right", cell: (one) => <OverBase one={one} /> },
   { head: "Step", hide: "narrow", align: "right", cell: (one) => betterThan(one)?.step ?? one.step },
   { head: "Model", hide: "narrow", cell: (one) => one.model },
-  { head: "Id", hide: "medium", cell: (one) => <code>{one.id}</code> },
+  { head: "ID", hide: "medium", cell: (one) => <code>{one.id}</code> },
   { head: "Size", hide: "medium", align: "right", cell: (one) => bytes(one.bytes) },
-  { head: "Made", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
+  { head: "Created", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
   {
-    head: "Take it",
+    head: "Actions",
     align: "right",
     cell: (one) => (
       <span style={{ position: "relative", zIndex: 1, display: "inline-flex", gap: 6 }}>
@@ -115,7 +115,7 @@ export function AdapterList() {
     <Page title="Adapters">
       {adapters.isError && !rows ? (
         <Failure
-          title="Adapters could not be loaded"
+          title="Could not load adapters"
           error={adapters.error}
           retry={() => void adapters.refetch()}
         />
@@ -131,7 +131,8 @@ export function AdapterList() {
             )
           }
         >
-          A job that succeeds leaves its adapter here: a standard PEFT folder to download and load anywhere.
+          Adapters of succeeded jobs are listed here: standard PEFT folders that you can download and load
+          anywhere.
         </Empty>
       ) : (
         <DataTable

@@ -46,7 +46,9 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
     <section aria-label="Completions">
       <div className={styles.head}>
         <h2>Completions</h2>
-        {group && <small>{count(group.rewards?.length ?? 0, "completion")} of this prompt, best first</small>}
+        {group && (
+          <small>{count(group.rewards?.length ?? 0, "completion")} for this prompt, best first</small>
+        )}
         <span className={styles.end}>
           <SplitSwitch split={place.split} go={go} />
           <button
@@ -54,13 +56,13 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
             className={styles.newest}
             onClick={() => onRead({ ...here, sample: undefined })}
           >
-            Read and search all
+            Open completions
           </button>
         </span>
       </div>
       {failed?.error && (
         <Failure
-          title="Completions could not be loaded"
+          title="Could not load completions"
           error={failed.error}
           retry={() => void failed.refetch()}
         />
@@ -120,7 +122,7 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
               {!detail.data && STAND_INS.map((n) => <div key={n} className={styles.cardWaits} />)}
             </div>
             {rows.length > MOST && (
-              <small>{count(rows.length - MOST, "more completion")} in the room of completions</small>
+              <small>{count(rows.length - MOST, "more completion")} in Completions</small>
             )}
           </div>
         </>

@@ -95,7 +95,7 @@ export function Completions({ job, status, rewards, place, go }: Props) {
                 <button
                   type="button"
                   className={styles.newest}
-                  title="Say of some completions whether they are right, and see whether the reward agrees"
+                  title="Label completions as right or wrong and compare with the reward"
                   onClick={() => go({ view: "label", sample: undefined }, true)}
                 >
                   Label
@@ -117,7 +117,7 @@ export function Completions({ job, status, rewards, place, go }: Props) {
         <>
           {query.isError && (
             <Failure
-              title={query.data ? "New completions could not be loaded" : "Completions could not be loaded"}
+              title={query.data ? "Could not load new completions" : "Could not load completions"}
               error={query.error}
               retry={() => void query.refetch()}
             />
@@ -126,8 +126,7 @@ export function Completions({ job, status, rewards, place, go }: Props) {
           {missing !== undefined && shown !== undefined && (
             <div className={styles.note}>
               <Notice tone="info" title={`Step ${missing} has no completions`}>
-                The job may have gone back to an earlier step and not come here again. This is step {shown},
-                the nearest.
+                The job may have resumed from an earlier step. Showing the nearest step, {shown}.
               </Notice>
             </div>
           )}
@@ -151,7 +150,7 @@ export function Completions({ job, status, rewards, place, go }: Props) {
               <div className={styles.main}>
                 <SegmentedControl
                   size="xs"
-                  aria-label="What to see of the prompt"
+                  aria-label="View of the prompt"
                   className={styles.views}
                   value={place.view}
                   onChange={(value) => go({ view: value as Place["view"] }, true)}
@@ -178,7 +177,9 @@ export function Completions({ job, status, rewards, place, go }: Props) {
           )}
           {!query.data && !query.isError && <Waiting />}
           {shown !== undefined && steps.length > 0 && groups.length === 0 && !view.isStale && (
-            <Empty title="Nothing at this step">This step has no completions of these rows.</Empty>
+            <Empty title="No completions at this step">
+              No completions of this split were sampled at this step.
+            </Empty>
           )}
         </>
       )}

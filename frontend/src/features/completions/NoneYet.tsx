@@ -7,14 +7,14 @@ export function NoneYet({ split, live }: { split: Split; live: boolean }) {
     return (
       <Empty title="No completions">
         {split === "train"
-          ? "The job ended before its first step was done, so there is nothing to read. Its log says why."
-          : "The job holds no rows out, or ended before it was evaluated on them."}
+          ? "The job ended before its first step. See its log for the reason."
+          : "The job has no held-out rows, or ended before its first evaluation."}
       </Empty>
     );
   return (
     <Empty title="No completions yet">
       {split === "train"
-        ? "They appear after the first step: what the model wrote, the reward it got, and why."
+        ? "They appear after the first step, with text, reward and reason."
         : "They appear after the first evaluation on held-out rows."}
     </Empty>
   );

@@ -7,7 +7,7 @@ export function SplitSwitch({ split, go }: { split: Split; go: Go }) {
   return (
     <SegmentedControl
       size="xs"
-      aria-label="Which rows"
+      aria-label="Split"
       value={split}
       onChange={(value) =>
         go({

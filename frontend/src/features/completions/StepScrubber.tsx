@@ -99,14 +99,14 @@ export function StepScrubber({ steps, shown, following, live, onStep }: Props) {
         aria-pressed={following}
         title={
           following
-            ? "New steps are shown as they come; choose a step to stay there"
+            ? "New steps are shown as they arrive; select a step to stop following"
             : live
-              ? "Show the newest step, and each new one as it comes"
-              : "Show the last step"
+              ? "Show the newest step and follow new ones"
+              : "Go to the last step"
         }
         onClick={() => onStep(following ? shown : undefined)}
       >
-        {live ? (following ? "Following newest" : "Follow newest") : "Last step"}
+        {live ? (following ? "Following latest" : "Follow latest") : "Last step"}
       </button>
     </div>
   );

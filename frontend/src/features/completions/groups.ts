@@ -22,9 +22,9 @@ export const KIND_SHAPE: Record<Kind, string> = {
 };
 
 export const KIND_MEANING: Record<Kind, string> = {
-  mixed: "rewards differ, so this group teaches",
-  "equal > 0": "equal rewards: this group teaches nothing",
-  "equal ≤ 0": "equal rewards: this group teaches nothing",
+  mixed: "rewards differ: the group has a training signal",
+  "equal > 0": "equal rewards: the group has no training signal",
+  "equal ≤ 0": "equal rewards: the group has no training signal",
   "no reward": "no completion has a reward",
 };
 

@@ -42,14 +42,14 @@ export function DatasetList({ onUploaded }: { onUploaded: (dataset: Dataset) => 
         <UploadPanel refusal={refusal} onDone={onUploaded} />
         {datasets.isError && !rows ? (
           <Failure
-            title="Datasets could not be loaded"
+            title="Could not load datasets"
             error={datasets.error}
             retry={() => void datasets.refetch()}
           />
         ) : rows?.length === 0 ? (
           <Empty title="No datasets yet">
-            A dataset is a file of prompts. Each row is one prompt with whatever the reward needs to judge an
-            answer, for example the right one: <code className={styles.example}>{EXAMPLE}</code>
+            A dataset is a file of prompts. Each row holds one prompt and the data that the reward needs, such
+            as the reference answer: <code className={styles.example}>{EXAMPLE}</code>
           </Empty>
         ) : (
           <DataTable label="Datasets" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} />

@@ -40,30 +40,30 @@ function Actions({ dataset, refusal, onDeleted }: ActionsProps) {
             Download {dataset.filename} ({bytes(dataset.bytes)})
           </Menu.Item>
           <Menu.Item color="var(--bad)" disabled={refusal !== null} onClick={open}>
-            Delete the dataset…
+            Delete dataset…
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
       {refusal ? (
-        <GatedButton refusal={refusal}>Train on it</GatedButton>
+        <GatedButton refusal={refusal}>Use in a job</GatedButton>
       ) : (
         <ButtonLink to="/jobs/new" search={{ dataset: dataset.id }}>
-          Train on it
+          Use in a job
         </ButtonLink>
       )}
       <Confirm
         opened={asking}
         onClose={close}
         title={`Delete ${dataset.name}?`}
-        action="Delete the dataset"
+        action="Delete dataset"
         busy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate(dataset.id, { onSuccess: onDeleted })}
       >
-        The {count(dataset.rows, "row")} and how they become prompts are removed from this server; the file
-        cannot be brought back.{" "}
+        The {count(dataset.rows, "row")} and its prompt settings are deleted from this server. This cannot be
+        undone.{" "}
         {jobs > 0 &&
-          `${count(jobs, "job")} used it: they keep their curves and completions, but cannot be started again as they were.`}
+          `${count(jobs, "job")} used it. They keep their curves and completions but cannot be restarted with the same data.`}
       </Confirm>
     </>
   );
@@ -73,23 +73,23 @@ function JobsTab({ id }: { id: string }) {
   const jobs = useQuery(jobsUsingQuery({ dataset: id }));
   const rows = jobs.data?.data;
   if (jobs.isError && !rows) {
-    return <Failure title="Jobs could not be loaded" error={jobs.error} retry={() => void jobs.refetch()} />;
+    return <Failure title="Could not load jobs" error={jobs.error} retry={() => void jobs.refetch()} />;
   }
   if (rows?.length === 0) {
     return (
       <Empty
-        title="No job has used it yet"
+        title="No jobs yet"
         action={
           <ButtonLink to="/jobs/new" search={{ dataset: id }}>
-            Train on it
+            Use in a job
           </ButtonLink>
         }
       >
-        Jobs that train on this dataset or evaluate on it are listed here.
+        Jobs that train or evaluate on this dataset are listed here.
       </Empty>
     );
   }
-  return <JobsUsing label="Jobs that use the dataset" jobs={rows} />;
+  return <JobsUsing label="Jobs using the dataset" jobs={rows} />;
 }
 
 const asksForPrompt = (warning: string) => warning.startsWith('No "messages"');
@@ -144,37 +144,33 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
       actions={dataset && <Actions dataset={dataset} refusal={refusal} onDeleted={onDeleted} />}
     >
       {query.isError && !dataset ? (
-        <Failure
-          title="The dataset could not be loaded"
-          error={query.error}
-          retry={() => void query.refetch()}
-        />
+        <Failure title="Could not load the dataset" error={query.error} retry={() => void query.refetch()} />
       ) : (
         <>
-          <TabNav label="Parts of the dataset">
+          <TabNav label="Dataset sections">
             {tab(undefined, "Rows")}
             {tab("prompts", "Prompts")}
             {tab("report", "Duplicates")}
-            {tab("jobs", "Where used")}
+            {tab("jobs", "Used in")}
           </TabNav>
           <div className={styles.stack}>
             {dataset?.newest && (
               <Notice
                 tone="info"
-                title="There is a newer version"
+                title="Newer version available"
                 action={
                   <Link to="/datasets/$id" params={{ id: dataset.newest }}>
-                    Show the newest
+                    Open the newest version
                   </Link>
                 }
               >
-                Another dataset of this name was uploaded later. Jobs that use this one go on reading it.
+                A newer dataset has the same name. Jobs that use this version keep using it.
               </Notice>
             )}
             {warnings.length > 0 && (
               <Notice
                 tone="warn"
-                title="Worth knowing"
+                title="Note"
                 action={
                   warnings.some(asksForPrompt) &&
                   place.tab !== "prompts" &&

@@ -18,11 +18,7 @@ export function Lengths({ query, model, onRow }: Props) {
   const lengths = query.data;
   if (query.isError) {
     return (
-      <Failure
-        title="The prompts could not be measured"
-        error={query.error}
-        retry={() => void query.refetch()}
-      />
+      <Failure title="Could not measure the prompts" error={query.error} retry={() => void query.refetch()} />
     );
   }
   if (!lengths && !query.isFetching) return null;
@@ -32,20 +28,20 @@ export function Lengths({ query, model, onRow }: Props) {
   return (
     <div className={styles.lengths} data-dim={query.isPlaceholderData || undefined}>
       <Histogram
-        title="Length of the prompts"
+        title="Prompt length"
         unit={`tokens of ${model}`}
         what="prompts"
         bins={lengths.bins.map((bin) => ({ low: bin.low, high: bin.high + 1, count: bin.count }))}
         name={lengthName}
         summary={lengthsSentence(lengths)}
-        mark={most == null ? null : { value: most, label: `the model reads ${number(most, 6)}` }}
+        mark={most == null ? null : { value: most, label: `context length ${number(most, 6)}` }}
       />
       <p className={styles.below}>
         <button type="button" className={styles.link} onClick={() => onRow(lengths.longest_row)}>
-          Show the longest, row {number(lengths.longest_row + 1, 6)}
+          Show the longest: row {number(lengths.longest_row + 1, 6)}
         </button>
         {failed > 0 &&
-          ` · ${count(failed, "row")} cannot be rendered: a job stops there, so mend or drop them`}
+          ` · ${count(failed, "row")} cannot be rendered. A job stops at such a row: fix or remove it`}
       </p>
     </div>
   );

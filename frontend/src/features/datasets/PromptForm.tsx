@@ -34,21 +34,21 @@ export function PromptForm(props: Props) {
         if (!fault && changed && !refusal) onSave();
       }}
     >
-      <h2>How a row becomes a prompt</h2>
+      <h2>Prompt settings</h2>
       <SegmentedControl
-        aria-label="Where the prompt comes from"
+        aria-label="Prompt source"
         fullWidth
         value={draft.from}
         onChange={(from) => onChange({ from: from as PromptDraft["from"] })}
         data={[
-          { value: "column", label: "A column" },
-          { value: "template", label: "A template" },
+          { value: "column", label: "Column" },
+          { value: "template", label: "Template" },
         ]}
       />
       {draft.from === "column" ? (
         <Select
           label="Prompt column"
-          description="A list of chat messages, or text that becomes the user's message."
+          description="A list of chat messages, or the text of the user message."
           data={names.filter(({ value }) =>
             columns.some((one) => one.name === value && ["list", "string", "mixed"].includes(one.type)),
           )}
@@ -60,8 +60,8 @@ export function PromptForm(props: Props) {
         <div>
           <span className={styles.label}>Prompt template</span>
           <p id={help} className={styles.help}>
-            Becomes the user's message. {"{column}"} is replaced by the row's value; write {"{{ }}"} for
-            braces. Tab leaves the field.
+            Text of the user message. {"{column}"} is replaced by the value of the row; write {"{{ }}"} for
+            braces.
           </p>
           <div className={styles.template} data-bad={fault !== null || undefined}>
             <CodeEditor
@@ -81,7 +81,7 @@ export function PromptForm(props: Props) {
       )}
       <Textarea
         label="System prompt"
-        description="Put before every prompt that does not bring its own."
+        description="Added to each prompt that has no system message."
         autosize
         minRows={2}
         maxRows={10}
@@ -91,7 +91,7 @@ export function PromptForm(props: Props) {
       <div className={styles.pair}>
         <Select
           label="Answer"
-          description="Rewards read it."
+          description="Reference answer for rewards."
           data={names}
           value={draft.answer}
           onChange={(answer) => onChange({ answer })}
@@ -101,7 +101,7 @@ export function PromptForm(props: Props) {
         />
         <Select
           label="Slice"
-          description="Splits metrics by its values."
+          description="Metrics are split by its values."
           data={names}
           value={draft.slice}
           onChange={(slice) => onChange({ slice })}
@@ -110,7 +110,7 @@ export function PromptForm(props: Props) {
           placeholder="None"
         />
       </div>
-      {error && <Failure title="Not saved" error={error} />}
+      {error && <Failure title="Could not save" error={error} />}
       <div className={styles.actions}>
         <GatedButton
           type="submit"
@@ -118,10 +118,10 @@ export function PromptForm(props: Props) {
           loading={saving}
           disabled={!refusal && (!changed || fault !== null)}
         >
-          Save for new jobs
+          Save
         </GatedButton>
         <Button variant="default" disabled={!changed} onClick={onReset}>
-          Undo changes
+          Discard changes
         </Button>
       </div>
     </form>

@@ -48,12 +48,12 @@ export default function PromptsTab({ dataset, refusal, place, onPlace }: Props) 
   const save = () =>
     update.mutate(
       { etag: dataset.etag, prompt_view: viewOf(draft, columns) },
-      { onSuccess: () => toastDone("Saved. New jobs on this dataset start from it.") },
+      { onSuccess: () => toastDone("Saved. New jobs on this dataset use these prompt settings.") },
     );
 
   return (
     <div className={styles.columns}>
-      <LeaveGuard unsaved={changed} what="How the rows become prompts was changed." />
+      <LeaveGuard unsaved={changed} what="The prompt settings have unsaved changes." />
       <PromptForm
         columns={columns}
         draft={draft}
@@ -68,7 +68,7 @@ export default function PromptsTab({ dataset, refusal, place, onPlace }: Props) 
       />
       <div className={styles.results}>
         <div className={styles.model}>
-          <h2>As the model reads it</h2>
+          <h2>Rendered prompts</h2>
           <Select
             aria-label="Base model"
             size="xs"
@@ -81,7 +81,8 @@ export default function PromptsTab({ dataset, refusal, place, onPlace }: Props) 
         </div>
         {models.data && ready.length === 0 ? (
           <Notice tone="info" title="No base model yet">
-            Prompts are rendered with a base model's chat template. <Link to="/models">Add a model</Link>.
+            Prompts are rendered with the chat template of a base model. <Link to="/models">Add a model</Link>
+            .
           </Notice>
         ) : (
           <>

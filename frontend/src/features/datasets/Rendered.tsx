@@ -38,7 +38,7 @@ function Prompt({ one, most }: { one: RenderedPrompt; most: number | null }) {
         {one.tokens != null && (
           <span data-long={long || undefined}>
             {count(one.tokens, "token")}
-            {long && `, more than the ${number(most, 6)} that the model reads`}
+            {long && `, more than the context length of ${number(most, 6)}`}
           </span>
         )}
         {one.answer != null && (
@@ -76,17 +76,13 @@ export function Rendered({ query, size, offset, stale, onOffset }: Props) {
   const page = query.data;
   if (query.isError) {
     return (
-      <Failure
-        title="The prompts could not be rendered"
-        error={query.error}
-        retry={() => void query.refetch()}
-      />
+      <Failure title="Could not render the prompts" error={query.error} retry={() => void query.refetch()} />
     );
   }
   if (!page && stale) {
     return (
-      <Notice tone="info" title="Nothing to render yet">
-        Say where the prompt comes from, and the first rows appear here.
+      <Notice tone="info" title="No prompts yet">
+        Choose a prompt source to see the first rows here.
       </Notice>
     );
   }

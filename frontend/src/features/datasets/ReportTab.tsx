@@ -23,7 +23,7 @@ const REPEATED: Column<Repeated>[] = [
       </span>
     ),
   },
-  { head: "Times", align: "right", cell: (one) => number(one.count, 6) },
+  { head: "Count", align: "right", cell: (one) => number(one.count, 6) },
   {
     head: "Rows",
     hide: "narrow",
@@ -43,7 +43,7 @@ const LEAKS: Column<Leak>[] = [
   },
   { head: "Row", align: "right", cell: (one) => row(one.held_out_row) },
   {
-    head: "Trained on as",
+    head: "Train prompt",
     grow: true,
     hide: "narrow",
     cell: (one) => (
@@ -54,7 +54,7 @@ const LEAKS: Column<Leak>[] = [
   },
   { head: "Row ", align: "right", cell: (one) => row(one.train_row) },
   {
-    head: "Likeness",
+    head: "Similarity",
     align: "right",
     cell: (one) => (one.kind === "equal" ? "equal" : percent(one.similarity)),
   },
@@ -64,16 +64,16 @@ function Summary({ report }: { report: DatasetReport }) {
   const { advice = [], leakage } = report;
   if (advice.length === 0) {
     return (
-      <Notice tone="info" title="Nothing found">
-        {count(report.compared ?? 0, "row")}: no prompt occurs twice
-        {leakage && ", and none that is held out is trained on, equal or nearly"}.
+      <Notice tone="info" title="No problems found">
+        {count(report.compared ?? 0, "row")}: no duplicate prompts
+        {leakage && "and no overlap between held-out and training prompts"}.
       </Notice>
     );
   }
   return (
     <Notice
       tone="warn"
-      title={leakage?.equal || leakage?.near ? "Held-out prompts are trained on" : "Worth knowing"}
+      title={leakage?.equal || leakage?.near ? "Held-out prompts occur in training" : "Note"}
     >
       <ul className={styles.advice}>
         {advice.map((line) => (
@@ -92,14 +92,14 @@ function Found({ report }: { report: DatasetReport }) {
       <Summary report={report} />
       {leaks.length > 0 && (
         <section className={styles.part}>
-          <h2>Held out and trained on</h2>
+          <h2>Held-out prompts in training</h2>
           <p>
-            {number(report.leakage?.equal ?? 0, 6)} equal, {number(report.leakage?.near ?? 0, 6)} nearly, of{" "}
-            {count(report.leakage?.held_out ?? 0, "held-out row")}
-            {(report.leakage?.equal ?? 0) + (report.leakage?.near ?? 0) > leaks.length && "; some of them:"}
+            {number(report.leakage?.equal ?? 0, 6)} identical and {number(report.leakage?.near ?? 0, 6)}{" "}
+            nearly identical of {count(report.leakage?.held_out ?? 0, "held-out row")}
+            {(report.leakage?.equal ?? 0) + (report.leakage?.near ?? 0) > leaks.length && ". Examples:"}
           </p>
           <DataTable
-            label="Held-out prompts that are trained on"
+            label="Held-out prompts in training"
             columns={LEAKS}
             rows={leaks}
             rowKey={(one) => `${one.held_out_row} ${one.train_row}`}
@@ -108,14 +108,13 @@ function Found({ report }: { report: DatasetReport }) {
       )}
       {repeated.length > 0 && (
         <section className={styles.part}>
-          <h2>Equal prompts</h2>
+          <h2>Duplicate prompts</h2>
           <p>
-            {count(report.duplicates?.prompts ?? 0, "prompt")} in several rows; white space and capitals make
-            no difference
+            {count(report.duplicates?.prompts ?? 0, "prompt")} in several rows, ignoring case and white space
             {(report.duplicates?.prompts ?? 0) > repeated.length && ". The most frequent:"}
           </p>
           <DataTable
-            label="Prompts in several rows"
+            label="Duplicate prompts"
             columns={REPEATED}
             rows={repeated}
             rowKey={(one) => one.rows[0] ?? one.text}
@@ -140,7 +139,7 @@ export default function ReportTab({ dataset, place, onPlace }: Props) {
     }),
   );
   const report = query.data;
-  const split = `The split: seed ${place.seed ?? 0}${place.held === undefined ? "" : `, ${count(place.held, "row")}`}`;
+  const split = `Split: seed ${place.seed ?? 0}${place.held === undefined ? "" : `, ${count(place.held, "row")}`}`;
   return (
     <>
       <div className={styles.choices}>
@@ -149,7 +148,7 @@ export default function ReportTab({ dataset, place, onPlace }: Props) {
           value={place.against ?? place.by ?? ""}
           data={[
             { value: "", label: `${split}, by row` },
-            { value: "prompt", label: `${split}, equal prompts together` },
+            { value: "prompt", label: `${split}, duplicates kept together` },
             ...others.map((one) => ({ value: one.id, label: one.name })),
           ]}
           onChange={(event) => {
@@ -161,7 +160,7 @@ export default function ReportTab({ dataset, place, onPlace }: Props) {
       </div>
       {query.isError ? (
         <Failure
-          title="The prompts could not be compared"
+          title="Could not compare the prompts"
           error={query.error}
           retry={() => void query.refetch()}
         />
@@ -169,7 +168,7 @@ export default function ReportTab({ dataset, place, onPlace }: Props) {
         <Found report={report} />
       ) : (
         <p className={styles.waiting} role="status" aria-busy="true">
-          Comparing {count(dataset.rows, "prompt")}. A million rows take a minute or two.
+          Comparing {count(dataset.rows, "prompt")}. A million rows take one or two minutes.
         </p>
       )}
     </>

@@ -35,7 +35,7 @@ export function RowsTab({ id, dataset, place, onPlace }: Props) {
     <>
       <SplitPanel query={split} rows={total} place={place} onPlace={onPlace} />
       {rows.isError && !page ? (
-        <Failure title="Rows could not be loaded" error={rows.error} retry={() => void rows.refetch()} />
+        <Failure title="Could not load rows" error={rows.error} retry={() => void rows.refetch()} />
       ) : (
         <RowsTable
           columns={columnsOf(dataset)}
@@ -54,7 +54,7 @@ export function RowsTab({ id, dataset, place, onPlace }: Props) {
           onOffset={(at) => onPlace({ offset: at || undefined })}
         />
       )}
-      <p className={styles.note}>Click a row to read it whole; long cells are cut here.</p>
+      <p className={styles.note}>Click a row to see its full content.</p>
       <RowPeek
         row={place.row}
         values={peek}

@@ -10,7 +10,7 @@ type Values = Record<string, unknown>;
 
 /** What stands in a cell: the start of its value, "null", or nothing where the row lacks the column. */
 function Cell({ values, name }: { values: Values; name: string }) {
-  if (!(name in values)) return <span className={styles.none}>not there</span>;
+  if (!(name in values)) return <span className={styles.none}>missing</span>;
   const value = values[name];
   if (value === null) return <span className={styles.none}>null</span>;
   const text = valueText(value);

@@ -30,8 +30,8 @@ export function SplitPanel({ query, rows, place, onPlace }: Props) {
       <div className={styles.words}>
         <h2>Held-out split</h2>
         <p>
-          Rows that a job never trains on: they tell whether it learns or memorises. The seed decides which;
-          the same numbers give the same rows in every job.
+          Rows used for evaluation only, never for training. The same number and seed select the same rows in
+          every job.
         </p>
       </div>
       <div className={styles.fields}>
@@ -65,7 +65,7 @@ export function SplitPanel({ query, rows, place, onPlace }: Props) {
         />
         <p role="status" className={styles.counts}>
           {query.isError ? (
-            `${query.error.message} Counts of the split come back with the server.`
+            `${query.error.message} The split is shown when the server is reachable.`
           ) : (
             <>
               <b>{number(split?.train ?? rows - held, 6)}</b> train ·{" "}
@@ -77,18 +77,18 @@ export function SplitPanel({ query, rows, place, onPlace }: Props) {
       </div>
       <div className={styles.together}>
         <Checkbox
-          label="Keep equal prompts on one side"
+          label="Keep duplicate prompts in one split"
           checked={place.by === "prompt"}
           disabled={rows < 2}
           onChange={(event) => onPlace({ by: event.currentTarget.checked ? "prompt" : undefined })}
         />
         <Link from="/datasets/$id" to="/datasets/$id" search={(old) => ({ ...old, tab: "report" as const })}>
-          Are held-out prompts trained on?
+          Check for leakage
         </Link>
       </div>
       {split && split.held_out_rows.length > 0 && (
         <details className={styles.which}>
-          <summary>Which rows</summary>
+          <summary>Rows</summary>
           <p>
             {rowRanges(split.held_out_rows, 120)}
             {split.held_out > split.held_out_rows.length && ", …"}

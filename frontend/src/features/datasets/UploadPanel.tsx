@@ -14,7 +14,7 @@ function Sending({ upload, onCancel }: { upload: Going; onCancel: () => void }) 
   const waiting = upload.phase === "sending" && upload.waiting;
   const doing =
     upload.phase === "sending"
-      ? `${bytes(upload.sent)} of ${bytes(upload.total)} sent${waiting ? ". The server does not answer; it goes on by itself." : ""}`
+      ? `${bytes(upload.sent)} of ${bytes(upload.total)} sent${waiting ? ". The server does not respond; the upload resumes automatically." : ""}`
       : `${bytes(upload.file.size)} sent, checking every row`;
   return (
     <div className={styles.sending}>
@@ -34,10 +34,10 @@ function Sending({ upload, onCancel }: { upload: Going; onCancel: () => void }) 
       />
       <span className="visually-hidden" role="status">
         {upload.phase === "checking"
-          ? "The file is sent and being checked."
+          ? "Upload complete. Validating the file."
           : waiting
-            ? "The server does not answer. The file goes on by itself."
-            : "The file is being sent."}
+            ? "The server does not respond. The upload resumes automatically."
+            : "Uploading the file."}
       </span>
     </div>
   );
@@ -49,7 +49,7 @@ export function UploadPanel({ refusal, onDone }: { refusal: string | null; onDon
   if (refusal) {
     return (
       <Notice tone="info" title="Read only">
-        {refusal} Members upload datasets.
+        {refusal} Only editors and owners can upload datasets.
       </Notice>
     );
   }
@@ -61,10 +61,10 @@ export function UploadPanel({ refusal, onDone }: { refusal: string | null; onDon
         multiple={false}
         activateOnKeyboard={false}
         onDrop={([file]) => file && void start(file)}
-        aria-label="Drop the file anywhere"
+        aria-label="Drop the file anywhere on this page"
       >
         <div className={styles.everywhere}>
-          <b>Drop it anywhere</b>
+          <b>Drop a file anywhere on this page</b>
           JSONL, CSV or Parquet, one prompt per row
         </div>
       </Dropzone.FullScreen>

@@ -10,7 +10,7 @@ export function Ask({ of }: { of: Deployment }) {
     <section className={styles.ask} aria-labelledby="ask-deployment">
       <h2 id="ask-deployment">Ask {of.name}</h2>
       <p>
-        Any OpenAI client can: the address is <code>{window.location.origin}/v1</code>, the model is{" "}
+        Use any OpenAI client. Base URL: <code>{window.location.origin}/v1</code>, model:{" "}
         <code>{of.name}</code>.
       </p>
       <Snippets of={list} />

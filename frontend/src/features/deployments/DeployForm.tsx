@@ -43,7 +43,7 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const done = () => {
-      toastDone(of ? `${of.name} is pointed at other weights.` : `${name} is being loaded.`);
+      toastDone(of ? `${of.name} now serves other weights.` : `${name} is loading.`);
       onDone(name);
     };
     void once(() =>
@@ -54,14 +54,19 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
     );
   };
   return (
-    <Modal opened onClose={onClose} title={of ? `Point ${of.name} elsewhere` : "New deployment"} size={520}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={of ? `Change the weights of ${of.name}` : "New deployment"}
+      size={520}
+    >
       <form className={styles.form} onSubmit={submit} noValidate>
         <NativeSelect
           label="Weights"
           description={
             of
-              ? "Requests under way end with the old ones; the next get these."
-              : "An adapter, or a base model as it is. Checkpoints are deployed from their job's page."
+              ? "Active requests finish with the old weights; new requests use these."
+              : "An adapter or a base model. To deploy another checkpoint, open its job."
           }
           data={grouped(choices)}
           value={what}
@@ -70,14 +75,14 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
           onChange={(event) => setChosen(event.currentTarget.value)}
         />
         {risky && isBelowBase(risky) && (
-          <Notice tone="warn" title="Not better than the base">
+          <Notice tone="warn" title="Not better than base">
             Held-out reward {reward(risky.held_out_reward)}, the base had {reward(risky.base_reward)}.
           </Notice>
         )}
         {!of && (
           <TextInput
             label="Name"
-            description="What requests put into “model”. Letters, digits, dots, underscores and dashes."
+            description="The “model” value in requests: letters, digits, dots, underscores and dashes."
             required
             autoComplete="off"
             spellCheck={false}
@@ -88,7 +93,7 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
             onChange={(event) => setTyped(event.currentTarget.value)}
           />
         )}
-        {error && !fault && <Failure title="Nothing was changed" error={error} />}
+        {error && !fault && <Failure title="Could not save the deployment" error={error} />}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" onClick={onClose}>
             Cancel
@@ -98,7 +103,7 @@ export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
             loading={create.isPending || point.isPending}
             disabled={!what || name.trim() === ""}
           >
-            {of ? "Point it there" : "Deploy"}
+            {of ? "Save" : "Deploy"}
           </Button>
         </Group>
       </form>

@@ -26,13 +26,15 @@ export function DeploymentActions({ of, refusal, onPoint }: Props) {
     stop.mutate(of.id, {
       onSuccess: (now) => {
         onStop.close();
-        toastDone(now.state === "stopped" ? `${of.name} is stopped.` : `${of.name} ends what is under way.`);
+        toastDone(
+          now.state === "stopped" ? `${of.name} stopped.` : `${of.name} is finishing its active requests.`,
+        );
       },
     });
   // By the promise: the row may be gone before it is told. A refusal is `remove.error`.
   const deleteNow = () =>
     void remove.mutateAsync(of.id).then(
-      () => toastDone(`${of.name} is deleted.`),
+      () => toastDone(`${of.name} deleted.`),
       () => undefined,
     );
   return (
@@ -65,16 +67,20 @@ export function DeploymentActions({ of, refusal, onPoint }: Props) {
             </GatedButton>
           </Menu.Target>
           <Menu.Dropdown>
-            <Menu.Item onClick={onPoint}>Point it at other weights…</Menu.Item>
+            <Menu.Item onClick={onPoint}>Change weights…</Menu.Item>
             {of.state !== "ready" && of.state !== "loading" && (
               <Menu.Item
-                onClick={() => start.mutate(of.id, { onError: (error) => toastFailed("Not started", error) })}
+                onClick={() =>
+                  start.mutate(of.id, {
+                    onError: (error) => toastFailed("Could not start the deployment", error),
+                  })
+                }
               >
-                {of.state === "failed" ? "Load it again" : "Start it again"}
+                {of.state === "failed" ? "Reload" : "Start"}
               </Menu.Item>
             )}
-            {open && <Menu.Item onClick={onStop.open}>Stop it…</Menu.Item>}
-            {of.state === "stopped" && <Menu.Item onClick={onDelete.open}>Delete it…</Menu.Item>}
+            {open && <Menu.Item onClick={onStop.open}>Stop…</Menu.Item>}
+            {of.state === "stopped" && <Menu.Item onClick={onDelete.open}>Delete…</Menu.Item>}
           </Menu.Dropdown>
         </Menu>
       )}
@@ -82,27 +88,27 @@ export function DeploymentActions({ of, refusal, onPoint }: Props) {
         opened={stopping}
         onClose={onStop.close}
         title={`Stop ${of.name}?`}
-        action="Stop the deployment"
+        action="Stop deployment"
         busy={stop.isPending}
         error={stop.error}
         onConfirm={stopNow}
       >
         <p>
-          Requests that name it are refused from now on
-          {of.under_way > 0 ? `; the ${of.under_way} under way end first` : ""}. Its weights and its counts
-          stay: it can be started again.
+          New requests are rejected
+          {of.under_way > 0 ? `; the ${of.under_way} active requests finish first` : ""}. Weights and counters
+          are kept, so you can start it again.
         </p>
       </Confirm>
       <Confirm
         opened={deleting}
         onClose={onDelete.close}
         title={`Delete ${of.name}?`}
-        action="Delete the deployment"
+        action="Delete deployment"
         busy={remove.isPending}
         error={remove.error}
         onConfirm={deleteNow}
       >
-        <p>Its counts are gone and its name is free. The adapter and its job stay.</p>
+        <p>Its counters are deleted and its name becomes free. The adapter and the job are kept.</p>
       </Confirm>
     </span>
   );

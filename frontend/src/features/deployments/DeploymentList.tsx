@@ -56,20 +56,25 @@ function columns(
         </button>
       ),
     },
-    { head: "State", cell: (one) => <StatePill state={one.state} /> },
+    { head: "Status", cell: (one) => <StatePill state={one.state} /> },
     { head: "Weights", hide: "narrow", grow: true, cell: (one) => <Weights of={one} /> },
-    { head: "Under way", hide: "medium", align: "right", cell: (one) => one.under_way },
+    { head: "Active", hide: "medium", align: "right", cell: (one) => one.under_way },
     { head: "Requests", hide: "narrow", align: "right", cell: (one) => whole(one.usage.requests) },
-    { head: "Tokens in", hide: "medium", align: "right", cell: (one) => whole(one.usage.prompt_tokens) },
-    { head: "Tokens out", hide: "medium", align: "right", cell: (one) => whole(one.usage.completion_tokens) },
+    { head: "Input tokens", hide: "medium", align: "right", cell: (one) => whole(one.usage.prompt_tokens) },
     {
-      head: "Last asked",
+      head: "Output tokens",
+      hide: "medium",
+      align: "right",
+      cell: (one) => whole(one.usage.completion_tokens),
+    },
+    {
+      head: "Last request",
       hide: "medium",
       align: "right",
       cell: (one) => (one.last_used_at ? ago(one.last_used_at) : NOTHING),
     },
     {
-      head: "Do",
+      head: "Actions",
       align: "right",
       cell: (one) => <DeploymentActions of={one} refusal={refusal} onPoint={() => onPoint(one)} />,
     },
@@ -103,14 +108,14 @@ export function DeploymentList({ place, onPlace }: Props) {
     <Page title="Deployments" actions={(rows ? rows.length > 0 : deployments.isError) && add}>
       {deployments.isError && !rows ? (
         <Failure
-          title="Deployments could not be loaded"
+          title="Could not load deployments"
           error={deployments.error}
           retry={() => void deployments.refetch()}
         />
       ) : rows?.length === 0 ? (
-        <Empty title="Nothing is deployed yet" picture="adapter" action={add}>
-          A deployment puts an adapter behind a name that any OpenAI client can ask. A worker loads it when it
-          is asked; several on one base model share its memory.
+        <Empty title="No deployments yet" picture="adapter" action={add}>
+          A deployment serves an adapter under a model name for any OpenAI client. A worker loads it on the
+          first request; deployments of one base model share memory.
         </Empty>
       ) : (
         <div className={styles.page}>
@@ -123,7 +128,7 @@ export function DeploymentList({ place, onPlace }: Props) {
             keys
           />
           {shown?.error && (
-            <Notice tone={shown.state === "failed" ? "warn" : "info"} title={`${shown.name} did not answer`}>
+            <Notice tone={shown.state === "failed" ? "warn" : "info"} title={`${shown.name} did not respond`}>
               {shown.error.message} {shown.error.hint} The next request tries again.
             </Notice>
           )}

@@ -15,7 +15,7 @@ export function snippets(one: Deployment, origin: string): Snippet[] {
     {
       key: "curl",
       title: "curl",
-      about: "Put a key of yours into REINFORGE_API_KEY first: Settings has them.",
+      about: "Set REINFORGE_API_KEY to an API key from Settings first.",
       text: [
         `curl ${shell(`${origin}/v1/chat/completions`)} \\`,
         '  -H "Authorization: Bearer $REINFORGE_API_KEY" \\',
@@ -27,7 +27,7 @@ export function snippets(one: Deployment, origin: string): Snippet[] {
     {
       key: "python",
       title: "Python (openai)",
-      about: "The official SDK, as it is: pip install openai.",
+      about: "The official SDK: pip install openai.",
       text: [
         "import os",
         "from openai import OpenAI",

@@ -33,7 +33,7 @@ export function AgainstPicker({ of, against, adapters, onAgainst }: PickerProps)
       label="Compare with"
       value={against ?? ""}
       data={[
-        { value: "", label: others.length > 0 ? "Nothing" : "No other evaluation has ended" },
+        { value: "", label: others.length > 0 ? "None" : "No other finished evaluation" },
         ...(same.length > 0 ? [{ group: "On the same dataset", items: same }] : []),
         ...(rest.length > 0 ? [{ group: "On other datasets", items: rest }] : []),
         ...(against && !others.some(({ id }) => id === against) ? [against] : []),
@@ -60,8 +60,8 @@ export function Comparison({ of, other, own, theirs, rows, passAbove, adapters }
   const first = found[0];
   if (!first)
     return (
-      <Notice tone="warn" title={`${name} has no row in common with this evaluation`}>
-        Evaluate both on the same dataset with the same split, seed and number of rows.
+      <Notice tone="warn" title={`${name} shares no rows with this evaluation`}>
+        Run both on the same dataset with the same split, seed and number of rows.
       </Notice>
     );
   const apart = unlike(of, other);
@@ -74,8 +74,8 @@ export function Comparison({ of, other, own, theirs, rows, passAbove, adapters }
         {verdict(first, name)} {movedWords(rows)}
       </p>
       {apart.length > 0 && (
-        <Notice tone="warn" title="They were not measured alike">
-          Different: {apart.join(", ")}. The difference has that in it too.
+        <Notice tone="warn" title="Different settings">
+          Differences: {apart.join(", ")}. The change includes their effect.
         </Notice>
       )}
       {first.rows < FEW_ROWS && (
@@ -98,12 +98,12 @@ export function Comparison({ of, other, own, theirs, rows, passAbove, adapters }
       {changes.length > 1 && (
         <div className={styles.chart}>
           <Histogram
-            title="Change of a row"
+            title="Change per row"
             unit="reward"
             what="rows"
             bins={histogram(changes)}
             name={({ low, high }) => (low === high ? signed(low) : `${signed(low)} to ${signed(high)}`)}
-            summary={`${movedWords(rows)} Largest fall ${signed(Math.min(0, ...changes))}, largest rise ${signed(
+            summary={`${movedWords(rows)} Largest decrease ${signed(Math.min(0, ...changes))}, largest increase ${signed(
               Math.max(0, ...changes),
             )} over ${number(changes.length, 6)} rows.`}
           />

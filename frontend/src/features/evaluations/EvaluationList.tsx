@@ -31,7 +31,7 @@ const columns = ({ adapters, datasets }: Names): Column<Evaluation>[] => [
     ),
   },
   {
-    head: "State",
+    head: "Status",
     cell: (one) => (
       <>
         <StatePill state={one.status} />
@@ -59,7 +59,7 @@ const columns = ({ adapters, datasets }: Names): Column<Evaluation>[] => [
     align: "right",
     cell: (one) => percent(metric(one, "eval/pass_rate")?.value),
   },
-  { head: "Of", hide: "medium", cut: true, cell: (one) => policyWords(one, adapters) },
+  { head: "Model", hide: "medium", cut: true, cell: (one) => policyWords(one, adapters) },
   {
     head: "Dataset",
     hide: "medium",
@@ -86,15 +86,12 @@ export function EvaluationList() {
   return (
     <Page title="Evaluations" actions={(rows ? rows.length > 0 : list.isError) && add}>
       {list.isError && !rows ? (
-        <Failure
-          title="Evaluations could not be loaded"
-          error={list.error}
-          retry={() => void list.refetch()}
-        />
+        <Failure title="Could not load evaluations" error={list.error} retry={() => void list.refetch()} />
       ) : rows?.length === 0 ? (
         <Empty title="No evaluations yet" picture="jobs" action={add}>
-          An evaluation samples a base model, an adapter or a checkpoint on a dataset and scores it with one
-          reward: a mean with its interval, and every row to look at. Two of them can be compared.
+          An evaluation samples a base model, adapter or checkpoint on a dataset and scores it with one
+          reward. It shows the mean with its confidence interval and each row. You can compare two
+          evaluations.
         </Empty>
       ) : (
         <div className={styles.page}>

@@ -33,8 +33,8 @@ function Running({ of, refusal }: { of: Evaluation; refusal: string | null }) {
     <div className={styles.running}>
       <Progress value={(100 * of.done) / Math.max(1, of.total)} aria-label="Evaluation" />
       <p role="status">
-        {number(of.done, 6)} of {count(of.total, "completion")} sampled and scored. It goes on without this
-        page, and after a restart of the server.
+        {number(of.done, 6)} of {count(of.total, "completion")} sampled and scored. The evaluation continues
+        when you close this page or restart the server.
       </p>
       <GatedButton
         variant="default"
@@ -45,7 +45,7 @@ function Running({ of, refusal }: { of: Evaluation; refusal: string | null }) {
       >
         Cancel
       </GatedButton>
-      {cancel.error && <Failure title="Not cancelled" error={cancel.error} />}
+      {cancel.error && <Failure title="Could not cancel the evaluation" error={cancel.error} />}
     </div>
   );
 }
@@ -57,7 +57,7 @@ function Stopped({ of, refusal }: { of: Evaluation; refusal: string | null }) {
     <>
       <Notice
         tone={error ? "bad" : "info"}
-        title={of.status === "failed" ? "The evaluation failed" : "The evaluation was cancelled"}
+        title={of.status === "failed" ? "Evaluation failed" : "Evaluation cancelled"}
         action={
           <GatedButton
             variant="default"
@@ -65,14 +65,14 @@ function Stopped({ of, refusal }: { of: Evaluation; refusal: string | null }) {
             loading={resume.isPending}
             onClick={() => resume.mutate(of.id)}
           >
-            Go on
+            Resume
           </GatedButton>
         }
       >
         {error && `${error.message} ${error.hint ?? ""} `}
-        {`${number(of.done, 6)} of ${count(of.total, "completion")} are there; it can go on behind the last one.`}
+        {`${number(of.done, 6)} of ${count(of.total, "completion")} are done. You can resume it.`}
       </Notice>
-      {resume.error && <Failure title="It does not go on" error={resume.error} />}
+      {resume.error && <Failure title="Could not resume the evaluation" error={resume.error} />}
     </>
   );
 }
@@ -95,7 +95,7 @@ export function EvaluationPage({ id, place, onPlace }: Props) {
     return (
       <Page title="Evaluation" crumbs={crumbs}>
         <Failure
-          title="The evaluation could not be loaded"
+          title="Could not load the evaluation"
           error={query.error}
           retry={() => void query.refetch()}
         />
@@ -139,11 +139,11 @@ export function EvaluationPage({ id, place, onPlace }: Props) {
       )}
       {refusal ? (
         <GatedButton refusal={refusal} variant="default">
-          Again, changed…
+          Duplicate and edit…
         </GatedButton>
       ) : (
         <ButtonLink to="/evaluations/new" search={{ like: id }} variant="default">
-          Again, changed…
+          Duplicate and edit…
         </ButtonLink>
       )}
     </>
@@ -154,11 +154,7 @@ export function EvaluationPage({ id, place, onPlace }: Props) {
         {one.status === "running" && <Running of={one} refusal={refusal} />}
         {(one.status === "failed" || one.status === "cancelled") && <Stopped of={one} refusal={refusal} />}
         {scores.isError && (
-          <Failure
-            title="The rows could not be loaded"
-            error={scores.error}
-            retry={() => void scores.refetch()}
-          />
+          <Failure title="Could not load rows" error={scores.error} retry={() => void scores.refetch()} />
         )}
         {ended && (
           <Results of={one} scores={scores.data} adapters={adapters} place={place} onPlace={onPlace} />

@@ -13,7 +13,7 @@ export function Figures({ summary }: { summary: EvaluationSummary }) {
   });
   const rewards = summary.metrics["eval/reward"];
   return (
-    <section aria-label="What it came to" className={styles.part}>
+    <section aria-label="Results" className={styles.part}>
       <dl className={styles.figures}>
         {found.map(({ name, one }) => {
           const [title, about] = METRIC_WORDS[name];
@@ -37,10 +37,9 @@ export function Figures({ summary }: { summary: EvaluationSummary }) {
       </dl>
       <p className={styles.rest}>
         {`${count(summary.rows, "row")}, ${count(summary.completions, "completion")}: `}
-        {`${percent(summary.error_share)} not scored, ${percent(summary.truncated_share)} cut off, `}
-        {`${number(summary.tokens_mean)} tokens on average. Intervals are the middle 95 % over resampled rows.`}
-        {summary.rows < FEW_ROWS &&
-          ` With fewer than ${FEW_ROWS} rows they are narrower than they should be.`}
+        {`${percent(summary.error_share)} not scored, ${percent(summary.truncated_share)} truncated, `}
+        {`${number(summary.tokens_mean)} tokens on average. Intervals: 95%, bootstrap over rows.`}
+        {summary.rows < FEW_ROWS && ` With fewer than ${FEW_ROWS} rows they are too narrow.`}
       </p>
     </section>
   );

@@ -84,8 +84,8 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
   return (
     <form className={styles.form} onSubmit={submit} noValidate>
       <NativeSelect
-        label="What is evaluated"
-        description="An adapter, or a base model as it is. Checkpoints are evaluated from their job's page."
+        label="Model"
+        description="An adapter or a base model. To evaluate another checkpoint, open its job."
         data={[{ value: "", label: "Choose" }, ...grouped(choices)]}
         value={draft.what}
         disabled={!choices}
@@ -94,18 +94,18 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
       {job && (
         <div className={styles.hint}>
           <span>
-            It comes from{" "}
+            The adapter was trained by{" "}
             <Link to="/jobs/$id" params={{ id: job.id }}>
               {job.name}
             </Link>
-            , which held rows of its dataset out.
+            , which has held-out rows.
           </span>
           <Button
             variant="default"
             size="compact-sm"
             onClick={() => setDraft((old) => asInJob(old, (job.resolved_spec ?? job.spec) as JsonObject))}
           >
-            Take that job's held-out rows
+            Use the held-out rows of the job
           </Button>
         </div>
       )}
@@ -113,8 +113,8 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
         label="Dataset"
         description={
           draft.view
-            ? "Prompts and the answer's column are as in the job or evaluation that it is taken from."
-            : "Prompts and the answer's column are as last saved on its page."
+            ? "Prompt settings are copied from the source job or evaluation."
+            : "Prompt settings are those saved with the dataset."
         }
         data={[
           { value: "", label: datasets.length > 0 ? "Choose" : "No dataset yet" },
@@ -127,7 +127,7 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
         label="Reward"
         description="Scores every completion."
         data={[
-          { value: "", label: rewards.length > 0 ? "Choose" : "No stored reward yet" },
+          { value: "", label: rewards.length > 0 ? "Choose" : "No saved reward yet" },
           ...rewards.map(({ id, name }) => ({ value: id, label: name })),
         ]}
         value={draft.reward}
@@ -135,8 +135,8 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
       />
       <div className={styles.two}>
         <NativeSelect
-          label="Rows of"
-          description="With the job's seed the split is the job's."
+          label="Split"
+          description="The split equals that of a job with the same seed."
           data={SPLITS}
           value={draft.split}
           onChange={(event) => set({ split: event.currentTarget.value as Draft["split"] })}
@@ -144,8 +144,8 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
         {draft.split !== "all" && field("held_out_rows")}
         {draft.split !== "all" && (
           <Checkbox
-            label="Equal prompts on one side"
-            description="Tick it if the job says so."
+            label="Keep duplicate prompts in one split"
+            description="Use the same setting as the job."
             checked={draft.together}
             onChange={(event) => set({ together: event.currentTarget.checked })}
           />
@@ -157,8 +157,8 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
         <div className={styles.two}>
           {SAMPLING.map(field)}
           <TextInput
-            label="Stop at"
-            description="Ends before this text; \n is a line break."
+            label="Stop sequence"
+            description="Sampling stops before this text; \n is a line break."
             maxLength={200}
             spellCheck={false}
             value={draft.stop}
@@ -166,21 +166,21 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
           />
           <TextInput
             label="Name"
-            description="A gate finds the newest of a name, such as main."
+            description="A gate uses the newest evaluation of this name, such as main."
             maxLength={100}
             value={draft.name}
             onChange={(event) => set({ name: event.currentTarget.value })}
           />
         </div>
       </details>
-      {start.error && <Failure title="Nothing was started" error={start.error} />}
+      {start.error && <Failure title="Could not start the evaluation" error={start.error} />}
       <div className={styles.head}>
         <p role="status" className={styles.rest}>
           {fault ?? `At most ${count(completions(draft), "completion")}.`}
           {draft.revision && ` Revision ${draft.revision} of the reward.`}
         </p>
         <GatedButton refusal={refusal} type="submit" loading={start.isPending} disabled={fault !== null}>
-          Start the evaluation
+          Start evaluation
         </GatedButton>
       </div>
     </form>
@@ -201,7 +201,7 @@ export function NewEvaluation({ start, onStarted }: Props) {
   ];
   return (
     <Page title="New evaluation" crumbs={crumbs}>
-      {again.isError && <Failure title="The evaluation could not be loaded" error={again.error} />}
+      {again.isError && <Failure title="Could not load the evaluation" error={again.error} />}
       {begin ? (
         <Form key={start.like} begin={begin} onStarted={onStarted} />
       ) : (

@@ -26,7 +26,7 @@ function Distribution({ data }: { data: readonly RowScores[] }) {
         what="completions"
         bins={histogram(values)}
         name={({ low, high }) => (low === high ? number(low) : `${number(low)} to ${number(high)}`)}
-        summary={`${count(values.length, "reward")} from ${number(facts.min)} to ${number(facts.max)}, half of them at ${number(facts.median)} or less, mean ${number(facts.mean)}.`}
+        summary={`${count(values.length, "reward")} from ${number(facts.min)} to ${number(facts.max)}, median ${number(facts.median)}, mean ${number(facts.mean)}.`}
       />
     </div>
   );
@@ -65,7 +65,7 @@ export function Results({ of, scores, adapters, place, onPlace }: Props) {
         adapters={adapters}
         onAgainst={(id) => onPlace({ ...place, against: id, sorted: id ? "fell" : undefined })}
       />
-      {failed && <Failure title="The other evaluation could not be loaded" error={failed} />}
+      {failed && <Failure title="Could not load the other evaluation" error={failed} />}
       {beside && rows && scores && theirs.data && (
         <Comparison
           of={of}

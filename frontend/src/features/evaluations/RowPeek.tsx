@@ -16,7 +16,7 @@ function Said({ one }: { one: EvaluatedCompletion }) {
       <header>
         <b>{scored ? number(result.value) : result.status.replaceAll("_", " ")}</b>
         <span>
-          {[count(one.tokens, "token"), one.finish_reason === "length" ? "cut at the limit" : ""]
+          {[count(one.tokens, "token"), one.finish_reason === "length" ? "truncated" : ""]
             .filter(Boolean)
             .join(" · ")}
         </span>
@@ -35,14 +35,10 @@ function Side({ id, row, title }: { id: string; row: number; title: string }) {
     <section aria-label={title} className={styles.side} aria-busy={query.isPending}>
       <h3>{title}</h3>
       {query.isError && (
-        <Failure
-          title="The completions could not be loaded"
-          error={query.error}
-          retry={() => void query.refetch()}
-        />
+        <Failure title="Could not load completions" error={query.error} retry={() => void query.refetch()} />
       )}
       {query.isPending && <Skeleton height={90} />}
-      {query.data?.data.length === 0 && <p className={styles.rest}>It has no such row.</p>}
+      {query.data?.data.length === 0 && <p className={styles.rest}>The evaluation has no such row.</p>}
       {query.data?.data.map((one) => (
         <Said key={one.sample} one={one} />
       ))}

@@ -64,7 +64,7 @@ export function RowTable({ rows, beside, order, onOrder, onOpen }: Props) {
       <div className={styles.head}>
         <h2 id="evaluated-rows">Rows</h2>
         <NativeSelect
-          aria-label="Order of the rows"
+          aria-label="Sort rows"
           value={order}
           data={[...ALONE, ...(beside ? BESIDE : [])].map((value) => ({ value, label: ORDERS[value] }))}
           onChange={(event) => onOrder(event.currentTarget.value as Order)}

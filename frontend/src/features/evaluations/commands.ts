@@ -41,14 +41,14 @@ export function commands(one: Evaluation, against: string | undefined): Snippet[
       key: "gate",
       title: "Gate",
       about: against
-        ? "Exit 3 unless the mean reward is, with 95 % confidence, at most 0.02 below the other one's."
-        : "Exit 3 unless the mean reward is at least this much with 95 % confidence.",
+        ? "Exits with 3 unless the mean reward is at most 0.02 below the other, at 95% confidence."
+        : "Exits with 3 unless the mean reward is at least this value, at 95% confidence.",
       text: `reinforge gate ${shell(one.id)} --metric eval/reward ${compared}\n`,
     },
     {
       key: "eval",
-      title: "The same again",
-      about: "Samples and scores, waits, and prints the id: the gate takes it.",
+      title: "Run again",
+      about: "Runs the evaluation, waits and prints its id for the gate.",
       text: `reinforge eval \\\n  ${options.join(" \\\n  ")}\n`,
     },
   ];

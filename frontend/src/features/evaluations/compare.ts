@@ -15,8 +15,8 @@ export type Metric = (typeof METRICS)[number];
 
 export const METRIC_WORDS: Record<Metric, [title: string, about: string]> = {
   "eval/reward": ["Mean reward", "over rows"],
-  "eval/pass_rate": ["Pass rate", "share of completions that pass"],
-  "eval/pass_any": ["Rows passed", "by one completion at least"],
+  "eval/pass_rate": ["Pass rate", "completions that pass"],
+  "eval/pass_any": ["Rows passed", "at least one completion passes"],
 };
 
 const scored = (rewards: readonly (number | null)[]) => rewards.filter((one) => one !== null);
@@ -73,11 +73,11 @@ export function differences(
 
 export type Order = "row" | "low" | "high" | "fell" | "rose";
 export const ORDERS: Record<Order, string> = {
-  row: "As in the dataset",
+  row: "Dataset order",
   low: "Lowest reward first",
   high: "Highest reward first",
-  fell: "Fell most first",
-  rose: "Rose most first",
+  fell: "Largest decrease first",
+  rose: "Largest increase first",
 };
 
 /** Rows in an order; those without a value last, ties as in the dataset. */

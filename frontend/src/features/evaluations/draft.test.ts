@@ -6,7 +6,7 @@ const full = { ...EMPTY, what: "adp_1", dataset: "file-1", reward: "rew_1" };
 
 describe("the form", () => {
   it("asks for what is missing, one thing at a time", () => {
-    expect(faultOf(EMPTY)).toBe("Choose what is evaluated.");
+    expect(faultOf(EMPTY)).toBe("Choose a model.");
     expect(faultOf({ ...full, reward: "" })).toBe("Choose a reward.");
     expect(faultOf({ ...full, numbers: { ...full.numbers, rows: "" } })).toBe("Rows is empty.");
     expect(faultOf({ ...full, numbers: { ...full.numbers, rows: 5000, samples_per_row: 16 } })).toMatch(

@@ -24,14 +24,14 @@ export type Draft = {
 
 /** Field → what it says, smallest, largest, step; as `SamplingSettings` has them. */
 export const NUMBERS = {
-  rows: ["Rows", "At most so many, spread evenly.", 1, 5000, 1],
-  samples_per_row: ["Samples per row", "More make a row's mean surer.", 1, 16, 1],
-  max_tokens: ["Longest answer", "In tokens; longer ones are cut.", 1, 4096, 1],
-  temperature: ["Temperature", "0 always takes the likeliest token.", 0, 10, 0.1],
-  top_p: ["Top p", "1 leaves no token out.", 0.01, 1, 0.05],
-  pass_above: ["Passes above", "A completion passes above this reward.", -1000, 1000, 0.1],
-  seed: ["Seed", "Of the split and of the sampling.", 0, 2 ** 31 - 1, 1],
-  held_out_rows: ["Held-out rows", "Empty: as a job chooses by itself.", 0, 100_000, 1],
+  rows: ["Rows", "Maximum, evenly spread over the split.", 1, 5000, 1],
+  samples_per_row: ["Samples per row", "More samples give a more precise mean per row.", 1, 16, 1],
+  max_tokens: ["Max tokens", "Longer completions are truncated.", 1, 4096, 1],
+  temperature: ["Temperature", "0 selects the most likely token.", 0, 10, 0.1],
+  top_p: ["Top p", "1 keeps all tokens.", 0.01, 1, 0.05],
+  pass_above: ["Pass threshold", "A completion passes if its reward is above this value.", -1000, 1000, 0.1],
+  seed: ["Seed", "For the split and for sampling.", 0, 2 ** 31 - 1, 1],
+  held_out_rows: ["Held-out rows", "Empty: the default of a job.", 0, 100_000, 1],
 } as const satisfies Record<string, readonly [string, string, number, number, number]>;
 
 export type NumberName = keyof typeof NUMBERS;
@@ -67,14 +67,14 @@ export const completions = ({ numbers }: Draft) => Number(numbers.rows) * Number
 
 /** What keeps it from being sent; null when nothing does. */
 export function faultOf(draft: Draft): string | null {
-  if (!draft.what) return "Choose what is evaluated.";
+  if (!draft.what) return "Choose a model.";
   if (!draft.dataset) return "Choose a dataset.";
   if (!draft.reward) return "Choose a reward.";
   const empty = (Object.keys(NUMBERS) as NumberName[]).find(
     (name) => name !== "held_out_rows" && draft.numbers[name] === "",
   );
   if (empty) return `${NUMBERS[empty][0]} is empty.`;
-  if (completions(draft) > MOST) return "Rows × samples per row may be 20,000 at most.";
+  if (completions(draft) > MOST) return "Rows × samples per row must be at most 20,000.";
   return null;
 }
 

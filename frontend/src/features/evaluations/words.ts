@@ -13,7 +13,7 @@ export const FEW_ROWS = 20;
 /** What was sampled: "adapter adp_…", "checkpoint ftckpt_…" or the base model alone. */
 export function policyWords(one: Evaluation, adapters: ReadonlyMap<string, string> = new Map()): string {
   if (one.adapter) return adapters.get(one.adapter) ?? one.adapter;
-  return one.checkpoint ? `${one.model}, checkpoint ${one.checkpoint}` : `${one.model}, the base`;
+  return one.checkpoint ? `${one.model}, checkpoint ${one.checkpoint}` : `${one.model} (base)`;
 }
 
 export const titleOf = (one: Evaluation, adapters?: ReadonlyMap<string, string>) =>
@@ -23,12 +23,12 @@ export const titleOf = (one: Evaluation, adapters?: ReadonlyMap<string, string>)
 export function verdict({ metric, rows, change }: Difference, other: string): string {
   const what = METRIC_WORDS[metric][0];
   const on = `on ${count(rows, "common row")}`;
-  const interval = `${signed(change.low)} to ${signed(change.high)} with 95 % confidence`;
+  const interval = `${signed(change.low)} to ${signed(change.high)} at 95% confidence`;
   if (change.low > 0)
     return `${what} is higher than in ${other} by ${reward(change.value)} ${on} (${interval}).`;
   if (change.high < 0)
     return `${what} is lower than in ${other} by ${reward(-change.value)} ${on} (${interval}).`;
-  return `${what} differs from ${other} by ${signed(change.value)} ${on}, which may be chance (${interval}).`;
+  return `${what} differs from ${other} by ${signed(change.value)} ${on}, not significant (${interval}).`;
 }
 
 /** How many rows rose, fell and stayed. */
@@ -48,7 +48,7 @@ export function unlike(one: Evaluation, other: Evaluation): string[] {
     ["samples per row", one.settings?.samples_per_row, other.settings?.samples_per_row],
     ["temperature", one.settings?.temperature, other.settings?.temperature],
     ["top p", one.settings?.top_p, other.settings?.top_p],
-    ["longest answer", one.settings?.max_tokens, other.settings?.max_tokens],
+    ["max tokens", one.settings?.max_tokens, other.settings?.max_tokens],
   ];
   return settings.filter(([, here, there]) => (here ?? null) !== (there ?? null)).map(([name]) => name);
 }

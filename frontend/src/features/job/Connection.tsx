@@ -12,16 +12,16 @@ export function Connection({ state, held, onHold, step }: Props) {
   const [settled] = useDebouncedValue(state, PATIENCE_MS);
   if (state === "ended") return null;
   const lost = state === "reconnecting" && settled === "reconnecting";
-  const words = held ? `Held at step ${step}` : lost ? `Reconnecting… shown up to step ${step}` : "Live";
+  const words = held ? `Frozen at step ${step}` : lost ? `Reconnecting… shown up to step ${step}` : "Live";
   return (
     <span className={styles.box} data-state={held ? "held" : lost ? "lost" : "live"}>
       <span role="status">{words}</span>
       <button
         type="button"
         onClick={() => onHold(!held)}
-        title={held ? "Catch up and go on" : "Hold the picture still; nothing is lost"}
+        title={held ? "Show the newest data again" : "Stop updating this page; no data is lost"}
       >
-        {held ? "Go on" : "Hold"}
+        {held ? "Back to live" : "Freeze view"}
       </button>
     </span>
   );

@@ -14,7 +14,7 @@ export function DeleteJob({ job }: { job: JobDetail }) {
   const remove = useDeleteJob(job.id);
   const leave = async () => {
     await navigate({ to: "/jobs" });
-    toastDone(`${job.name} is deleted.`);
+    toastDone(`${job.name} deleted.`);
   };
   return (
     <>
@@ -25,18 +25,18 @@ export function DeleteJob({ job }: { job: JobDetail }) {
         opened={asking}
         onClose={close}
         title={`Delete ${job.name}?`}
-        action="Delete the job"
+        action="Delete job"
         busy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate(undefined, { onSuccess: () => void leave() })}
       >
         <p>
           {job.adapter ? "Its adapter, checkpoints" : "Its checkpoints"}, completions, curves, log, labels and
-          replays are gone for good. Download what you want to keep first.
+          replays are deleted permanently. Download what you want to keep first.
         </p>
         <p>
-          What stays: its dataset, its stored rewards, and what it used in the project's usage. It cannot be
-          deleted while another job is forked from it or a deployment has its weights.
+          Its dataset, its saved rewards and its usage are kept. You cannot delete a job while a fork or a
+          deployment depends on it.
         </p>
       </Confirm>
     </>

@@ -30,13 +30,13 @@ function Costs({ job, step }: { job: JobDetail; step: number }) {
     <>
       <p>
         {step > 0
-          ? `The ${step} of ${job.progress.steps} steps done so far do not become an adapter of their own, and a cancelled job cannot be continued.`
-          : "Nothing has been trained yet; a cancelled job cannot be continued."}
+          ? `The ${step} of ${job.progress.steps} steps done so far do not produce a final adapter, and a cancelled job cannot be resumed.`
+          : "Training has not started yet. A cancelled job cannot be resumed."}
       </p>
       <p>
-        What stays: curves, completions and the log
+        Kept: curves, completions and the log
         {saved.length > 0
-          ? `, and ${count(saved.length, "checkpoint")} to download, the newest of step ${newest}`
+          ? `, and ${count(saved.length, "checkpoint")} to download, the newest from step ${newest}`
           : ""}
         .
       </p>
@@ -59,14 +59,14 @@ function Change({ job, refusal }: { job: JobDetail; refusal: string | null }) {
     <>
       <Menu position="bottom-end">
         <Menu.Target>
-          <Button variant="default" title="From the next step on, while it runs.">
+          <Button variant="default" title="Applies from the next step on.">
             Change…
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Label>From the next step on</Menu.Label>
+          <Menu.Label>Applies from the next step on</Menu.Label>
           <Menu.Item onClick={onSettings.open}>Learning rate, temperature, KL, clip range…</Menu.Item>
-          <Menu.Item onClick={onReward.open}>The reward…</Menu.Item>
+          <Menu.Item onClick={onReward.open}>Reward…</Menu.Item>
         </Menu.Dropdown>
       </Menu>
       <ChangeSettings job={job.id} opened={settings} onClose={onSettings.close} />
@@ -75,7 +75,7 @@ function Change({ job, refusal }: { job: JobDetail; refusal: string | null }) {
   );
 }
 
-const NO_RIGHT = "Your key may only read this project.";
+const NO_RIGHT = "Your key can only read this project.";
 
 /** What a person can do with the job; cancelling says what is lost first. */
 export function JobActions({ job, step, mayWrite }: Props) {
@@ -86,8 +86,8 @@ export function JobActions({ job, step, mayWrite }: Props) {
   const refusal = mayWrite ? null : NO_RIGHT;
   return (
     <>
-      {resume.error && <Failure title="Not resumed" error={resume.error} />}
-      {pause.error && <Failure title="Not paused" error={pause.error} />}
+      {resume.error && <Failure title="Could not resume the job" error={resume.error} />}
+      {pause.error && <Failure title="Could not pause the job" error={pause.error} />}
       {!isFinal(job.status) && <Change job={job} refusal={refusal} />}
       {isPausable(job.status) && (
         <GatedButton
@@ -95,7 +95,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
           refusal={refusal}
           loading={pause.isPending}
           onClick={() => pause.mutate()}
-          title="Stops after the step under way with a checkpoint and frees the worker; Resume goes on from there."
+          title="Stops after the current step with a checkpoint and frees the worker. You can resume it later."
         >
           Pause
         </GatedButton>
@@ -106,7 +106,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
           refusal={refusal}
           loading={resume.isPending}
           onClick={() => resume.mutate()}
-          title="Goes on from where it paused, with the code it was created with."
+          title="Continues from the pause with the code the job was created with."
         >
           Resume
         </GatedButton>
@@ -120,7 +120,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
         <WeightsActions job={job} adapter={job.adapter} />
       ) : (
         !isFinal(job.status) && (
-          <GatedButton refusal="The adapter is there when the job has succeeded.">
+          <GatedButton refusal="The adapter is available when the job has succeeded.">
             Download adapter
           </GatedButton>
         )
@@ -130,7 +130,8 @@ export function JobActions({ job, step, mayWrite }: Props) {
         opened={asking}
         onClose={close}
         title="Cancel this job?"
-        action="Cancel the job"
+        action="Cancel job"
+        keep="Keep running"
         onConfirm={() => cancel.mutate(undefined, { onSuccess: close })}
         busy={cancel.isPending}
         error={cancel.error}

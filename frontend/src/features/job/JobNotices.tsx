@@ -15,12 +15,12 @@ function LastLines({ id }: { id: string }) {
   if (lines.length === 0) return null;
   return (
     <details className={styles.trace}>
-      <summary>The log's last {count(lines.length, "line")}</summary>
+      <summary>Last {count(lines.length, "log line")}</summary>
       <pre tabIndex={0}>{lines.map((line) => `${line.level.padEnd(7)} ${line.message}`).join("\n")}</pre>
       <Anchor
         renderRoot={(props) => <Link to="/jobs/$id" params={{ id }} search={{ tab: "logs" }} {...props} />}
       >
-        Whole log
+        Full log
       </Anchor>
     </details>
   );
@@ -41,7 +41,7 @@ function Ending({ job }: { job: JobDetail }) {
     <>
       {error?.traceback && (
         <details className={styles.trace} open>
-          <summary>What the code said</summary>
+          <summary>Error of the reward code</summary>
           <pre tabIndex={0} ref={toEnd}>
             {error.traceback}
           </pre>
@@ -57,7 +57,8 @@ function Ending({ job }: { job: JobDetail }) {
       more={more}
     >
       {error ? `${error.message} ${error.hint ?? ""}` : REASONS[reason ?? ""]?.[1]}
-      {status === "paused" && " Resume goes on from the newest resume state; later points are drawn anew."}
+      {status === "paused" &&
+        " Resume continues from the newest resume state; later points are computed again."}
     </Notice>
   );
 }
@@ -74,7 +75,7 @@ function Queue({ job }: { job: JobDetail }) {
 }
 
 const TONE = { error: "bad", warning: "warn", info: "info" } as const;
-const WORD = { error: "Needs attention", warning: "Worth knowing", info: "Noticed" } as const;
+const WORD = { error: "Needs attention", warning: "Note", info: "Noticed" } as const;
 const MOST = 3;
 
 function FindingNotice({ finding }: { finding: Finding }) {
@@ -95,13 +96,14 @@ export function JobNotices({ job }: { job: JobDetail }) {
       <Ending job={job} />
       {job.status === "queued" && <Queue job={job} />}
       {job.held_out_includes_shaping && (
-        <Notice tone="warn" title="Held-out figures include shaping">
-          This job was made before 0.2: its held-out figures include the preset's shaping, such as a penalty
-          for length. Do not compare them with other jobs'. To compare, evaluate its adapter with your reward.
+        <Notice tone="warn" title="Held-out rewards include shaping">
+          This job was created before 0.2: its held-out rewards include the shaping of the preset, such as a
+          length penalty. Do not compare them with other jobs. To compare, evaluate its adapter with your
+          reward.
         </Notice>
       )}
       {(job.warnings ?? []).map((warning) => (
-        <Notice key={warning} tone="warn" title="Worth knowing">
+        <Notice key={warning} tone="warn" title="Note">
           {warning}
         </Notice>
       ))}

@@ -43,7 +43,7 @@ function facts(job: JobDetail): string[] {
   const { rollout, adapter } = (job.resolved_spec ?? job.spec) as SpecFacts;
   return [
     job.model,
-    `${job.preset_title ?? "Own slots"} · G ${rollout?.completions_per_prompt ?? 8} × ${rollout?.prompts_per_step ?? 16} prompts`,
+    `${job.preset_title ?? "Custom algorithm"} · G ${rollout?.completions_per_prompt ?? 8} × ${rollout?.prompts_per_step ?? 16} prompts`,
     `LoRA r ${adapter?.rank ?? 16}`,
     ...job.reward_names.map((name) => `reward “${name}”`),
     ...(job.attempt > 1 ? [`attempt ${job.attempt}`] : []),
@@ -60,7 +60,7 @@ function Tabs({ id, tab }: { id: string; tab: Tab }) {
   };
   useShortcuts("job", { "[": () => go(-1), "]": () => go(1) });
   return (
-    <TabNav label="Parts of the job">
+    <TabNav label="Job sections">
       {TABS.map(([name, label]) => (
         <Link
           key={label}
@@ -95,7 +95,7 @@ export function JobPage({ id, tab, children }: Props) {
   if (job.isError && !job.data) {
     return (
       <Page title="Job" crumbs={crumbs}>
-        <Failure title="The job could not be loaded" error={job.error} retry={() => void job.refetch()} />
+        <Failure title="Could not load the job" error={job.error} retry={() => void job.refetch()} />
       </Page>
     );
   }
@@ -132,11 +132,7 @@ export function JobPage({ id, tab, children }: Props) {
       <ProgressLine job={job.data} series={series} phase={phase} />
       <Tabs id={id} tab={tab} />
       {metrics.isError && (
-        <Failure
-          title="Curves could not be loaded"
-          error={metrics.error}
-          retry={() => void metrics.refetch()}
-        />
+        <Failure title="Could not load curves" error={metrics.error} retry={() => void metrics.refetch()} />
       )}
       {stopped && notices}
       {tab === undefined && <AnswerRow series={series} />}

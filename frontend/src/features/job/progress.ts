@@ -25,7 +25,7 @@ export function doing(job: Job, phase: Phase | undefined): string | null {
     case "starting":
       return "a worker is starting the trainer";
     case "cancelling":
-      return "ending after this step";
+      return "stopping after this step";
     case "pausing":
       return "pausing after this step";
     case "running": {
@@ -57,7 +57,7 @@ export function timeLine(job: Job, series: SeriesMap): string {
   const { eta_seconds: middle, eta_low_seconds: low, eta_high_seconds: high, steps } = job.progress;
   const told = middle != null ? { middle, low: low ?? middle, high: high ?? middle } : null;
   const left = estimate(stepEnds(series), steps - lastStep(series)) ?? told;
-  if (!left) return "time left is known after a few steps";
+  if (!left) return "time left: available after a few steps";
   const said = roughly(left.middle);
   const between = range(left.low, left.high);
   return `about ${said} left${between === said ? "" : ` (${between})`}`;

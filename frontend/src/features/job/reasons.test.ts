@@ -15,16 +15,18 @@ describe("queueStory", () => {
     expect(story).toMatchObject({ title: "No worker is online", stuck: true, command: "python -m worker" });
   });
 
-  it("tells the place in line while all workers are busy", () => {
+  it("tells the place in the queue while all workers are busy", () => {
     const story = queueStory(JOB, place(3, "workers_busy"));
-    expect(story?.title).toBe("Number 3 of 7 in line");
-    expect(story?.text).toMatch(/^2\sjobs before it; projects take turns. All 2 workers are at other jobs/);
+    expect(story?.title).toBe("Number 3 of 7 in the queue");
+    expect(story?.text).toMatch(
+      /^2\sjobs ahead; projects take turns. All 2 workers are busy: waiting for a free worker/,
+    );
     expect(story?.stuck).toBe(false);
     expect(queueStory(JOB, place(1, "workers_busy", 1))?.text).toMatch(/^The worker is/);
   });
 
   it("is next when a worker is free", () => {
-    expect(queueStory(JOB, place(1, "about_to_start"))?.title).toBe("Next in line");
+    expect(queueStory(JOB, place(1, "about_to_start"))?.title).toBe("Next in the queue");
   });
 
   it("says what delays it beside that", () => {
@@ -34,7 +36,9 @@ describe("queueStory", () => {
   });
 
   it("says that a job that lost its worker goes on, and nothing before its place is known", () => {
-    expect(queueStory({ attempt: 2 }, place(1, "workers_busy"))?.text).toContain("goes on");
+    expect(queueStory({ attempt: 2 }, place(1, "workers_busy"))?.text).toContain(
+      "It continues from its last state",
+    );
     expect(queueStory(JOB, undefined)).toBeNull();
     expect(queueStory(JOB, null)).toBeNull();
   });

@@ -7,7 +7,7 @@ import styles from "./JobTable.module.css";
 export function HeldOut({ job }: { job: Job }) {
   const { held_out_reward: now, held_out_reward_before: before } = job;
   const shaped = job.held_out_includes_shaping && (
-    <span className={styles.faint} title="Includes the preset's shaping: the job was made before 0.2">
+    <span className={styles.faint} title="Includes the shaping of the preset: the job was created before 0.2">
       shaped
     </span>
   );

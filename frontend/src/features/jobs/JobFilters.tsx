@@ -39,8 +39,8 @@ export function JobFilters({ filter, onFilter }: Props) {
       <TextInput
         ref={field}
         className={styles.text}
-        aria-label="Filter by name or id"
-        placeholder="Name or id"
+        aria-label="Filter by name or ID"
+        placeholder="Name or ID"
         value={text}
         onChange={(event) => {
           setText(event.currentTarget.value);
@@ -49,7 +49,7 @@ export function JobFilters({ filter, onFilter }: Props) {
       />
       <div className={styles.states}>
         <SegmentedControl
-          aria-label="State"
+          aria-label="Status"
           size="sm"
           data={CHOICES}
           value={filter.state ?? ""}

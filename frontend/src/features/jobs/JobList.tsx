@@ -30,15 +30,15 @@ export function JobList({ filter, onFilter }: Props) {
     <Page title="Jobs" actions={(rows ? !untouched : jobs.isError) && newJob}>
       {!untouched && <JobFilters filter={filter} onFilter={onFilter} />}
       {jobs.isError && !rows ? (
-        <Failure title="Jobs could not be loaded" error={jobs.error} retry={() => void jobs.refetch()} />
+        <Failure title="Could not load jobs" error={jobs.error} retry={() => void jobs.refetch()} />
       ) : untouched ? (
         <Empty title="No jobs yet" picture="jobs" action={newJob}>
-          A job takes a dataset of prompts and a reward, and trains an adapter. Its curves, completions and
-          checkpoints appear here while it runs.
+          A job trains an adapter on a dataset of prompts with a reward. Its curves, completions and
+          checkpoints appear while it runs.
         </Empty>
       ) : rows?.length === 0 ? (
         <Empty
-          title="No job fits"
+          title="No matching jobs"
           picture="jobs"
           action={
             <Button variant="default" onClick={() => onFilter({})}>
@@ -46,8 +46,8 @@ export function JobList({ filter, onFilter }: Props) {
             </Button>
           }
         >
-          {filter.q ? `No job's name or id contains "${filter.q}"` : "There is no job"}
-          {filter.state ? ` in the state ${filter.state}.` : "."}
+          {filter.q ? `No job name or ID contains "${filter.q}"` : "There is no job"}
+          {filter.state ? ` with status ${filter.state}.` : "."}
         </Empty>
       ) : (
         <JobTable jobs={rows} expected={8} keys />

@@ -40,7 +40,7 @@ const columns = (nameOf: (dataset: string) => string | undefined): Column<Job>[]
     ),
   },
   { head: "Reward", hide: "narrow", cell: (job) => <JobSpark job={job} /> },
-  { head: "State", cell: (job) => <State job={job} /> },
+  { head: "Status", cell: (job) => <State job={job} /> },
   { head: "Held-out reward", align: "right", cell: (job) => <HeldOut job={job} /> },
   { head: "Model", hide: "medium", cell: (job) => job.model },
   {
@@ -50,7 +50,7 @@ const columns = (nameOf: (dataset: string) => string | undefined): Column<Job>[]
   },
   { head: "By", hide: "wide", cell: (job) => job.created_by ?? NOTHING },
   { head: "Created", hide: "narrow", align: "right", cell: (job) => ago(job.created_at) },
-  { head: "Took", hide: "wide", align: "right", cell: took },
+  { head: "Duration", hide: "wide", align: "right", cell: took },
 ];
 
 type Props = { jobs: readonly Job[] | undefined; label?: string; expected?: number; keys?: boolean };

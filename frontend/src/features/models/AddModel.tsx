@@ -8,9 +8,9 @@ import styles from "./Models.module.css";
 type Template = "" | "plain" | "bare";
 
 const TEMPLATES = [
-  { value: "", label: "The model's own" },
-  { value: "plain", label: "Plain: roles as words" },
-  { value: "bare", label: "None: the bare texts of messages" },
+  { value: "", label: "From the model" },
+  { value: "plain", label: "Plain: role names and texts" },
+  { value: "bare", label: "None: message texts only" },
 ];
 
 type Props = {
@@ -49,7 +49,7 @@ export function AddModel({ start, onClose, onAdded }: Props) {
       <form className={styles.form} onSubmit={submit}>
         <TextInput
           label="Source"
-          description="A folder on the worker, or hub:org/name@revision. Only safetensors are read; code in the repository is never run."
+          description="A folder on the worker or hub:org/name@revision. Only safetensors are read; repository code is never executed."
           required
           data-autofocus
           placeholder="/models/Qwen3-0.6B"
@@ -59,8 +59,8 @@ export function AddModel({ start, onClose, onAdded }: Props) {
           onChange={(event) => setSource(event.currentTarget.value)}
         />
         <TextInput
-          label="Id"
-          description="How jobs name it: letters, digits, dots and dashes."
+          label="ID"
+          description="Name used in jobs: letters, digits, dots and dashes."
           required
           disabled={add.isPending}
           value={name}
@@ -70,7 +70,7 @@ export function AddModel({ start, onClose, onAdded }: Props) {
         {source.startsWith("hub:") && (
           <PasswordInput
             label="Token"
-            description="Only for a private or gated model. It is kept encrypted and given to the workers that need the model."
+            description="Only for private or gated models. Stored encrypted and sent only to workers that need the model."
             placeholder="hf_…"
             autoComplete="off"
             disabled={add.isPending}
@@ -80,13 +80,15 @@ export function AddModel({ start, onClose, onAdded }: Props) {
         )}
         <NativeSelect
           label="Chat template"
-          description="A model without one of its own needs a choice."
+          description="Choose one if the model has no chat template."
           data={TEMPLATES}
           disabled={add.isPending}
           value={template}
           onChange={(event) => setTemplate(event.currentTarget.value as Template)}
         />
-        {add.error && param !== "id" && param !== "source" && <Failure title="Not added" error={add.error} />}
+        {add.error && param !== "id" && param !== "source" && (
+          <Failure title="Could not add the model" error={add.error} />
+        )}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" onClick={onClose}>
             Cancel

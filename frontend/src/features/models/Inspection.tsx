@@ -14,47 +14,47 @@ function facts(model: BaseModel): [string, ReactNode, string?][] {
   const targets = model.lora_targets ?? [];
   return [
     [
-      "Belongs to",
+      "Scope",
       ownerOf(model),
-      model.shared ? "An administrator changes and removes it" : "Other projects do not see it",
+      model.shared ? "Only administrators can change or remove it" : "Not visible to other projects",
     ],
     ["Architecture", model.architecture ?? NOTHING],
     ["Parameters", parameters(model.parameters)],
-    ["Context", tokens(model.context_length), "Prompt and completion together"],
+    ["Context", tokens(model.context_length), "Prompt plus completion"],
     ["Vocabulary", tokens(model.vocabulary)],
     [
       "Chat template",
       model.has_chat_template ? (model.chat_template_source ?? "yes") : "none",
       model.has_chat_template
-        ? "Messages are written as the model was taught"
-        : "Datasets need a prompt column, not messages",
+        ? "Messages use the template of the model"
+        : "Datasets need a prompt column instead of messages",
     ],
     [
       "LoRA targets",
       targets.length > 0 ? <code key="targets">{targets.join(", ")}</code> : NOTHING,
-      targets.length > 0 ? `${count(targets.length, "kind")} of layers an adapter can train` : undefined,
+      targets.length > 0 ? `${count(targets.length, "kind")} of layers that an adapter can train` : undefined,
     ],
     ["Size", bytes(model.bytes)],
     [
-      "Memory, estimated",
+      "Estimated memory",
       model.memory?.train ? `${bytes(model.memory.train)} to train an adapter` : NOTHING,
-      model.memory?.serve ? `${bytes(model.memory.serve)} to sample 32 answers side by side` : undefined,
+      model.memory?.serve ? `${bytes(model.memory.serve)} to sample 32 completions in parallel` : undefined,
     ],
-    ["Licence", model.licence ?? "not stated: read the model's card before you use it"],
+    ["License", model.licence ?? "not stated: read the model card before use"],
     ["Source", <code key="source">{model.source}</code>],
     [
       "SHA-256",
       model.sha256 ? <code key="sha256">{model.sha256}</code> : NOTHING,
-      "Jobs pin it: the same id stays the same model",
+      "Pinned by jobs: an ID always means the same files",
     ],
   ];
 }
 
 const PHASES: Record<string, string> = {
-  waiting: "Waits for a worker",
-  looking: "A worker looks at the files",
+  waiting: "Waiting for a worker",
+  looking: "Reading the files",
   downloading: "Downloading",
-  hashing: "Computing the hash of the files",
+  hashing: "Hashing the files",
 };
 
 /** How far a worker is with it. */
@@ -63,7 +63,7 @@ function Looking({ progress }: { progress: BaseModel["progress"] }) {
   return (
     <div className={styles.waiting}>
       <progress
-        aria-label="Inspection runs"
+        aria-label="Inspection in progress"
         value={total ? (done ?? 0) : undefined}
         max={total ?? undefined}
       />
@@ -71,7 +71,7 @@ function Looking({ progress }: { progress: BaseModel["progress"] }) {
         <span role="status">{PHASES[phase]}</span>
         {total ? `, ${bytes(done)} of ${bytes(total)}` : ""}
       </p>
-      <p className={styles.faint}>You can close this: it goes on, and the list says how far it is.</p>
+      <p className={styles.faint}>You can close this dialog. The list shows the progress.</p>
     </div>
   );
 }
@@ -94,7 +94,11 @@ export function Inspection({ model, onClose, onRetry, onRemove, mayShare }: Prop
         {failed && (
           <Notice
             tone="bad"
-            title={model.status === "failed" ? "Not usable" : "The last look failed; what is known stays"}
+            title={
+              model.status === "failed"
+                ? "Model not usable"
+                : "Last inspection failed; showing earlier results"
+            }
             action={
               <Group gap={8}>
                 {onRetry && (

@@ -24,11 +24,11 @@ const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
     ),
   },
   {
-    head: "State",
+    head: "Status",
     cell: (one) => (
       <>
         <StatePill state={one.status} />
-        {one.progress?.total ? ` ${Math.floor((100 * (one.progress.done ?? 0)) / one.progress.total)} %` : ""}
+        {one.progress?.total ? ` ${Math.floor((100 * (one.progress.done ?? 0)) / one.progress.total)}%` : ""}
       </>
     ),
   },
@@ -47,7 +47,7 @@ const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
         </span>
       ),
   },
-  { head: "Belongs to", hide: "medium", cell: ownerOf },
+  { head: "Scope", hide: "medium", cell: ownerOf },
   { head: "Parameters", align: "right", cell: (one) => parameters(one.parameters) },
   {
     head: "Context",
@@ -61,7 +61,7 @@ const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
     cell: (one) => (one.status === "failed" ? NOTHING : one.has_chat_template ? "yes" : "none"),
   },
   { head: "Size", hide: "narrow", align: "right", cell: (one) => bytes(one.bytes) },
-  { head: "Licence", hide: "narrow", cell: (one) => one.licence ?? NOTHING },
+  { head: "License", hide: "narrow", cell: (one) => one.licence ?? NOTHING },
   { head: "Added", hide: "medium", align: "right", cell: (one) => ago(one.created_at) },
 ];
 
@@ -84,15 +84,11 @@ export function ModelList({ show, onShow }: Props) {
   return (
     <Page title="Models" actions={(rows ? rows.length > 0 : models.isError) && add}>
       {models.isError && !rows ? (
-        <Failure
-          title="Models could not be loaded"
-          error={models.error}
-          retry={() => void models.refetch()}
-        />
+        <Failure title="Could not load models" error={models.error} retry={() => void models.refetch()} />
       ) : rows?.length === 0 ? (
         <Empty title="No models yet" picture="model" action={add}>
-          A base model is a folder of safetensors or a hub revision. A worker inspects it once; jobs pin its
-          hash.
+          A base model is a folder of safetensors files or a hub revision. A worker inspects it once, and jobs
+          pin its hash.
         </Empty>
       ) : (
         <DataTable

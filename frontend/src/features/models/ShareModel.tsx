@@ -21,8 +21,8 @@ export function ShareModel({ model }: { model: BaseModel }) {
         busy={share.isPending}
         error={share.error}
       >
-        Every project can then use it{model.has_token ? ", and workers open it with its hub token" : ""}. Only
-        administrators can change or remove it. It does not become this project's own again.
+        Every project can use it{model.has_token ? ", and workers download it with its hub token" : ""}. Only
+        administrators can change or remove it. You cannot undo this.
       </Confirm>
     </>
   );

@@ -135,7 +135,7 @@ export function JobForm(props: Props) {
         <div className={styles.form}>
           <div ref={whole} tabIndex={-1}>
             {visible.elsewhere.length > 0 && (
-              <Notice tone="bad" title="About the job as a whole">
+              <Notice tone="bad" title="Problems of the job">
                 <Problems problems={visible.elsewhere} />
               </Notice>
             )}
@@ -147,7 +147,7 @@ export function JobForm(props: Props) {
           <Essentials />
           <Advanced open={open} onOpen={setOpen} />
           {preflight && (
-            <Suspense fallback={<SkeletonCard height={160} label="Loading the pre-flight" />}>
+            <Suspense fallback={<SkeletonCard height={160} label="Loading the dry run" />}>
               <PreflightPanel
                 key={preflight}
                 id={preflight}

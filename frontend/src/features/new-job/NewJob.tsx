@@ -51,9 +51,9 @@ export function NewJob(props: Props) {
   );
   const origin = fromName
     ? `Started from “${fromName}”.`
-    : restoredAt && `Your draft of ${ago(restoredAt)} is still here.`;
+    : restoredAt && `Your draft of ${ago(restoredAt)} was restored.`;
   const meta = (
-    <span className={styles.quiet}>{origin || "Kept in this browser until the job is started."}</span>
+    <span className={styles.quiet}>{origin || "Saved in this browser until you start the job."}</span>
   );
   return (
     <Page title="New job" crumbs={CRUMBS} meta={meta} actions={actions}>
@@ -64,11 +64,11 @@ export function NewJob(props: Props) {
               {refusal}
             </Notice>
           )}
-          {fromError && <Failure title="The job to start from could not be loaded" error={fromError} />}
+          {fromError && <Failure title="Could not load the source job" error={fromError} />}
         </div>
       )}
       {form.isError && !basis && (
-        <Failure title="The form could not be loaded" error={form.error} retry={() => void form.refetch()} />
+        <Failure title="Could not load the form" error={form.error} retry={() => void form.refetch()} />
       )}
       {!basis && !form.isError && <SkeletonCard height={640} label="Loading the form" />}
       {basis && (

@@ -13,10 +13,10 @@ export function StartFrom({ onPick }: { onPick: (id: string) => void }) {
   return (
     <Menu position="bottom-end" opened={opened} onChange={setOpened} withinPortal>
       <Menu.Target>
-        <Button variant="default">Start from a job…</Button>
+        <Button variant="default">Copy from a job…</Button>
       </Menu.Target>
       <Menu.Dropdown className={styles.jobs}>
-        <Menu.Label>Takes its specification; nothing of that job changes</Menu.Label>
+        <Menu.Label>Copies its specification; that job does not change</Menu.Label>
         {list?.map((job) => (
           <Menu.Item
             key={job.id}

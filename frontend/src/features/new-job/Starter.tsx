@@ -26,8 +26,8 @@ export function Starter(props: Props) {
   return (
     <div className={styles.starter}>
       {error && (
-        <Notice tone={offline ? "warn" : "bad"} title={offline ? "No connection" : "Not started"}>
-          {error.message} {hint} {offline && "What you typed stays here."}
+        <Notice tone={offline ? "warn" : "bad"} title={offline ? "No connection" : "Could not start the job"}>
+          {error.message} {hint} {offline && "Your input is kept."}
         </Notice>
       )}
       <div role="status" className={styles.verdict} data-clean={clean || undefined}>
@@ -36,9 +36,9 @@ export function Starter(props: Props) {
             {count(problems, "problem")}: show the first
           </button>
         ) : clean ? (
-          "Checked: nothing stands in the way."
+          "All checks passed."
         ) : (
-          "The worker checks everything again before it starts."
+          "The worker repeats the checks before the start."
         )}
       </div>
       <GatedButton
@@ -48,7 +48,7 @@ export function Starter(props: Props) {
         disabled={busy === "checking" || busy === "preflight"}
         fullWidth
       >
-        Start the job
+        Start job
       </GatedButton>
       <GatedButton
         variant="default"
@@ -57,12 +57,12 @@ export function Starter(props: Props) {
         disabled={busy !== null && busy !== "preflight"}
         fullWidth
         onClick={onPreflight}
-        title="A worker runs a few steps without learning, and tells what the job would bring and cost"
+        title="A worker runs a few steps without learning and estimates reward, time and memory of the job"
       >
-        Check before you start
+        Dry run
       </GatedButton>
       <Button variant="default" fullWidth loading={busy === "checking"} onClick={onCheck}>
-        Check everything now
+        Validate
       </Button>
     </div>
   );

@@ -104,7 +104,7 @@ export function fromJob(job: Pick<JobDetail, "spec" | "name">): Draft {
 /** What is missing or plainly wrong before the server is asked. */
 export function ownProblems(draft: Draft, fields: readonly Field[]): JobProblem[] {
   const problems: JobProblem[] = [];
-  if (!modelOf(draft)) problems.push({ param: "model", message: "Choose the model to train." });
+  if (!modelOf(draft)) problems.push({ param: "model", message: "Choose a base model." });
   if (!datasetOf(draft))
     problems.push({ param: "data.dataset", message: "Drop a file or choose a dataset." });
   if (rewardsOf(draft).length === 0) {

@@ -39,7 +39,7 @@ export function Composer({ value, onChange, onSend, onStop, busy, refusal, child
         onChange={(event) => onChange(event.currentTarget.value)}
       />
       <div className={styles.actions}>
-        <small id="composer-keys">Enter sends, Shift+Enter makes a new line, Esc stops.</small>
+        <small id="composer-keys">Enter to send, Shift+Enter for a new line, Esc to stop.</small>
         {children}
         {busy ? (
           <Button variant="default" onClick={onStop} miw={88}>

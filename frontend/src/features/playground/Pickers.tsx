@@ -27,7 +27,7 @@ const described = (one: Checkpoint) =>
   [
     [`step ${one.step}`, one.best ? "best" : "", one.final ? "final" : ""].filter(Boolean).join(", "),
     one.held_out_reward === null ? "" : `held-out ${reward(one.held_out_reward)}`,
-    (one.held_out_change?.value ?? 1) <= 0 ? "not better than the base" : "",
+    (one.held_out_change?.value ?? 1) <= 0 ? "not better than base" : "",
   ]
     .filter(Boolean)
     .join(" · ");
@@ -56,7 +56,7 @@ export function Pickers({ place, onPlace, checkpoints, chosen, deployments, adap
             label="Job"
             value={place.job ?? ""}
             data={[
-              { value: "", label: list.length > 0 ? "None: the base alone" : "No job on this model yet" },
+              { value: "", label: list.length > 0 ? "None (base only)" : "No jobs with this model yet" },
               ...list.map((one) => ({ value: one.id, label: one.name })),
               ...(place.job && !list.some((one) => one.id === place.job) ? [place.job] : []),
             ]}
@@ -78,7 +78,7 @@ export function Pickers({ place, onPlace, checkpoints, chosen, deployments, adap
           )}
           {adapters.length > 0 && (
             <NativeSelect
-              label="And beside them"
+              label="Compare with"
               value={place.beside ?? ""}
               data={[
                 { value: "", label: "No other adapter" },

@@ -107,13 +107,9 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         adapters={adapters}
         fixed={fixed}
       />
-      {job.isError && <Failure title="The job could not be loaded" error={job.error} />}
+      {job.isError && <Failure title="Could not load the job" error={job.error} />}
       {list.isError && (
-        <Failure
-          title="Checkpoints could not be loaded"
-          error={list.error}
-          retry={() => void list.refetch()}
-        />
+        <Failure title="Could not load checkpoints" error={list.error} retry={() => void list.refetch()} />
       )}
       <Settings
         value={sampling}
@@ -145,14 +141,14 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
             disabled={talk.busy}
             onClick={() => void takeRow(talk.turns.length === 0 && text === "" ? 0 : 1)}
           >
-            Take a held-out row
+            Insert held-out row
           </Button>
         )}
         {talk.turns.length > 0 && (
           <>
             {several && (
               <Checkbox
-                label="With the conversation so far"
+                label="Include conversation"
                 checked={remember}
                 onChange={(event) => setRemember(event.currentTarget.checked)}
               />
@@ -173,11 +169,11 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
       <p role="status" className={styles.note}>
         {rows.problem ??
           (row?.answer
-            ? `Held-out row ${rows.place + 1} of ${rows.total}; its answer is ${row.answer}.`
+            ? `Held-out row ${rows.place + 1} of ${rows.total}; reference answer: ${row.answer}.`
             : !several
-              ? "This model has no chat template: each prompt stands for itself."
+              ? "This model has no chat template: prompts are independent."
               : talk.turns.length > 0 && remember && jobId
-                ? "Training asked single prompts: without the conversation so far the model is asked as it was trained."
+                ? "Training used single prompts. To match it, do not include the conversation."
                 : "")}
       </p>
     </div>

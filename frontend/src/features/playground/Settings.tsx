@@ -27,7 +27,7 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
       <NumberInput
         inputWrapperOrder={order}
         label="Temperature"
-        description="0 always takes the likeliest token."
+        description="0 selects the most likely token."
         min={0}
         max={hottest}
         step={0.1}
@@ -38,7 +38,7 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
       <NumberInput
         inputWrapperOrder={order}
         label="Top p"
-        description="1 leaves no token out."
+        description="1 keeps all tokens."
         min={0.01}
         max={1}
         step={0.05}
@@ -48,8 +48,8 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
       />
       <NumberInput
         inputWrapperOrder={order}
-        label="Longest answer"
-        description="In tokens; longer ones are cut."
+        label="Max tokens"
+        description="Longer completions are truncated."
         min={1}
         max={4096}
         allowDecimal={false}
@@ -60,7 +60,7 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
       <NumberInput
         inputWrapperOrder={order}
         label="Seed"
-        description="The same for both sides."
+        description="Used for all models."
         min={0}
         max={2 ** 31 - 1}
         allowDecimal={false}
@@ -70,8 +70,8 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
       />
       <TextInput
         inputWrapperOrder={order}
-        label="Stop at"
-        description="Ends before this text; \n is a line break."
+        label="Stop sequence"
+        description="Sampling stops before this text; \n is a line break."
         maxLength={200}
         autoComplete="off"
         spellCheck={false}
@@ -81,10 +81,10 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
       <NativeSelect
         inputWrapperOrder={order}
         label="Score with"
-        description="A reward of the project, in the sandbox."
+        description="A reward of this project, run in the sandbox."
         value={reward}
         data={[
-          { value: "", label: rewards.length > 0 ? "Nothing" : "No reward yet" },
+          { value: "", label: rewards.length > 0 ? "None" : "No reward yet" },
           ...rewards.map(({ id, name }) => ({ value: id, label: name })),
         ]}
         onChange={(event) => onReward(event.currentTarget.value)}
@@ -93,7 +93,7 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
         className={styles.system}
         inputWrapperOrder={order}
         label="System message"
-        description="Put before the conversation; empty sends none."
+        description="Sent before the conversation. Empty: none."
         autosize
         minRows={1}
         maxRows={6}

@@ -73,7 +73,7 @@ it("reads line breaks in a stop text", () => {
 });
 
 it("says how it ended only when that is not the usual", () => {
-  expect([ending("stop"), ending("length"), ending(null)]).toEqual(["", "cut at the limit", ""]);
+  expect([ending("stop"), ending("length"), ending(null)]).toEqual(["", "truncated", ""]);
 });
 
 it("is read out once, when both sides have ended", () => {

@@ -98,7 +98,7 @@ export const stopOf = (typed: string): string[] =>
 
 /** The reason a completion ended, in words; "" for the usual one. */
 export function ending(finish: string | null): string {
-  if (finish === "length") return "cut at the limit";
+  if (finish === "length") return "truncated";
   return finish === null || finish === "stop" ? "" : finish;
 }
 

@@ -70,7 +70,7 @@ export function useRows(job: JobDetail | undefined) {
       const [row] = data;
       const item = itemOf(raw.data[0] ?? {}, body as PromptView);
       const prompt = promptOf((row?.messages ?? []) as Message[]);
-      setProblem(prompt ? null : (row?.error ?? `Row ${index} does not end with a message of the user.`));
+      setProblem(prompt ? null : (row?.error ?? `Row ${index} does not end with a user message.`));
       return prompt && { ...prompt, answer: row?.answer ?? null, item, index };
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));

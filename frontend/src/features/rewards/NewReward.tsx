@@ -17,7 +17,7 @@ import styles from "./Workbench.module.css";
 const GRANULARITIES: { value: Granularity; label: string }[] = [
   { value: "sample", label: "One completion" },
   { value: "group", label: "A group of completions" },
-  { value: "batch", label: "The whole batch" },
+  { value: "batch", label: "Batch" },
 ];
 
 export type OpenedFile = { name: string; source: string };
@@ -41,7 +41,11 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
   const once = useSingleFlight();
   const { refusal } = useAccess();
   const missing =
-    name.trim() === "" ? "Give it a name first." : draft.source.trim() === "" ? "Write it first." : null;
+    name.trim() === ""
+      ? "Enter a name first."
+      : draft.source.trim() === ""
+        ? "Write the source first."
+        : null;
   const unsaved = !create.isPending && !create.isSuccess && (!isFirstPython(draft.source) || name !== "");
   const save = () => {
     if (refusal ?? missing) return;
@@ -65,11 +69,11 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
       ]}
       actions={
         <GatedButton refusal={refusal ?? missing} loading={create.isPending} onClick={save}>
-          Store the reward
+          Save reward
         </GatedButton>
       }
     >
-      <LeaveGuard unsaved={unsaved} what="The reward is not stored." />
+      <LeaveGuard unsaved={unsaved} what="The reward is not saved." />
       <div style={{ "--above": "252px" } as React.CSSProperties}>
         <Workbench
           draft={draft}
@@ -90,22 +94,22 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
           <div className={styles.fields}>
             <TextInput
               label="Name"
-              placeholder="How jobs and completions call it"
+              placeholder="Name in jobs and completions"
               required
               maxLength={100}
               value={name}
               onChange={(event) => setName(event.currentTarget.value)}
             />
             <TextInput
-              label="What it pays for"
-              placeholder="For the list; optional"
+              label="Description"
+              placeholder="Optional"
               maxLength={2000}
               value={description}
               onChange={(event) => setDescription(event.currentTarget.value)}
             />
             {!isGrader(draft.source) && (
               <Select
-                label="Scores at once"
+                label="Input per call"
                 data={GRANULARITIES}
                 value={granularity}
                 allowDeselect={false}

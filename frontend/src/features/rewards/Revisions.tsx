@@ -70,7 +70,7 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
               allowDeselect={false}
               data={all
                 .filter((one) => one.revision !== shown.revision)
-                .map((one) => ({ value: String(one.revision), label: `against revision ${one.revision}` }))}
+                .map((one) => ({ value: String(one.revision), label: `Diff to revision ${one.revision}` }))}
               value={before ? String(before.revision) : null}
               placeholder="Compare with…"
               onChange={(value) => onPlace({ against: Number(value) })}
@@ -95,8 +95,10 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
               ))}
           </p>
         )}
-        {error && <UploadProblems title="Not restored" error={error} />}
-        {before?.source === shown.source && <p className={styles.jobs}>Both have the same source.</p>}
+        {error && <UploadProblems title="Could not restore the revision" error={error} />}
+        {before?.source === shown.source && (
+          <p className={styles.jobs}>Both revisions have the same source.</p>
+        )}
         {before && before.source !== shown.source ? (
           <div className={styles.diff}>
             <CodeDiff
@@ -114,15 +116,15 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
         opened={asking}
         onClose={close}
         title={`Restore revision ${shown.revision}?`}
-        action="Restore it"
+        action="Restore"
         busy={busy}
         onConfirm={() => {
           onRestore(shown);
           close();
         }}
       >
-        Its source is stored again as revision {reward.revision + 1}. Nothing is lost: revision{" "}
-        {reward.revision} stays in this list, and jobs keep the revision they started with.
+        Its source is saved as revision {reward.revision + 1}. Revision {reward.revision} is kept, and jobs
+        keep the revision they started with.
       </Confirm>
     </div>
   );

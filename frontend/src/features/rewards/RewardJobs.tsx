@@ -41,21 +41,19 @@ export function useRewardJobs(id: string) {
 export function RewardJobs({ id }: { id: string }) {
   const { query, jobs, revisions } = useRewardJobs(id);
   if (query.isError && !jobs) {
-    return (
-      <Failure title="Jobs could not be loaded" error={query.error} retry={() => void query.refetch()} />
-    );
+    return <Failure title="Could not load jobs" error={query.error} retry={() => void query.refetch()} />;
   }
   if (jobs?.length === 0) {
     return (
       <Empty
-        title="No job has used it yet"
+        title="No jobs yet"
         action={
           <ButtonLink to="/jobs/new" search={{ reward: id }}>
-            Train with it
+            Use in a job
           </ButtonLink>
         }
       >
-        Jobs that score with this reward are listed here, each with the revision it started with.
+        Jobs that use this reward are listed here with the revision they started with.
       </Empty>
     );
   }
@@ -64,5 +62,5 @@ export function RewardJobs({ id }: { id: string }) {
     align: "right" as const,
     cell: (job: Job) => revisions.get(job.id) ?? NOTHING,
   };
-  return <JobsUsing label="Jobs that use the reward" jobs={jobs} extra={extra} />;
+  return <JobsUsing label="Jobs using the reward" jobs={jobs} extra={extra} />;
 }

@@ -24,10 +24,10 @@ const COLUMNS: Column<RewardSummary>[] = [
       </Link>
     ),
   },
-  { head: "What it pays for", grow: true, cell: (one) => one.description ?? NOTHING },
+  { head: "Description", grow: true, cell: (one) => one.description ?? NOTHING },
   { head: "Revision", align: "right", cell: (one) => one.revision },
   { head: "Function", hide: "medium", cell: (one) => <code>{one.entry ?? "grade"}</code> },
-  { head: "Scores", hide: "medium", cell: (one) => atOnce(one.granularity) },
+  { head: "Input per call", hide: "medium", cell: (one) => atOnce(one.granularity) },
   { head: "Jobs", hide: "narrow", align: "right", cell: (one) => one.jobs ?? 0 },
   { head: "Saved", hide: "narrow", align: "right", cell: (one) => ago(one.updated_at) },
 ];
@@ -51,23 +51,19 @@ export function RewardList({ onFile }: { onFile: (file: OpenedFile) => void }) {
         multiple={false}
         activateOnKeyboard={false}
         onDrop={([file]) => file && void open(file)}
-        aria-label="Drop a .py file anywhere"
+        aria-label="Drop a .py file anywhere on this page"
       >
         <div className={styles.everywhere}>
-          <b>Drop the .py file anywhere</b>
-          It opens in the editor; nothing is stored before you say so
+          <b>Drop a .py file anywhere on this page</b>
+          It opens in the editor and is not saved yet
         </div>
       </Dropzone.FullScreen>
       {rewards.isError && !rows ? (
-        <Failure
-          title="Rewards could not be loaded"
-          error={rewards.error}
-          retry={() => void rewards.refetch()}
-        />
+        <Failure title="Could not load rewards" error={rewards.error} retry={() => void rewards.refetch()} />
       ) : rows?.length === 0 ? (
         <Empty title="No rewards yet" action={create}>
-          A reward is a Python function that scores one completion. Drop a .py file here, or write one with a
-          template to start from. Every edit becomes a revision, so each score can be traced to its code.
+          A reward is a Python function that scores completions. Drop a .py file here, or write one from a
+          template. Each save creates a revision, so every score can be traced to its code.
         </Empty>
       ) : (
         <>

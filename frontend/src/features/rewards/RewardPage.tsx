@@ -33,11 +33,7 @@ export function RewardPage({ id, place, onPlace }: Props) {
   return (
     <Page title="Reward" crumbs={crumbsOf(id)} meta={<Tag>…</Tag>}>
       {query.isError && (
-        <Failure
-          title="The reward could not be loaded"
-          error={query.error}
-          retry={() => void query.refetch()}
-        />
+        <Failure title="Could not load the reward" error={query.error} retry={() => void query.refetch()} />
       )}
     </Page>
   );
@@ -65,7 +61,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
   const changed = draft.source !== stored.source || draft.entry !== stored.entry;
   // Only once what was stored has come back: before, the old source would stand in the editor again.
   if (edited && !changed) setEdited(null);
-  const nothing = changed ? null : "Nothing has changed since the newest revision.";
+  const nothing = changed ? null : "No changes since the newest revision.";
 
   const store = (next: typeof stored, done: string) =>
     revise.mutate(next, {
@@ -111,26 +107,26 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
             Save revision {reward.revision + 1}
           </GatedButton>
           {refusal ? (
-            <GatedButton refusal={refusal}>Train with it</GatedButton>
+            <GatedButton refusal={refusal}>Use in a job</GatedButton>
           ) : (
             <ButtonLink
               to="/jobs/new"
               search={{ reward: id, dataset: useful }}
               variant={changed ? "default" : "filled"}
             >
-              Train with it
+              Use in a job
             </ButtonLink>
           )}
         </>
       }
     >
-      <LeaveGuard unsaved={changed} what="The changes to the reward are not saved." />
-      <TabNav label="Parts of the reward">
-        {tab(undefined, "Write and try")}
+      <LeaveGuard unsaved={changed} what="The reward has unsaved changes." />
+      <TabNav label="Reward sections">
+        {tab(undefined, "Edit and test")}
         {tab("golden", `Golden cases ${golden ?? ""}`)}
         {tab("replay", "Replay")}
         {tab("revisions", `Revisions ${reward.revisions.length}`)}
-        {tab("jobs", "Where used")}
+        {tab("jobs", "Used in")}
       </TabNav>
       {place.tab === undefined && !jobs.isPending && (
         <Workbench
@@ -167,7 +163,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
           reward={reward}
           place={place}
           onPlace={onPlace}
-          refusal={refusal ?? (changed ? "Save or undo the changes in the editor first." : null)}
+          refusal={refusal ?? (changed ? "Save or discard the changes in the editor first." : null)}
           busy={revise.isPending}
           error={revise.error}
           onRestore={(one) => store({ ...stored, source: one.source }, `Revision ${one.revision} restored`)}

@@ -74,8 +74,11 @@ export function Workbench(props: Props) {
 
   const open = async (file: File) => {
     if (file.size > MOST_BYTES) {
-      const hint = "A reward's source has at most 256 kB. Data belongs into the dataset's columns.";
-      toastFailed(`${file.name} was not opened`, Object.assign(new Error("It is too large."), { hint }));
+      const hint = "The source of a reward is limited to 256 kB. Put data into columns of the dataset.";
+      toastFailed(
+        `${file.name} could not be opened`,
+        Object.assign(new Error("The file is too large."), { hint }),
+      );
       return;
     }
     onChange({ source: await file.text(), entry: null });
@@ -93,7 +96,7 @@ export function Workbench(props: Props) {
   };
   return (
     <>
-      {error && <UploadProblems title="Not saved" error={error} />}
+      {error && <UploadProblems title="Could not save" error={error} />}
       {children}
       <div
         className={styles.bench}
@@ -127,7 +130,7 @@ export function Workbench(props: Props) {
             onFile={(file) => void open(file)}
           />
         )}
-        <section className={styles.side} aria-label="Try it" tabIndex={0}>
+        <section className={styles.side} aria-label="Test" tabIndex={0}>
           <Bench
             reward={props.reward}
             source={draft.source}

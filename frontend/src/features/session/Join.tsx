@@ -21,24 +21,24 @@ export function Join({ token, onDone }: { token: string; onDone: () => void }) {
       <form className={styles.card} onSubmit={submit}>
         <Brand />
         <h1>{offer.data ? `Join ${offer.data.project_name}` : "Join a project"}</h1>
-        {offer.error && <Failure title="This invitation cannot be accepted" error={offer.error} />}
+        {offer.error && <Failure title="This invitation is not valid" error={offer.error} />}
         {offer.data && (
           <>
             <p>
               You are invited as {offer.data.role}.{" "}
-              {known ? `You join as ${known}, who is signed in here.` : "Under which name do you join?"}
+              {known ? `You join as ${known}, the signed-in account.` : "Enter your name."}
             </p>
             {!known && (
               <TextInput
                 label="Name"
-                description="Shown beside the jobs you start."
+                description="Shown with the jobs you start."
                 required
                 maxLength={100}
                 value={name}
                 onChange={(event) => setName(event.currentTarget.value)}
               />
             )}
-            {accept.error && <Failure title="You have not joined" error={accept.error} />}
+            {accept.error && <Failure title="Could not join the project" error={accept.error} />}
             <Button type="submit" loading={accept.isPending} disabled={!known && !name.trim()}>
               Join
             </Button>

@@ -22,11 +22,11 @@ export function ResetPassword({ token, onDone }: { token: string; onDone: () => 
       <form className={styles.card} onSubmit={submit}>
         <Brand />
         <h1>Set a password</h1>
-        <p>Browsers in which you are signed in elsewhere are signed out by this.</p>
-        {reset.error && <Failure title="No password was set" error={reset.error} />}
+        <p>This signs you out in all other browsers.</p>
+        {reset.error && <Failure title="Could not set the password" error={reset.error} />}
         <TextInput
           label="E-mail address"
-          description="Needed if you had none so far; else empty keeps it."
+          description="Required if you have none yet. Leave empty to keep the current address."
           type="email"
           autoComplete="username"
           value={email}
@@ -40,7 +40,7 @@ export function ResetPassword({ token, onDone }: { token: string; onDone: () => 
           onChange={(event) => setPassword(event.currentTarget.value)}
         />
         <Button type="submit" loading={reset.isPending} disabled={password.length < SHORTEST}>
-          Set it
+          Set password
         </Button>
       </form>
     </main>

@@ -40,15 +40,16 @@ export function SignIn({ token, ended, onDone }: Props) {
   };
 
   const said = () => {
-    if (byPassword && withPassword.error) return <Failure title="Not signed in" error={withPassword.error} />;
+    if (byPassword && withPassword.error)
+      return <Failure title="Could not sign in" error={withPassword.error} />;
     if (error && byLink && "status" in error && error.status === 401) {
       return (
-        <Notice tone="warn" title="This link no longer signs in">
+        <Notice tone="warn" title="This link is no longer valid">
           {error.message} {"hint" in error && String(error.hint ?? "")}
         </Notice>
       );
     }
-    if (error) return <Failure title="Not signed in" error={error} />;
+    if (error) return <Failure title="Could not sign in" error={error} />;
     if (ended) {
       return (
         <Notice tone="info" title="Your session has ended">
@@ -67,8 +68,8 @@ export function SignIn({ token, ended, onDone }: Props) {
         <h1>Sign in</h1>
         {said()}
         <p>
-          Open the link that <code>reinforge up</code> printed or that an owner gave you, or paste an API key.
-          The key is sent once; the browser then keeps a session.
+          Open the link that <code>reinforge up</code> printed or that an owner sent you, or paste an API key.
+          The key is sent once; the browser then uses a session.
         </p>
         {byPassword && (
           <TextInput

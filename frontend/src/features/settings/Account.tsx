@@ -32,7 +32,7 @@ function Password({ email, has }: { email: string; has: boolean }) {
     <form className={styles.form} onSubmit={submit}>
       <TextInput
         label="E-mail address"
-        description="What you sign in with. No mail is sent to it."
+        description="Used to sign in. No mail is sent to it."
         type="email"
         autoComplete="username"
         value={address}
@@ -53,7 +53,7 @@ function Password({ email, has }: { email: string; has: boolean }) {
         value={password}
         onChange={(event) => setPassword(event.currentTarget.value)}
       />
-      {update.error && <Failure title="Nothing was changed" error={update.error} />}
+      {update.error && <Failure title="Could not save the account" error={update.error} />}
       <div className={styles.bar}>
         <Button
           type="submit"
@@ -61,7 +61,7 @@ function Password({ email, has }: { email: string; has: boolean }) {
           loading={update.isPending}
           disabled={password.length < SHORTEST || !address.trim()}
         >
-          {has ? "Change the password" : "Set a password"}
+          {has ? "Change password" : "Set password"}
         </Button>
       </div>
     </form>
@@ -87,7 +87,7 @@ const columns = (onEnd: (id: string) => void): Column<BrowserSession>[] => [
         <Button
           variant="default"
           size="compact-sm"
-          aria-label={`Sign out ${one.agent ?? "the browser"}`}
+          aria-label={`Sign out ${one.agent ?? "this browser"}`}
           onClick={() => onEnd(one.id)}
         >
           Sign out
@@ -112,7 +112,7 @@ export function Account() {
     <>
       <Password key={me.email ?? ""} email={me.email ?? ""} has={me.has_password ?? false} />
       <DataTable
-        label="Where you are signed in"
+        label="Signed-in browsers"
         columns={columns((id) => end.mutate(id))}
         rows={sessions.data?.data}
         rowKey={(one) => one.id}

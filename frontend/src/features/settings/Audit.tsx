@@ -15,11 +15,11 @@ const TYPING_PAUSE = 250;
 
 const COLUMNS: Column<AuditEntry>[] = [
   {
-    head: "When",
+    head: "Time",
     cell: (one) => <time title={one.created_at}>{ago(one.created_at)}</time>,
   },
   {
-    head: "Who",
+    head: "User",
     cut: true,
     cell: (one) => (
       <span className={styles.who} title={one.actor}>
@@ -28,7 +28,7 @@ const COLUMNS: Column<AuditEntry>[] = [
     ),
   },
   {
-    head: "Did",
+    head: "Action",
     cell: (one) => (
       <>
         {actionWords(one.action)}
@@ -37,7 +37,7 @@ const COLUMNS: Column<AuditEntry>[] = [
     ),
   },
   {
-    head: "What",
+    head: "Object",
     grow: true,
     hide: "narrow",
     cell: (one) => (
@@ -65,18 +65,14 @@ export function Audit({ q = "", onSearch }: Props) {
     );
   if (audit.isError && !rows)
     return (
-      <Failure
-        title="The audit log could not be loaded"
-        error={audit.error}
-        retry={() => void audit.refetch()}
-      />
+      <Failure title="Could not load the audit log" error={audit.error} retry={() => void audit.refetch()} />
     );
   return (
     <>
       <search>
         <TextInput
-          aria-label="Words in an entry"
-          placeholder="A name, an id, what was done: “ada delete”"
+          aria-label="Search entries"
+          placeholder="Name, ID or action: “ada delete”"
           value={text}
           onChange={(event) => {
             setText(event.currentTarget.value);
@@ -86,10 +82,16 @@ export function Audit({ q = "", onSearch }: Props) {
       </search>
       {rows?.length === 0 ? (
         <p className={styles.none} role="status">
-          {q ? "No entry has all of these words." : "Nothing has been changed yet."}
+          {q ? "No matching entries." : "No entries yet."}
         </p>
       ) : (
-        <DataTable label="Who did what" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} expected={8} />
+        <DataTable
+          label="Audit log entries"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={(one) => one.id}
+          expected={8}
+        />
       )}
       {audit.hasNextPage && (
         <div className={styles.bar}>

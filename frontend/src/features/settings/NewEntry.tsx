@@ -53,7 +53,7 @@ export function NewEntry(props: Props) {
             onChange={(event) => setName(event.currentTarget.value)}
           />
           <RoleSelect label="Role" value={role} onChange={setRole} />
-          {props.error && <Failure title="Nothing was made" error={props.error} />}
+          {props.error && <Failure title="Could not create it" error={props.error} />}
           <Group justify="flex-end" gap={8}>
             <Button variant="default" onClick={onClose}>
               Cancel

@@ -55,7 +55,7 @@ function NameDialog({
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
         />
-        {error && <Failure title="Nothing was changed" error={error} />}
+        {error && <Failure title="Could not save the project" error={error} />}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" onClick={onClose}>
             Cancel
@@ -112,9 +112,9 @@ export function ProjectSection() {
       {making && (
         <NameDialog
           title="New project"
-          text="It begins empty and you own it. The page then shows it."
+          text="The new project is empty and you are its owner. The page switches to it."
           label="Name"
-          action="Make the project"
+          action="Create project"
           busy={create.isPending}
           error={create.error}
           onSubmit={(given) => create.mutate(given)}
@@ -125,7 +125,7 @@ export function ProjectSection() {
         <NameDialog
           title={`Rename ${name}`}
           label="New name"
-          action="Rename the project"
+          action="Rename project"
           busy={rename.isPending}
           error={rename.error}
           onSubmit={(given) => rename.mutate({ id, name: given }, { onSuccess: renamed })}
@@ -135,9 +135,9 @@ export function ProjectSection() {
       {deleting && (
         <NameDialog
           title={`Delete ${name}?`}
-          text="Its datasets, rewards, jobs, adapters, keys and memberships are gone for good. Export it first if you want to keep anything."
+          text="Its datasets, rewards, jobs, adapters, keys and memberships are deleted permanently. Export it first to keep the data."
           label={`Type ${name} to delete it`}
-          action="Delete the project"
+          action="Delete project"
           exactly={name}
           danger
           busy={remove.isPending}

@@ -83,7 +83,7 @@ function Sections({ place, onPlace }: Props) {
     case undefined:
       return (
         <>
-          <Section id="you" title="You" text="As this browser is signed in.">
+          <Section id="you" title="You" text="The account signed in with this browser.">
             <You />
           </Section>
           <Section
@@ -93,7 +93,7 @@ function Sections({ place, onPlace }: Props) {
           >
             <Account />
           </Section>
-          <Section id="page" title="This page" text="Kept in this browser only.">
+          <Section id="page" title="This page" text="Saved in this browser only.">
             <Preferences />
           </Section>
         </>
@@ -104,14 +104,14 @@ function Sections({ place, onPlace }: Props) {
           <Section
             id="members"
             title="Members"
-            text="Viewers read, editors also change things, owners also manage members and keys. A person whom you add signs in with a one-time link."
+            text="Viewers can read, editors can also change things, owners can also manage members and keys. New people sign in with a one-time link."
           >
             <Members />
           </Section>
           <Section
             id="invitations"
             title="Invitations"
-            text="An address with which one person joins, under a name that they choose. They may be a member of other projects already."
+            text="A link with which one person can join under a name of their choice."
           >
             <Invitations />
           </Section>
@@ -122,7 +122,7 @@ function Sections({ place, onPlace }: Props) {
         <Section
           id="keys"
           title="API keys"
-          text="For scripts, CI and the command line. A secret is shown once, when it is made; only its hash is kept."
+          text="For scripts, CI and the command line. The secret is shown once when you create a key; only its hash is stored."
         >
           <Keys />
         </Section>
@@ -132,7 +132,7 @@ function Sections({ place, onPlace }: Props) {
         <Section
           id="usage"
           title="Usage"
-          text="By day in UTC. A budget that is used up stops what uses it: jobs pause, requests are refused."
+          text="Per day in UTC. When a budget is used up, jobs pause and requests are rejected."
         >
           <UsageSection />
         </Section>
@@ -142,7 +142,7 @@ function Sections({ place, onPlace }: Props) {
         <Section
           id="webhooks"
           title="Webhooks"
-          text="Your own servers hear of jobs and evaluations: signed requests, repeated for 72 hours until one is received."
+          text="Signed requests to your servers about jobs and evaluations, retried for 72 hours."
         >
           <Webhooks place={place} onPlace={onPlace} />
         </Section>
@@ -152,7 +152,7 @@ function Sections({ place, onPlace }: Props) {
         <Section
           id="judges"
           title="Judges"
-          text="Models that graders ask, by name. Workers ask them; keys are kept encrypted and never shown."
+          text="Models that graders use, by name. Workers send the requests; keys are stored encrypted and never shown."
         >
           <Judges />
         </Section>
@@ -162,7 +162,7 @@ function Sections({ place, onPlace }: Props) {
         <Section
           id="project"
           title="Project"
-          text="Its data can be taken away as one archive, without keys and passwords."
+          text="You can export its data as one archive, without keys and passwords."
         >
           <ProjectSection />
         </Section>
@@ -172,7 +172,7 @@ function Sections({ place, onPlace }: Props) {
         <Section
           id="audit"
           title="Audit log"
-          text="Who did what to which thing, with the time in UTC under the pointer. Entries are only ever added."
+          text="All changes by people and keys. Hover over a time to see UTC. Entries cannot be changed or deleted."
         >
           <Audit q={place.q} onSearch={(q) => onPlace({ tab: "audit", q })} />
         </Section>
@@ -185,7 +185,7 @@ export function Settings({ place, onPlace }: Props) {
   return (
     <Page title="Settings">
       <div className={styles.tabbed}>
-        <TabNav label="Parts of the settings">
+        <TabNav label="Settings sections">
           {SETTINGS_TABS.map(([tab, label]) => (
             <Link
               key={label}

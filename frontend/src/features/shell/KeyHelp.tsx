@@ -8,7 +8,7 @@ import styles from "./KeyHelp.module.css";
 export default function KeyHelp({ onClose }: { onClose: () => void }) {
   const [single, setSingle] = useSingleKeys();
   return (
-    <Modal opened onClose={onClose} title="Keys" size={720}>
+    <Modal opened onClose={onClose} title="Keyboard shortcuts" size={720}>
       <div className={styles.scopes}>
         {Object.entries(SHORTCUTS).map(([scope, { title, keys }]) => (
           <section key={scope} aria-labelledby={`keys-${scope}`}>
@@ -28,8 +28,8 @@ export default function KeyHelp({ onClose }: { onClose: () => void }) {
       </div>
       <Switch
         mt="md"
-        label="Single-letter keys"
-        description="Turn them off when speech input or a screen reader types letters. ⌘ and Ctrl chords stay."
+        label="Single-letter shortcuts"
+        description="Turn them off if you use speech input or a screen reader. ⌘ and Ctrl shortcuts stay on."
         checked={single}
         onChange={(event) => setSingle(event.currentTarget.checked)}
       />

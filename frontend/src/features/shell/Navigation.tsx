@@ -22,7 +22,11 @@ const ROOMS: (Room & { held: keyof Counts })[] = [
 
 function Workers() {
   const workers = useQuery(workersQuery);
-  const line = workers.data ? workersLine(workers.data.data) : workers.isError ? "Workers unknown." : "…";
+  const line = workers.data
+    ? workersLine(workers.data.data)
+    : workers.isError
+      ? "Worker status unknown."
+      : "…";
   return (
     <div className={styles.workers} role="status">
       {line}
@@ -81,7 +85,7 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
       <div className={styles.foot}>
         <Workers />
         <button type="button" className={styles.plain} onClick={onHelp}>
-          <kbd>?</kbd> for keys
+          <kbd>?</kbd> for shortcuts
         </button>
         <div className={styles.row}>
           <ThemeSwitch />

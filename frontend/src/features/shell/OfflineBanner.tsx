@@ -8,8 +8,8 @@ export function OfflineBanner() {
     <div className={styles.away} role="status">
       {away && (
         <>
-          <b>The server does not answer.</b>
-          <span>What you see may be old. Trying again every 2 s.</span>
+          <b>The server does not respond.</b>
+          <span>Data may be outdated. Retrying every 2 s.</span>
         </>
       )}
     </div>

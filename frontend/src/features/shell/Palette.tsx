@@ -103,7 +103,7 @@ export default function Palette({ onClose, onHelp, onSignOut }: Props) {
         </div>
         {items.length === 0 && (
           <p className={styles.none} role="status">
-            {waiting ? "Looking…" : `Nothing is called "${query.trim()}". Jobs are also found by id.`}
+            {waiting ? "Searching…" : `No match for "${query.trim()}". You can also search jobs by ID.`}
           </p>
         )}
       </div>

@@ -19,7 +19,7 @@ export function ProjectSwitch() {
       disabled={change.isPending}
       onChange={(event) =>
         change.mutate(event.currentTarget.value, {
-          onError: (error) => toastFailed("The project was not switched", error),
+          onError: (error) => toastFailed("Could not switch the project", error),
         })
       }
       data={projects.map(({ id, name }) => ({ value: id, label: name }))}

@@ -48,7 +48,7 @@ export function Shell() {
   return (
     <div className={styles.app}>
       <a className={styles.skip} href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <nav
         className={styles.side}

@@ -14,7 +14,7 @@ const CHOICES: [MantineColorScheme, string, ReactNode][] = [
   ["dark", "Dark theme", <path key="dark" d="M11.8 8.6A5 5 0 0 1 5.4 2.2a5 5 0 1 0 6.4 6.4Z" />],
   [
     "auto",
-    "Theme of the system",
+    "System theme",
     <g key="auto">
       <rect x="1.5" y="2.5" width="11" height="7.5" rx="1" />
       <path d="M5 12.5h4" />

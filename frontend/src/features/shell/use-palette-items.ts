@@ -33,12 +33,18 @@ function useActions({ onHelp, onSignOut }: Doing): Item[] {
       (theme): Item => ({
         id: `theme-${theme}`,
         group: "Actions",
-        label: theme === "auto" ? "Theme of the system" : `${theme === "light" ? "Light" : "Dark"} theme`,
+        label: theme === "auto" ? "System theme" : `${theme === "light" ? "Light" : "Dark"} theme`,
         also: "appearance mode",
         run: () => setColorScheme(theme),
       }),
     ),
-    { id: "help", group: "Actions", label: "Show the keys", also: "shortcuts help keyboard", run: onHelp },
+    {
+      id: "help",
+      group: "Actions",
+      label: "Show keyboard shortcuts",
+      also: "shortcuts help keyboard",
+      run: onHelp,
+    },
     { id: "sign-out", group: "Actions", label: "Sign out", also: "log out leave", run: onSignOut },
   ];
 }

@@ -24,7 +24,7 @@ it.each([
   [[worker({ kind: "calls" })], "No trainer online: jobs wait."],
   [[worker(), worker({ kind: "calls" })], "1 worker online · jail: Landlock"],
   [[worker({ jail: "N" }), worker({ jail: "L" })], "2 workers online · jail: namespaces, Landlock"],
-  [[worker({ jail: null })], "1 worker online · no jail: rewards are refused"],
+  [[worker({ jail: null })], "1 worker online · no sandbox: rewards are rejected"],
 ] as [Worker[], string][])("says who works (%#)", (workers, line) => {
   expect(plain(workersLine(workers))).toBe(line);
 });

@@ -11,6 +11,6 @@ export function workersLine(workers: readonly Worker[]): string {
   const trainers = online.filter((worker) => worker.kind === "trainer");
   if (trainers.length === 0) return "No trainer online: jobs wait.";
   const jails = [...new Set(online.flatMap(({ jail }) => (jail ? [jailName(jail)] : [])))];
-  const jail = jails.length > 0 ? `jail: ${jails.join(", ")}` : "no jail: rewards are refused";
+  const jail = jails.length > 0 ? `jail: ${jails.join(", ")}` : "no sandbox: rewards are rejected";
   return `${count(trainers.length, "worker")} online · ${jail}`;
 }

@@ -41,11 +41,11 @@ function Progress({ job }: { job: Job }) {
 /** `evaluations`: how many of the held-out rows there were so far. */
 function heldOutNote(job: Job, evaluations: number | undefined) {
   const { held_out_reward: now, held_out_reward_before: before, status } = job;
-  if (now == null || before == null) return isFinal(status) ? "never evaluated" : "first evaluation to come";
+  if (now == null || before == null) return isFinal(status) ? "never evaluated" : "first evaluation pending";
   if (evaluations === 1) return "the base model, before training";
   return (
     <>
-      <Change value={now - before} text={signed(now - before)} better="higher" /> over base {reward(before)}
+      <Change value={now - before} text={signed(now - before)} better="higher" /> vs base {reward(before)}
     </>
   );
 }
@@ -53,7 +53,7 @@ function heldOutNote(job: Job, evaluations: number | undefined) {
 /** What stands under the curve: what it says, or why there is none. */
 function caption(job: Job, words: string | null): string {
   if (words !== null) return words;
-  if (isFinal(job.status)) return job.progress.step > 0 ? "" : "It ended before its first step.";
+  if (isFinal(job.status)) return job.progress.step > 0 ? "" : "The job ended before its first step.";
   return job.progress.step > 0 ? "" : "The reward curve appears with the first step.";
 }
 
@@ -88,11 +88,7 @@ export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; op
           <Figure
             name="Train reward"
             note={
-              train === undefined
-                ? isFinal(job.status)
-                  ? "no step was finished"
-                  : "no step yet"
-                : "newest step"
+              train === undefined ? (isFinal(job.status) ? "no finished step" : "no step yet") : "latest step"
             }
           >
             {train === undefined ? NOTHING : reward(train)}

@@ -12,10 +12,10 @@ export function NoWorker() {
     <Notice
       tone="warn"
       title="No worker online"
-      more={<CopyField label="Command that starts a worker" text={command} />}
+      more={<CopyField label="Command to start a worker" text={command} />}
     >
-      Jobs wait in the queue until one is there. <code>reinforge up</code> runs one beside the server; another
-      machine joins with the server's worker token:
+      Jobs wait in the queue until a worker is online. <code>reinforge up</code> starts one with the server.
+      On another machine, use the worker token of the server:
     </Notice>
   );
 }

@@ -24,11 +24,9 @@ const LARGE = 2;
 const WAITING: ReadonlySet<JobStatus> = new Set(["validating", "queued", "paused"]);
 
 function eyebrowOf({ status }: Job): string {
-  if (status === "succeeded") return "A finished job: this is what yours will look like";
-  if (status === "failed" || status === "paused") return "The demo job stopped: its page says why";
-  return isFinal(status)
-    ? "The demo job, cancelled"
-    : "The demo job at work: this is what yours will look like";
+  if (status === "succeeded") return "Example: a finished job";
+  if (status === "failed" || status === "paused") return "The demo job stopped; see its page for the reason";
+  return isFinal(status) ? "The demo job was cancelled" : "Example: the demo job is running";
 }
 
 /** The first screen: the demo and three steps in a new project; what runs and what came last in a used one. */
@@ -53,15 +51,13 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
 
   const body = () => {
     if (jobs.isError && !newest)
-      return (
-        <Failure title="Jobs could not be loaded" error={jobs.error} retry={() => void jobs.refetch()} />
-      );
-    if (!ready || !own) return <SkeletonCard height={226} label="Jobs load" />;
+      return <Failure title="Could not load jobs" error={jobs.error} retry={() => void jobs.refetch()} />;
+    if (!ready || !own) return <SkeletonCard height={226} label="Loading jobs" />;
     if (own.length > 0) {
       return (
         <>
           {moving.map((job) => (
-            <JobCard key={job.id} job={job} open="Watch it" />
+            <JobCard key={job.id} job={job} open="Open" />
           ))}
           <section aria-labelledby="newest" className={styles.section}>
             <div className={styles.line}>
@@ -79,13 +75,13 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
           <JobCard
             job={demoJob}
             eyebrow={eyebrowOf(demoJob)}
-            open={isFinal(demoJob.status) ? "Read it" : "Watch it"}
+            open={isFinal(demoJob.status) ? "Open" : "Open"}
           />
         ) : (
           <StartDemo />
         )}
         <section aria-labelledby="steps" className={styles.section}>
-          <h2 id="steps">A job of your own</h2>
+          <h2 id="steps">Start your own job</h2>
           <Steps steps={stepsOf(demo, datasets, rewards, own.length)} mayChange={refusal === null} />
         </section>
       </>

@@ -10,17 +10,17 @@ export function StartDemo() {
   const demo = useStartDemo();
   return (
     <>
-      {demo.error && <Failure title="The demo was not started" error={demo.error} />}
+      {demo.error && <Failure title="Could not start the demo" error={demo.error} />}
       <Empty
-        title="See a whole job in a minute or two"
+        title="See a complete job in one or two minutes"
         action={
           <GatedButton refusal={refusal} loading={demo.isPending} onClick={() => demo.mutate()}>
-            Start the demo job
+            Start demo job
           </GatedButton>
         }
       >
-        The built-in starter model learns to write out additions step by step, on this machine's CPU. You
-        watch reward, length and entropy move, read the completions, and try the adapter.
+        The built-in starter model learns step-by-step addition on the CPU of this machine. Watch reward,
+        length and entropy, read completions, and try the adapter.
       </Empty>
     </>
   );

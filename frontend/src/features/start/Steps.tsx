@@ -8,7 +8,7 @@ type Words = { title: string; text: string; action: ReactNode };
 const WORDS: Record<Step["name"], (variant: "filled" | "default") => Words> = {
   data: (variant) => ({
     title: "Data",
-    text: "Prompts as JSONL, CSV or Parquet; columns beside the prompt are for the reward to read.",
+    text: "Prompts as JSONL, CSV or Parquet. The reward can read all columns.",
     action: (
       <ButtonLink to="/datasets" variant={variant}>
         Upload a dataset
@@ -17,7 +17,7 @@ const WORDS: Record<Step["name"], (variant: "filled" | "default") => Words> = {
   }),
   reward: (variant) => ({
     title: "Reward",
-    text: "Python that scores one completion. Try it on your rows before anything is trained.",
+    text: "Python code that scores a completion. Test it on your rows before training.",
     action: (
       <ButtonLink to="/rewards/new" variant={variant}>
         Write a reward
@@ -26,7 +26,7 @@ const WORDS: Record<Step["name"], (variant: "filled" | "default") => Words> = {
   }),
   job: (variant) => ({
     title: "Job",
-    text: "A base model, the data and the reward. Curves and completions appear while it trains.",
+    text: "Base model, data and reward. Curves and completions appear during training.",
     action: (
       <ButtonLink to="/jobs/new" variant={variant}>
         New job
@@ -40,7 +40,7 @@ const TICK = <path d="m4 8.4 2.6 2.6L12 5.4" />;
 /** Data, reward, job: what is done is ticked, and the next one carries the button. */
 export function Steps({ steps, mayChange }: { steps: readonly Step[]; mayChange: boolean }) {
   return (
-    <ol className={styles.steps} aria-label="Three steps to a job of your own">
+    <ol className={styles.steps} aria-label="Three steps to your own job">
       {steps.map(({ name, done, next }, i) => {
         const { title, text, action } = WORDS[name](next ? "filled" : "default");
         return (

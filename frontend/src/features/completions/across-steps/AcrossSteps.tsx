@@ -21,7 +21,7 @@ const PAGE = 1000;
 /** Pages that are read by themselves; a prompt with more completions is shown up to there. */
 const PAGES = 5;
 
-const PICKS: Record<Pick, string> = { best: "best of each step", first: "first sampled of each step" };
+const PICKS: Record<Pick, string> = { best: "best per step", first: "first sampled per step" };
 
 type RowProps = {
   one: StepOfPrompt;
@@ -57,7 +57,7 @@ function Row({ one, pick, scale, from, to, go }: RowProps) {
       <th scope="row">
         <button
           type="button"
-          title="Read the group of this step"
+          title="Open the group of this step"
           onClick={() =>
             go({ view: "group", step: one.step, prompt: one.rows[0]?.prompt_no, sample: undefined }, true)
           }
@@ -97,7 +97,7 @@ export function AcrossSteps({ job, group, place, go }: Props) {
   if (query.isError && !data)
     return (
       <Failure
-        title="The steps of this prompt could not be loaded"
+        title="Could not load the steps of this prompt"
         error={query.error}
         retry={() => void query.refetch()}
       />
@@ -106,7 +106,7 @@ export function AcrossSteps({ job, group, place, go }: Props) {
     return query.isPending || query.isPlaceholderData ? (
       <div className={styles.waits} />
     ) : (
-      <Empty title="No other step">No completion of this prompt was found at any step.</Empty>
+      <Empty title="No steps">This prompt has no completions at any step.</Empty>
     );
   const [from, to] = chosen;
   const [before, after] = [choose(from, place.pick), choose(to, place.pick)];
@@ -116,13 +116,13 @@ export function AcrossSteps({ job, group, place, go }: Props) {
       <div className={styles.tools}>
         <p>
           {steps.length === 1
-            ? "This prompt was drawn at one step only so far, so there is nothing to compare it with."
-            : `Drawn at ${count(steps.length, "step")}. Choose two of them to compare.`}
+            ? "This prompt was sampled at one step only so far. Comparison needs two."
+            : `Sampled at ${count(steps.length, "step")}. Choose two to compare.`}
           {hasNextPage && (pages?.length ?? 0) >= PAGES && ` The first ${rows.length} completions are shown.`}
         </p>
         <NativeSelect
           size="xs"
-          aria-label="Which completion stands for a step"
+          aria-label="Completion shown per step"
           value={place.pick}
           onChange={(event) => go({ pick: event.currentTarget.value as Pick })}
           data={(Object.keys(PICKS) as Pick[]).map((value) => ({ value, label: PICKS[value] }))}

@@ -63,7 +63,7 @@ export function DiffView({ job, before, after }: Props) {
       </header>
       {failed?.error && (
         <Failure
-          title="The completions could not be compared"
+          title="Could not compare the completions"
           error={failed.error}
           retry={() => void failed.refetch()}
         />
@@ -71,17 +71,14 @@ export function DiffView({ job, before, after }: Props) {
       {diff.data && (
         <>
           <p className={styles.tell}>
-            {tell(diff.data)} <del>struck</del> was there before, <ins>underlined</ins> is new.
+            {tell(diff.data)} <del>struck</del> removed, <ins>underlined</ins> added.
           </p>
           <Changes changes={diff.data} />
         </>
       )}
       {diff.data === null && texts && (
         <>
-          <p className={styles.tell}>
-            The texts have too little in common to be compared word by word; here they are one after the
-            other.
-          </p>
+          <p className={styles.tell}>The texts differ too much for a word diff. Both are shown in full.</p>
           {texts.map((text, i) => (
             <pre key={i === 0 ? "before" : "after"} className={styles.diff} dir="auto" tabIndex={0}>
               {visible(text)}

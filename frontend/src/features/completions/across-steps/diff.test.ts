@@ -33,7 +33,7 @@ describe("a word diff", () => {
 
   it("is told in words", async () => {
     expect(tell(await changes("a b c", "a x c d"))).toBe("1 word removed, 2 words added, 2 unchanged.");
-    expect(tell(await changes(AFTER, AFTER))).toBe("The texts are equal.");
-    expect(tell(await changes("", ""))).toBe("The texts are equal.");
+    expect(tell(await changes(AFTER, AFTER))).toBe("The texts are identical.");
+    expect(tell(await changes("", ""))).toBe("The texts are identical.");
   });
 });

@@ -47,6 +47,6 @@ const words = (changes: readonly Change[], kind: Change["kind"]) =>
 /** `3 words removed, 2 words added, 14 unchanged`. */
 export function tell(changes: readonly Change[]): string {
   const [removed, added, same] = [words(changes, "removed"), words(changes, "added"), words(changes, "same")];
-  if (changes.every((change) => change.kind === "same")) return "The texts are equal.";
+  if (changes.every((change) => change.kind === "same")) return "The texts are identical.";
   return `${count(removed, "word")} removed, ${count(added, "word")} added, ${same} unchanged.`;
 }

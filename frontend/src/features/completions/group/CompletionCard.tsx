@@ -86,7 +86,7 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen, onKee
       <footer>
         <span title={count(row.length, "token")}>{count(row.length, "tok", "tok")}</span>
         {truncated ? (
-          <span className={styles.truncated} title="The completion reached the token limit before it ended">
+          <span className={styles.truncated} title="The completion hit the token limit">
             truncated
           </span>
         ) : (
@@ -95,10 +95,10 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen, onKee
         <span className={styles.actions}>
           {open && onKeep && (
             <button type="button" onClick={onKeep}>
-              Keep as golden case
+              Save as golden case
             </button>
           )}
-          <button type="button" title="Copy the text" onClick={() => clipboard.copy(row.text)}>
+          <button type="button" title="Copy text" onClick={() => clipboard.copy(row.text)}>
             {clipboard.copied ? <span aria-hidden="true">✓</span> : <CopyMark />}
             <span className="visually-hidden">
               {clipboard.copied ? "copied" : "copy"} completion {row.sample_no + 1}

@@ -30,7 +30,7 @@ export function CompletionText({ text, words, fold, open }: Props) {
   );
   return (
     <div className={styles.body} data-open={open} tabIndex={scrolls ? 0 : undefined}>
-      {text === "" && <p className={styles.nothing}>empty: the model ended at once</p>}
+      {text === "" && <p className={styles.nothing}>empty completion</p>}
       {fold && thinks(shown) ? (
         parts(shown).map((part, i) =>
           part.kind === "think" ? (

@@ -65,11 +65,7 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
 
   if (detail.isError && !found)
     return (
-      <Failure
-        title="This group could not be loaded"
-        error={detail.error}
-        retry={() => void detail.refetch()}
-      />
+      <Failure title="Could not load this group" error={detail.error} retry={() => void detail.refetch()} />
     );
   return (
     <>
@@ -93,12 +89,12 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
               checked={place.fold}
               onChange={(event) => go({ fold: event.currentTarget.checked })}
             />
-            fold thinking
+            collapse thinking
           </label>
         )}
         <NativeSelect
           size="xs"
-          aria-label="Order of the completions"
+          aria-label="Sort completions"
           value={sort}
           onChange={(event) => go({ sort: event.currentTarget.value as GroupSort })}
           data={(Object.keys(SORTS) as GroupSort[]).map((value) => ({ value, label: SORTS[value] }))}

@@ -65,7 +65,7 @@ export default function KeepCompletion({ job, group, row, rewards, onClose }: Pr
           },
           {
             onSuccess: () => {
-              toastDone(`Kept as a golden case of “${reward.name}”.`);
+              toastDone(`Saved as a golden case of “${reward.name}”.`);
               onClose();
             },
           },

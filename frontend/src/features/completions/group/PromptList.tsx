@@ -18,9 +18,9 @@ type Props = {
 
 const ONLY: Record<Only, string> = {
   all: "all prompts",
-  signal: "only with signal",
-  right: "equal rewards above 0",
-  wrong: "equal rewards at 0 or below",
+  signal: "with signal",
+  right: "equal, above 0",
+  wrong: "equal, 0 or below",
 };
 
 /** Rewards of the group in words: `0–0.63–1`, or one number when they are equal. */
@@ -38,7 +38,7 @@ function Trouble({ failed = 0, truncated = 0 }: Group) {
         </em>
       )}
       {truncated > 0 && (
-        <em title={`${truncated} truncated: the token limit was reached`}>
+        <em title={`${truncated} truncated at the token limit`}>
           <span aria-hidden="true">✂{truncated}</span>
           <span className="visually-hidden">, {truncated} truncated</span>
         </em>
@@ -81,7 +81,7 @@ export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: P
       <div className={styles.filter}>
         <NativeSelect
           size="xs"
-          aria-label="Which prompts"
+          aria-label="Filter prompts"
           value={only}
           onChange={(event) => onOnly(event.currentTarget.value as Only)}
           data={(Object.keys(ONLY) as Only[]).map((value) => ({
@@ -89,11 +89,11 @@ export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: P
             label: `${ONLY[value]} (${onlyThese(groups, value).length})`,
           }))}
         />
-        <small title="The strips share this scale">
+        <small title="Reward scale">
           reward {number(scale[0])} to {number(scale[1])}
         </small>
       </div>
-      {shown.length === 0 && <p className={styles.none}>No prompt of this kind at this step.</p>}
+      {shown.length === 0 && <p className={styles.none}>No prompt matches this filter at this step.</p>}
       <ol ref={list} onKeyDown={onKeyDown}>
         {shown.map((group) => (
           <li key={group.prompt_no}>

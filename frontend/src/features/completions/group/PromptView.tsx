@@ -66,7 +66,7 @@ export function PromptView({ group }: { group: CompletionGroup }) {
             </div>
           ))}
           <div>
-            <dt>as the model reads it</dt>
+            <dt>with chat template</dt>
             <dd dir="auto">{shown(group.prompt)}</dd>
           </div>
         </dl>

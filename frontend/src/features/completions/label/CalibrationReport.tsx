@@ -27,8 +27,8 @@ function columns(job: string): Column<LabelView>[] {
         </Link>
       ),
     },
-    { head: "You say", cell: (one) => (one.right ? "right" : "wrong") },
-    { head: "The reward", cell: (one) => (one.right ? "does not pass it" : "pays it") },
+    { head: "Your label", cell: (one) => (one.right ? "right" : "wrong") },
+    { head: "Reward", cell: (one) => (one.right ? "fails it" : "passes it") },
     { head: "Labelled by", hide: "narrow", last: true, cell: (one) => one.created_by },
   ];
 }
@@ -42,29 +42,29 @@ export function CalibrationReport({ job, found }: { job: string; found: Calibrat
       <h2>Does “{reward}” agree with you?</h2>
       <p className={styles.agreement}>{agreementText(report)}</p>
       {mind && (
-        <Notice tone="warn" title="Look at these first">
+        <Notice tone="warn" title="Review these first">
           {mind}
         </Notice>
       )}
       {report.compared > 0 && (
         <div className={styles.parts}>
           <table className={styles.confusion}>
-            <caption>Passes above {number(pass_above)}</caption>
+            <caption>Pass threshold {number(pass_above)}</caption>
             <thead>
               <tr>
                 <td />
-                <th scope="col">reward passes</th>
-                <th scope="col">does not pass</th>
+                <th scope="col">passes</th>
+                <th scope="col">fails</th>
               </tr>
             </thead>
             <tbody>
               <tr>
-                <th scope="row">you say right</th>
+                <th scope="row">labelled right</th>
                 <td data-agrees>{report.right_passed}</td>
                 <td>{report.right_failed}</td>
               </tr>
               <tr>
-                <th scope="row">you say wrong</th>
+                <th scope="row">labelled wrong</th>
                 <td>{report.wrong_passed}</td>
                 <td data-agrees>{report.wrong_failed}</td>
               </tr>

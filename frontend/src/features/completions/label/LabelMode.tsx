@@ -35,7 +35,7 @@ function OneToLabel({ job, place, next }: { job: string; place: LabelPlace; next
   if (query.isError && !group) {
     return (
       <Failure
-        title="This completion could not be loaded"
+        title="Could not load this completion"
         error={query.error}
         retry={() => void query.refetch()}
       />
@@ -57,7 +57,7 @@ function OneToLabel({ job, place, next }: { job: string; place: LabelPlace; next
         {row ? (
           <CompletionText text={row.text} words={[]} fold={false} open />
         ) : (
-          <p>It is gone: the job went back to an earlier step. Skip it.</p>
+          <p>This completion no longer exists: the job resumed from an earlier step. Skip it.</p>
         )}
       </article>
     </>
@@ -151,22 +151,22 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
               void calibration.refetch();
             }}
           >
-            Show the report so far
+            Show report
           </Button>
         )}
         <Button variant="default" size="compact-sm" onClick={onClose}>
-          End labelling
+          Finish labelling
         </Button>
       </div>
       {calibration.isError && !calibration.data && (
         <Failure
-          title="What to label could not be loaded"
+          title="Could not load the next completion"
           error={calibration.error}
           retry={() => void calibration.refetch()}
         />
       )}
-      {put.error && <Failure title="The label was not kept" error={put.error} />}
-      {calibration.isPending && <SkeletonCard height={220} label="Looking for completions to label" />}
+      {put.error && <Failure title="Could not save the label" error={put.error} />}
+      {calibration.isPending && <SkeletonCard height={220} label="Loading completions to label" />}
       {place && (
         <>
           <OneToLabel job={job} place={place} next={next} />
@@ -182,7 +182,7 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
             </Button>
             {last && (
               <Button variant="subtle" onClick={takeBack} loading={put.isPending} aria-keyshortcuts="u">
-                Take back the last
+                Undo last
               </Button>
             )}
           </div>
@@ -191,15 +191,15 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
       {reads && calibration.data && <CalibrationReport job={job} found={calibration.data} />}
       {calibration.data && !place && (
         <Empty
-          title={total > 0 ? "Nothing more is suggested" : "No completion to label yet"}
+          title={total > 0 ? "No more suggestions" : "No completions to label yet"}
           action={
             <Button variant="default" loading={calibration.isFetching} onClick={() => void more()}>
-              Look for more
+              Load more
             </Button>
           }
         >
-          Suggestions are spread over the steps, half of them completions that the reward passes. Held-out
-          rows are left out.
+          Suggestions are spread over all steps; half are completions that the reward passes. Held-out rows
+          are excluded.
         </Empty>
       )}
     </section>

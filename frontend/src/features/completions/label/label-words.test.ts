@@ -50,15 +50,15 @@ describe("the queue of completions to label", () => {
 describe("what the report says", () => {
   it("gives the agreement with its interval", () => {
     expect(agreementText(REPORT)).toBe(
-      "You and the reward agree on 90 % (95 %: 74 % to 97 %) of 30 completions.",
+      "You and the reward agree on 90% (95%: 74% to 97%) of 30 completions.",
     );
     expect(agreementText({ ...REPORT, compared: 10, enough: false })).toContain("20 more");
     expect(agreementText({ ...REPORT, agreement: null, interval: null })).toContain("No labelled completion");
   });
 
   it("warns of wrong answers that are paid before right ones that are not", () => {
-    expect(warning(REPORT)).toContain("pays 2 wrong answers");
-    expect(warning({ ...REPORT, wrong_passed: 0 })).toContain("leaves 1 right answer unpaid");
+    expect(warning(REPORT)).toContain("passes 2 wrong answers");
+    expect(warning({ ...REPORT, wrong_passed: 0 })).toContain("fails 1 right answer");
     expect(warning({ ...REPORT, wrong_passed: 0, right_failed: 0 })).toBeNull();
   });
 
@@ -72,7 +72,7 @@ describe("what the report says", () => {
       "almost perfect",
       "almost perfect",
     ]);
-    expect(kappaWords(null)).toBe("chance alone explains it");
+    expect(kappaWords(null)).toBe("no better than chance");
   });
 
   it("gives a cost only where it is known", () => {

@@ -18,7 +18,7 @@ export const progressText = (labels: number) =>
 
 /** How strong an agreement beyond chance is, by the usual steps (Landis and Koch 1977). */
 export function kappaWords(kappa: number | null): string {
-  if (kappa === null) return "chance alone explains it";
+  if (kappa === null) return "no better than chance";
   if (kappa < 0) return "worse than chance";
   const steps = ["slight", "fair", "moderate", "substantial"];
   return steps[Math.floor(kappa * 5 + 1e-9)] ?? "almost perfect";
@@ -26,16 +26,16 @@ export function kappaWords(kappa: number | null): string {
 
 /** The agreement in one sentence. */
 export function agreementText({ agreement, interval, compared, enough }: CalibrationReport): string {
-  if (agreement === null) return "No labelled completion has a value of this reward yet.";
-  const between = interval ? ` (95 %: ${percent(interval[0])} to ${percent(interval[1])})` : "";
-  const few = enough ? "" : ` That is few: ${ENOUGH - compared} more make it say something.`;
+  if (agreement === null) return "No labelled completion has a score of this reward yet.";
+  const between = interval ? ` (95%: ${percent(interval[0])} to ${percent(interval[1])})` : "";
+  const few = enough ? "" : ` Label ${ENOUGH - compared} more for a reliable result.`;
   return `You and the reward agree on ${percent(agreement)}${between} of ${count(compared, "completion")}.${few}`;
 }
 
 /** What to mind first: wrong answers that are paid are what training finds. */
 export function warning({ wrong_passed: paid, right_failed: unpaid }: CalibrationReport): string | null {
-  if (paid > 0) return `The reward pays ${count(paid, "wrong answer")}: training will find them first.`;
-  return unpaid > 0 ? `The reward leaves ${count(unpaid, "right answer")} unpaid.` : null;
+  if (paid > 0) return `The reward passes ${count(paid, "wrong answer")}; training will exploit that.`;
+  return unpaid > 0 ? `The reward fails ${count(unpaid, "right answer")}.` : null;
 }
 
 export type Fact = { name: string; text: string; note: string };
@@ -43,16 +43,16 @@ export type Fact = { name: string; text: string; note: string };
 export function calibrationFacts(report: CalibrationReport): Fact[] {
   const { kappa, right_share, passed_share, milliseconds, cost_per_1000: cost } = report;
   return [
-    { name: "Beyond chance (κ)", text: number(kappa, 2), note: kappaWords(kappa) },
-    { name: "You say right", text: percent(right_share), note: "of the completions compared" },
-    { name: "The reward passes", text: percent(passed_share), note: "of the same" },
+    { name: "Cohen's κ", text: number(kappa, 2), note: kappaWords(kappa) },
+    { name: "Labelled right", text: percent(right_share), note: "of compared completions" },
+    { name: "Reward passes", text: percent(passed_share), note: "of compared completions" },
     {
       name: "Time",
       text: milliseconds === null ? number(null) : `${number(milliseconds, 2)} ms`,
-      note: "a completion, inside the reward",
+      note: "per completion, reward only",
     },
     ...(cost === null
       ? []
-      : [{ name: "Cost", text: number(cost), note: "per 1 000 completions, in the judge's currency" }]),
+      : [{ name: "Cost", text: number(cost), note: "per 1,000 completions, in the judge's currency" }]),
   ];
 }

@@ -31,7 +31,7 @@ function RangeField({
       <TextInput
         size="xs"
         inputMode="decimal"
-        aria-label={`${label}, at least`}
+        aria-label={`${label}, minimum`}
         placeholder="from"
         value={low}
         onChange={(event) => setTyped([event.currentTarget.value, high])}
@@ -42,7 +42,7 @@ function RangeField({
       <TextInput
         size="xs"
         inputMode="decimal"
-        aria-label={`${label}, at most`}
+        aria-label={`${label}, maximum`}
         placeholder="to"
         value={high}
         onChange={(event) => setTyped([low, event.currentTarget.value])}
@@ -80,7 +80,7 @@ function ChoiceField({
   );
 }
 
-const FAILED: Choice = { yes: "a reward failed", no: "no reward failed" };
+const FAILED: Choice = { yes: "with reward errors", no: "without reward errors" };
 const ROWS: Choice = { train: "training", held_out: "held-out" };
 
 /** Everything that narrows a search besides its words; each takes effect at once. */
@@ -99,7 +99,7 @@ export function Filters({ find, onFind }: Props) {
         onValue={(adv) => set({ adv: adv as Find["adv"] })}
       />
       <ChoiceField
-        label="Finish"
+        label="Finish reason"
         choices={FINISHES}
         value={find.finish}
         onValue={(finish) => set({ finish: finish as Find["finish"] })}

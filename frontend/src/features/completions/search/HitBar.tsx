@@ -54,7 +54,7 @@ export function HitBar({ place, here, hits, go }: Props) {
         </>
       )}
       <button type="button" className={styles.button} onClick={() => go({ find: NO_FIND })}>
-        End search
+        Close search
       </button>
     </nav>
   );

@@ -91,11 +91,11 @@ export function Results({ job, place, hits, words, onFind, onEnd }: Props) {
           {total ?? "Searching…"}
           {total !== undefined &&
             !isNarrowed &&
-            " over all steps: type words or choose filters to narrow them"}
+            " in all steps. Enter words or add filters to narrow the results"}
         </p>
         <NativeSelect
           size="xs"
-          aria-label="Order of the results"
+          aria-label="Sort results"
           value={place.find.order}
           onChange={(event) => onFind({ ...place.find, order: event.currentTarget.value as Order })}
           data={(Object.keys(ORDERS) as Order[]).map((value) => ({ value, label: ORDERS[value] }))}
@@ -106,18 +106,18 @@ export function Results({ job, place, hits, words, onFind, onEnd }: Props) {
       </div>
       <Chips find={place.find} onFind={onFind} />
       {query.isError && (
-        <Failure title="The search failed" error={query.error} retry={() => void query.refetch()} />
+        <Failure title="Search failed" error={query.error} retry={() => void query.refetch()} />
       )}
       {query.isSuccess && !query.isPlaceholderData && rows.length === 0 && (
         <Empty
-          title="No completion matches"
+          title="No matching completions"
           action={
             <Button variant="default" onClick={() => onFind(NO_FIND)}>
-              Clear words and filters
+              Clear search
             </Button>
           }
         >
-          Try fewer words or a wider range. Words are looked for in what the model wrote, at every step.
+          Try fewer words or a wider range. The search covers completion texts of all steps.
         </Empty>
       )}
       <ol ref={list} aria-busy={query.isPending || query.isPlaceholderData}>

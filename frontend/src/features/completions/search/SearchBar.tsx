@@ -61,7 +61,7 @@ export function Chips({ find, onFind }: Pick<Props, "find" | "onFind">) {
   const all = chips(find);
   if (all.length === 0) return null;
   return (
-    <ul className={styles.chips} aria-label="What narrows the search">
+    <ul className={styles.chips} aria-label="Active filters">
       {all.map(({ key, words }) => (
         <li key={key}>
           <button type="button" onClick={() => onFind({ ...find, [key]: NO_FIND[key] })}>

@@ -96,8 +96,8 @@ it("says what narrows the search", () => {
     "step 3–40",
     "reward ≥ −0.5",
     "worse than its group",
-    "hit the token limit",
-    "reward did not fail",
+    "truncated",
+    "no reward error",
     "≤ 100 tokens",
   ]);
 });

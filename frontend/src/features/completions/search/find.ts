@@ -32,7 +32,7 @@ export const ORDERS: Record<Order, string> = {
   "-length": "longest first",
   length: "shortest first",
 };
-export const FINISHES = { stop: "ended by itself", length: "hit the token limit" };
+export const FINISHES = { stop: "complete", length: "truncated" };
 
 export const NO_FIND: Find = {
   q: "",
@@ -139,7 +139,7 @@ export function chips(find: Find): Chip[] {
     find.finish && { key: "finish", words: FINISHES[find.finish] },
     find.failed !== undefined && {
       key: "failed",
-      words: find.failed ? "reward failed" : "reward did not fail",
+      words: find.failed ? "reward error" : "no reward error",
     },
     find.length && { key: "length", words: `${rangeWords(find.length)} tokens` },
   ];

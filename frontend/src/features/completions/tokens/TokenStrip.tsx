@@ -11,9 +11,9 @@ import { TokenTable } from "./TokenTable";
 type Props = { job: string; row: Completion; measure: Measure; onMeasure: (measure: Measure) => void };
 
 const WHY_NOT: Record<Measure, string> = {
-  logprob: "The sampler recorded no log-probabilities.",
-  entropy: "No entropies are recorded here: the trainer does not look at held-out completions.",
-  gap: "No trainer log-probabilities here: the trainer looks neither at held-out completions nor at groups with nothing to learn from.",
+  logprob: "The sampler did not record log-probabilities.",
+  entropy: "No entropy: the trainer does not score held-out completions.",
+  gap: "No trainer log-probabilities: the trainer skips held-out completions and groups without signal.",
 };
 
 function Legend({ measure }: { measure: Measure }) {
@@ -39,16 +39,14 @@ export default function TokenStrip({ job, row, measure, onMeasure }: Props) {
   const values = useMemo(() => found && valuesOf(found, measure), [found, measure]);
   const tokens = found?.tokens ?? [];
   if (detail.isError)
-    return (
-      <Failure title="Tokens could not be loaded" error={detail.error} retry={() => void detail.refetch()} />
-    );
+    return <Failure title="Could not load tokens" error={detail.error} retry={() => void detail.refetch()} />;
   if (!found) return <div className={styles.waiting} role="status" aria-label="Loading tokens" />;
   return (
     <section className={styles.strip} aria-label={`Tokens of completion ${row.sample_no + 1}`}>
       <div className={styles.head}>
         <SegmentedControl
           size="xs"
-          aria-label="Shade tokens by"
+          aria-label="Color tokens by"
           value={measure}
           onChange={(value) => onMeasure(value as Measure)}
           data={MEASURES.map((value) => ({ value, label: SCALES[value].name }))}
@@ -67,7 +65,7 @@ export default function TokenStrip({ job, row, measure, onMeasure }: Props) {
         {values ? `${SCALES[measure].meaning} ${summary(values, measure)}` : WHY_NOT[measure]}
       </p>
       {tokens.length === 0 ? (
-        <p className={styles.meaning}>No tokens are recorded for this completion.</p>
+        <p className={styles.meaning}>No tokens recorded for this completion.</p>
       ) : asTable ? (
         <TokenTable completion={found} />
       ) : (

@@ -16,7 +16,7 @@ export function TokenTable({ completion }: { completion: Completion }) {
           <tr>
             <th scope="col">Token</th>
             <th scope="col">Text</th>
-            <th scope="col">Id</th>
+            <th scope="col">ID</th>
             <th scope="col">Log-prob, nat</th>
             <th scope="col">Probability</th>
             <th scope="col">Entropy, nat</th>

@@ -47,7 +47,7 @@ describe("the values of a completion", () => {
 
   it("are summed up in a sentence that says where to look", () => {
     expect(summary([-1, -3, -0.5], "logprob")).toBe("Mean −1.5 nat; least likely at token 2: −3 nat.");
-    expect(summary([1e-6, -2e-6], "gap")).toBe("Nothing to see: the largest gap is 2.0e−6 nat.");
+    expect(summary([1e-6, -2e-6], "gap")).toBe("Negligible: the largest gap is 2.0e−6 nat.");
     expect(summary([null], "entropy")).toBe("No values.");
   });
 });

@@ -17,14 +17,14 @@ export const SCALES: Record<Measure, Scale> = {
   logprob: {
     name: "log-prob",
     title: "Log-probability when sampled",
-    meaning: "How likely the model found each token: 0 nat is certain; −2.3 nat is one in ten.",
+    meaning: "Log-probability of each token: 0 nat = certain, −2.3 nat = 1 in 10.",
     edges: [0.01, 0.1, 0.7, 2.3, 4.6],
     legend: ["0", "−0.01", "−0.1", "−0.7", "−2.3", "−4.6 and less"],
   },
   entropy: {
     name: "entropy",
     title: "Entropy of the next-token distribution",
-    meaning: "How open the choice was before each token: 0 nat is no choice; 0.7 nat is a coin toss.",
+    meaning: "Uncertainty before each token: 0 nat = one option, 0.7 nat = two equal options.",
     edges: [0.01, 0.1, 0.7, 1.4, 2.8],
     legend: ["0", "0.01", "0.1", "0.7", "1.4", "2.8 and more"],
   },
@@ -32,7 +32,7 @@ export const SCALES: Record<Measure, Scale> = {
     name: "gap",
     title: "Trainer minus sampler log-probability",
     meaning:
-      "Both score the same token; below 0.001 nat is rounding, above 0.1 nat they disagree and training suffers.",
+      "Difference for the same token: below 0.001 nat is rounding error, above 0.1 nat harms training.",
     edges: [1e-4, 1e-3, 1e-2, 0.1, 1],
     legend: ["0", "0.0001", "0.001", "0.01", "0.1", "1 and more"],
   },
@@ -86,7 +86,7 @@ export function summary(values: readonly (number | null)[], measure: Measure): s
   });
   if (known === 0) return "No values.";
   if (measure === "gap" && Math.abs(worst) < 1e-3)
-    return `Nothing to see: the largest gap is ${nat(Math.abs(worst))}.`;
-  const what = { logprob: "least likely", entropy: "most open", gap: "largest gap" }[measure];
+    return `Negligible: the largest gap is ${nat(Math.abs(worst))}.`;
+  const what = { logprob: "least likely", entropy: "highest entropy", gap: "largest gap" }[measure];
   return `Mean ${nat(sum / known)}; ${what} at token ${at + 1}: ${nat(worst)}.`;
 }

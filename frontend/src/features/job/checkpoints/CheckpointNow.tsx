@@ -25,10 +25,10 @@ export function CheckpointNow({ job, newest, refusal }: Props) {
         disabled={waiting}
         onClick={() => ask.mutate(newest)}
       >
-        Checkpoint now
+        Save checkpoint
       </GatedButton>
-      {waiting && <span role="status">It is made after the step under way.</span>}
-      {ask.error && <Failure title="Not asked for" error={ask.error} />}
+      {waiting && <span role="status">The checkpoint is saved after the current step.</span>}
+      {ask.error && <Failure title="Could not request the checkpoint" error={ask.error} />}
     </div>
   );
 }

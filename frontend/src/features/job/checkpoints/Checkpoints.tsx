@@ -102,7 +102,7 @@ function columns(
     },
     { head: "Held-out", align: "right", cell: (one) => <b>{reward(one.held_out_reward)}</b> },
     {
-      head: base === null ? "Change" : `Over base ${reward(base)}`,
+      head: base === null ? "Change" : `vs base ${reward(base)}`,
       hide: "narrow",
       cell: (one) =>
         one.held_out_reward !== null && base !== null ? (
@@ -134,7 +134,7 @@ function columns(
     { head: "Size", hide: "narrow", align: "right", cell: (one) => bytes(one.bytes) },
     { head: "Saved", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
     {
-      head: "Take it",
+      head: "Actions",
       align: "right",
       cell: (one) => (
         <span className={styles.actions}>
@@ -169,15 +169,14 @@ function NoneYet({ job }: { job: JobDetail }) {
   const every = getAt((job.resolved_spec ?? job.spec) as JsonObject, "limits.checkpoint_every") ?? 10;
   if (isFinal(job.status)) {
     return (
-      <Empty title="No checkpoint was made" picture="adapter">
-        The job ended at step {job.progress.step}; its first checkpoint would have come at step{" "}
-        {String(every)}.
+      <Empty title="No checkpoints" picture="adapter">
+        The job ended at step {job.progress.step}; its first checkpoint was due at step {String(every)}.
       </Empty>
     );
   }
   return (
     <Empty title="No checkpoint yet" picture="adapter">
-      A checkpoint is the adapter as it was after a step, with its held-out reward. The first comes at step{" "}
+      A checkpoint is the adapter after a step, with its held-out reward. The first is saved at step{" "}
       {String(every)}; the job is at step {job.progress.step} of {job.progress.steps}.
     </Empty>
   );
@@ -192,7 +191,7 @@ export function Checkpoints(props: Props) {
   const rows = checkpoints.data?.data;
   if (checkpoints.isError && !rows) {
     const retry = () => void checkpoints.refetch();
-    return <Failure title="Checkpoints could not be loaded" error={checkpoints.error} retry={retry} />;
+    return <Failure title="Could not load checkpoints" error={checkpoints.error} retry={retry} />;
   }
   const problem = rows && weightsOf(job, rows).problem;
   const newest = (rows ?? []).reduce((most, one) => Math.max(most, one.step), 0);
@@ -209,9 +208,8 @@ export function Checkpoints(props: Props) {
     <div className={styles.page}>
       {now}
       {problem && (
-        <Notice tone="warn" title="Not better than the base">
-          {problem}{" "}
-          {rows?.some((one) => one.final) ? "The final checkpoint is there to download all the same." : ""}
+        <Notice tone="warn" title="Not better than base">
+          {problem} {rows?.some((one) => one.final) ? "You can still download the final checkpoint." : ""}
         </Notice>
       )}
       <DataTable
@@ -224,7 +222,7 @@ export function Checkpoints(props: Props) {
       {trying !== undefined && (
         <section className={styles.try} aria-labelledby="try-it">
           <div className={styles.guide}>
-            <h2 id="try-it">Try it: base and adapter side by side</h2>
+            <h2 id="try-it">Try: base and adapter side by side</h2>
             <Button variant="default" size="compact-sm" onClick={() => props.onTry(undefined)}>
               Close
             </Button>

@@ -20,7 +20,7 @@ export function UseIt({ job }: { job: JobDetail }) {
   );
   return (
     <section className={styles.use} aria-labelledby="use-adapter">
-      <h2 id="use-adapter">Use the adapter elsewhere</h2>
+      <h2 id="use-adapter">Use the adapter outside Reinforge</h2>
       <p>
         A download is a <code>.tar.gz</code> with <code>adapter_config.json</code> and{" "}
         <code>adapter_model.safetensors</code>. It fits {job.model} only.

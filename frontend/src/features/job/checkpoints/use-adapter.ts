@@ -17,8 +17,7 @@ export function guides(base: string, job: string, rank: number): Guide[] {
     {
       key: "cli",
       title: "Command line",
-      about:
-        "Downloads the finished job's best checkpoint and unpacks it; --final or --step N takes another one.",
+      about: "Downloads and unpacks the best checkpoint; --final or --step N selects another one.",
       text: `reinforge adapter download ${job} --to adapter\n`,
     },
     {
@@ -38,7 +37,7 @@ export function guides(base: string, job: string, rank: number): Guide[] {
     {
       key: "vllm",
       title: "vLLM",
-      about: "Serves base and adapter side by side; ask for the model tuned.",
+      about: "Serves base and adapter together; request the model tuned.",
       text: `vllm serve ${quoted(base)} --enable-lora --max-lora-rank ${vllmRank(rank)} --lora-modules tuned=adapter\n`,
     },
   ];

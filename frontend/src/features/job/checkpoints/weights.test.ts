@@ -28,7 +28,7 @@ describe("weightsOf", () => {
     const low = [checkpoint(60, 0.0, { final: true }), checkpoint(20, 0.41)];
     const { chosen, others, problem } = weightsOf({ held_out_reward_before: 0.58 }, low);
     expect([chosen, others]).toEqual([null, low]);
-    expect(problem).toBe("No checkpoint is better than the base (0.58): step 20 reached 0.41.");
+    expect(problem).toBe("No checkpoint is better than base (0.58): step 20 reached 0.41.");
   });
 
   it("offers the final one where nothing was measured", () => {

@@ -17,7 +17,7 @@ export function weightsOf(job: Pick<Job, "held_out_reward_before">, kept: readon
   const base = job.held_out_reward_before;
   const top = measured.toSorted((a, b) => (b.held_out_reward ?? 0) - (a.held_out_reward ?? 0))[0];
   if (!best && base != null && top) {
-    const problem = `No checkpoint is better than the base (${reward(base)}): step ${top.step} reached ${reward(top.held_out_reward)}.`;
+    const problem = `No checkpoint is better than base (${reward(base)}): step ${top.step} reached ${reward(top.held_out_reward)}.`;
     return { chosen: null, others: kept, problem };
   }
   const chosen = best ?? kept.find((one) => one.final) ?? null;

@@ -16,9 +16,9 @@ const VIEWS = ["resolved", "given", "different"] as const;
 type View = (typeof VIEWS)[number];
 
 const ABOUT: Record<View, string> = {
-  resolved: "Everything the job runs with, nothing left open.",
-  given: "As it was sent.",
-  different: "Only what differs from the defaults: enough to start the same job again.",
+  resolved: "All settings of the job, with defaults filled in.",
+  given: "As submitted.",
+  different: "Only values that differ from the defaults; enough to start the same job again.",
 };
 
 /** Behind a line: where its value comes from. */
@@ -70,12 +70,12 @@ export function Config({ job }: { job: JobDetail }) {
     <div className={styles.config}>
       <div className={styles.bar}>
         <SegmentedControl
-          aria-label="Which specification"
+          aria-label="Specification view"
           value={view}
           onChange={(next) => setView(next as View)}
           data={[
             { value: "resolved", label: "Resolved", disabled: !job.resolved_spec },
-            { value: "given", label: "As given" },
+            { value: "given", label: "As submitted" },
             { value: "different", label: "Differs from defaults", disabled: !basis },
           ]}
         />
@@ -99,7 +99,7 @@ export function Config({ job }: { job: JobDetail }) {
           Download
         </Button>
         <ButtonLink to="/jobs/new" search={{ from: job.id }} variant="default">
-          New job from this
+          Duplicate job
         </ButtonLink>
       </div>
       <p className={styles.about}>
@@ -107,11 +107,11 @@ export function Config({ job }: { job: JobDetail }) {
         {format === "yaml" && view !== "different" && (
           <>
             {" "}
-            <b data-mark="given">Marked</b>: set to something else than the default.
+            <b data-mark="given">Marked</b>: differs from the default.
             {view === "resolved" && (
               <>
                 {" "}
-                <b data-mark="filled">Dotted</b>: found by the server.
+                <b data-mark="filled">Dotted</b>: set by the server.
               </>
             )}
           </>
@@ -120,7 +120,7 @@ export function Config({ job }: { job: JobDetail }) {
       {format === "yaml" ? <Lines lines={lines} /> : <CodeBlock text={text} label="Specification" />}
       {facts.length > 0 && (
         <>
-          <h2>Measured at the start</h2>
+          <h2>Run environment</h2>
           <dl className={styles.facts}>
             {facts.map(([name, value]) => (
               <div key={name}>

@@ -6,9 +6,8 @@ export function KlCard() {
     <section className={styles.card}>
       <h3>KL to base</h3>
       <p>
-        Not measured: <code>algorithm.loss.kl.beta</code> is 0, so the base is not asked for its
-        probabilities, which saves a pass over every completion. With a weight above 0 the policy is held near
-        the base and the distance is drawn here.
+        Not measured: <code>algorithm.loss.kl.beta</code> is 0, so no forward pass of the base model is
+        needed. Set it above 0 to keep the policy near the base and to see the KL here.
       </p>
     </section>
   );

@@ -95,7 +95,7 @@ export function Toolbar({ view, onView, onBack, onReset }: Props) {
         className={styles.filter}
         type="search"
         placeholder="Filter charts"
-        aria-label="Filter charts by words or a regular expression"
+        aria-label="Filter charts by text or regular expression"
         value={filter}
         onChange={(event) => setFilter(event.currentTarget.value)}
       />

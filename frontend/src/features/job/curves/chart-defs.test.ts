@@ -64,11 +64,11 @@ describe("chartGroups", () => {
     const keys = ["held_out/right/mean", "held_out/right/part/digits"];
     expect(titles(keys)).toContain("Held-out: parts of the reward");
     expect(titles(keys)).not.toContain("held_out/right/mean");
-    expect(titles([...keys, "held_out/short/mean"])).toContain("Held-out: each reward");
+    expect(titles([...keys, "held_out/short/mean"])).toContain("Held-out: rewards");
   });
 
   it("does not repeat the only reward, and compares several in one chart", () => {
-    expect(titles(KEYS)).not.toContain("Each reward");
+    expect(titles(KEYS)).not.toContain("Rewards");
     const groups = chartGroups([...KEYS, "reward/format/mean", "reward/format/part/tags"], []);
     const charts = groups.flatMap((group) => group.charts);
     const each = charts.find((def) => def.id === "rewards");
@@ -103,7 +103,7 @@ describe("chartGroups", () => {
 describe("searchText", () => {
   it("is found by group, title and key", () => {
     const def = chartGroups([], [])[0]?.charts[0];
-    for (const filter of ["signal", "groups without", "all_right", "equal above 0"]) {
+    for (const filter of ["signal", "groups without", "all_right", "equal, above 0"]) {
       expect(def && matcher(filter)(searchText(def, "Signal"))).toBe(true);
     }
   });

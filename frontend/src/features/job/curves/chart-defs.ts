@@ -106,8 +106,8 @@ const SIGNAL: ChartDef[] = [
     title: "Groups without signal",
     about: "groups/zero_variance_share",
     lines: [
-      { key: "groups/all_right_share", label: "equal above 0", color: "c3" },
-      { key: "groups/all_wrong_share", label: "equal at 0 or below", color: "c2", dash: true },
+      { key: "groups/all_right_share", label: "equal, above 0", color: "c3" },
+      { key: "groups/all_wrong_share", label: "equal, 0 or below", color: "c2", dash: true },
     ],
   },
   {
@@ -147,7 +147,7 @@ const POLICY: ChartDef[] = [
       { key: "sampler/gap_mean", label: "mean", color: "c1" },
       { key: "sampler/gap_max", label: "largest", color: "c4", dash: true },
     ],
-    calm: { below: 1e-3, text: "Nothing to see: the mean is below 0.001." },
+    calm: { below: 1e-3, text: "Negligible: the mean is below 0.001." },
   },
   {
     ...plain,
@@ -191,7 +191,7 @@ const SPEED: ChartDef[] = [
     ...plain,
     id: "memory",
     title: "Memory",
-    unit: "GiB at most",
+    unit: "GiB, peak",
     lines: [
       { key: "memory/peak", label: "peak", color: "c4" },
       { key: "memory/state", label: "weights and optimizer", color: "c1", dash: true },
@@ -207,7 +207,7 @@ const OPTIMIZER: ChartDef[] = [
     unit: "near 0 is normal",
     min: undefined,
     lines: one("loss/policy", "loss", "c4"),
-    calm: { below: 1e-3, text: "Within 0.001 of 0, as it should be." },
+    calm: { below: 1e-3, text: "Within 0.001 of 0, as expected." },
   },
   {
     ...plain,
@@ -226,9 +226,9 @@ const OPTIMIZER: ChartDef[] = [
   {
     ...plain,
     id: "skipped",
-    title: "Updates left out",
+    title: "Skipped updates",
     unit: "since the start",
-    lines: one("optimizer/skipped_updates", "left out", "c2"),
+    lines: one("optimizer/skipped_updates", "skipped", "c2"),
   },
 ];
 
@@ -269,7 +269,7 @@ function rewardCharts(keys: readonly string[], split: (typeof SPLITS)[keyof type
   if (means.length > 1) {
     const all = lines(means, (one) => one.name);
     const id = `${split.id}rewards`;
-    charts.push({ ...plain, id, title: title("Each reward"), unit: "mean", min: undefined, lines: all });
+    charts.push({ ...plain, id, title: title("Rewards"), unit: "mean", min: undefined, lines: all });
   }
   for (const name of new Set(found.flatMap((one) => (one.part === undefined ? [] : [one.name])))) {
     const parts = found.filter((one) => one.name === name && one.part !== undefined);

@@ -69,7 +69,7 @@ const CRITIC: ChartDef[] = [
   {
     ...words,
     id: "critic-values",
-    title: "What the critic expects",
+    title: "Critic value and return",
     unit: "reward per token",
     min: undefined,
     format: number,
@@ -92,7 +92,7 @@ const CRITIC: ChartDef[] = [
   {
     ...words,
     id: "critic-loss",
-    title: "Critic's loss",
+    title: "Critic loss",
     unit: "half the squared error",
     format: number,
     lines: [{ key: "critic/loss", label: "loss", color: "c4" }],

@@ -24,8 +24,8 @@ describe("the sentence of a chart", () => {
 
 describe("the note of useful groups", () => {
   it("does not call groups right because their rewards are equal", () => {
-    expect(equalGroups(1, 1)).toBe("100 % equal above 0, 0 % at 0 or below");
-    expect(equalGroups(0.75, 0.5)).toBe("50 % equal above 0, 25 % at 0 or below");
+    expect(equalGroups(1, 1)).toBe("100% equal above 0, 0% at 0 or below");
+    expect(equalGroups(0.75, 0.5)).toBe("50% equal above 0, 25% at 0 or below");
     expect(equalGroups(0, 0)).toBe("no group with equal rewards");
     expect(equalGroups(undefined, undefined)).toBe("of a step");
   });

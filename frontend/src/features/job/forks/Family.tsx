@@ -31,7 +31,7 @@ function Line({ member: { job, depth }, open }: { member: Member; open: string }
         </Link>
       )}
       <StatePill state={job.status} note={job.verdict_detail?.note} />
-      {from && <span title={`Went on there: ${carriedWords(from.carried)}`}>from step {from.step}</span>}
+      {from && <span title={`Continued: ${carriedWords(from.carried)}`}>from step {from.step}</span>}
       {now != null && (
         <span>
           held-out {before != null && `${reward(before)} → `}
@@ -78,13 +78,13 @@ function Curves({ jobs }: { jobs: readonly Job[] }) {
           {...shared}
           title="Held-out reward"
           lines={lines("held_out/reward_mean", true)}
-          summary="Each job's evaluations; a fork begins with one of its own."
+          summary="Evaluations of each job. A fork starts with its own evaluation."
         />
         <Chart
           {...shared}
           title="Reward in training"
           lines={lines("reward/mean", false)}
-          summary="Smoothed by 0.6. Jobs with other rewards measure something else."
+          summary="Smoothed by 0.6. Jobs with different rewards are not comparable."
         />
       </div>
     </ChartSpaceProvider>
@@ -101,8 +101,8 @@ export function Family({ job }: { job: Job }) {
       <h2 id="family">Forks</h2>
       {job.forked_from && (
         <p>
-          This job goes on from step {job.forked_from.step} of another with its{" "}
-          {carriedWords(job.forked_from.carried)}; anything else began anew.
+          This job continues from step {job.forked_from.step} of another job, with its{" "}
+          {carriedWords(job.forked_from.carried)}; everything else was reset.
         </p>
       )}
       <ul>
@@ -111,7 +111,7 @@ export function Family({ job }: { job: Job }) {
         ))}
       </ul>
       <Curves jobs={jobs} />
-      {jobs.length > MOST && <p>Drawn: the first {MOST} of the tree.</p>}
+      {jobs.length > MOST && <p>Shown: the first {MOST} of the tree.</p>}
     </section>
   );
 }

@@ -17,7 +17,7 @@ import { EMPTY, type ForkDraft, forkBody, isWrong, valueAt } from "./fork-body";
 const NUMBERS = [
   ["optimizer.learning_rate", "Learning rate"],
   ["rollout.temperature", "Temperature"],
-  ["limits.steps", "Steps in all"],
+  ["limits.steps", "Total steps"],
 ] as const;
 
 type Props = { job: JobDetail; step: number | null; onClose: () => void };
@@ -47,11 +47,11 @@ export function ForkJob({ job, step, onClose }: Props) {
   return (
     <Modal opened={opened} onClose={close} title={`New job from step ${step}`} size="lg">
       <p className={styles.about}>
-        It begins with the adapter as it was after step {step}
+        The new job starts with the adapter after step {step}
         {start?.whole
-          ? ", and with the optimizer and the algorithm's state where nothing below forbids it"
-          : "; the optimizer begins anew, because its state is kept of the newest steps only"}
-        . This job stays as it is. What is left empty is as in this job.
+          ? ", and with the optimizer and algorithm state where the changes below allow it"
+          : "; the optimizer is reset, because its state is stored for the newest steps only"}
+        . This job does not change. Empty fields keep the values of this job.
       </p>
       <TextInput
         label="Name"
@@ -65,7 +65,7 @@ export function ForkJob({ job, step, onClose }: Props) {
         value={draft.preset}
         onChange={(event) => setDraft({ ...draft, preset: event.currentTarget.value })}
         data={[
-          { value: "", label: `as it was: ${job.preset_title ?? "own slots"}` },
+          { value: "", label: `unchanged: ${job.preset_title ?? "custom algorithm"}` },
           ...presets.map(({ id, title }) => ({ value: id, label: title })),
         ]}
         mb="sm"
@@ -76,7 +76,7 @@ export function ForkJob({ job, step, onClose }: Props) {
           value={draft.reward}
           onChange={(event) => setDraft({ ...draft, reward: event.currentTarget.value })}
           data={[
-            { value: "", label: `as it was: ${job.reward_names[0]}` },
+            { value: "", label: `unchanged: ${job.reward_names[0]}` },
             ...rewards.map(({ id, name }) => ({ value: id, label: `${name}, newest revision` })),
           ]}
           mb="sm"
@@ -97,7 +97,7 @@ export function ForkJob({ job, step, onClose }: Props) {
           />
         </div>
       ))}
-      {fork.error && <Failure title="No job was made" error={fork.error} />}
+      {fork.error && <Failure title="Could not create the job" error={fork.error} />}
       <Group justify="flex-end" mt="md" gap={8}>
         <Button variant="default" onClick={close}>
           Back
@@ -115,7 +115,7 @@ export function ForkJob({ job, step, onClose }: Props) {
             })
           }
         >
-          Start it
+          Start job
         </Button>
       </Group>
     </Modal>

@@ -42,5 +42,5 @@ it("tells curves of one name apart", () => {
 
 it("says what went on", () => {
   expect(carriedWords(["weights"])).toBe("weights");
-  expect(carriedWords(["weights", "optimizer", "order"])).toBe("weights, optimizer and order of prompts");
+  expect(carriedWords(["weights", "optimizer", "order"])).toBe("weights, optimizer and prompt order");
 });

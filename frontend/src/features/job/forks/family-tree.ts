@@ -17,13 +17,13 @@ export function treeLines(jobs: readonly Job[]): Member[] {
 const WORDS: Record<string, string> = {
   weights: "weights",
   optimizer: "optimizer",
-  algorithm: "the algorithm's state",
+  algorithm: "algorithm state",
   critic: "critic",
   reference: "reference",
-  order: "order of prompts",
+  order: "prompt order",
 };
 
-/** "weights, optimizer and order of prompts". */
+/** "weights, optimizer and prompt order". */
 export function carriedWords(carried: readonly string[]): string {
   const words = carried.map((one) => WORDS[one] ?? one);
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;

@@ -52,16 +52,13 @@ export function Logs({ id }: { id: string }) {
   }, [follow, last, parts.length]);
 
   if (logs.isError && !all) {
-    return (
-      <Failure title="The log could not be loaded" error={logs.error} retry={() => void logs.refetch()} />
-    );
+    return <Failure title="Could not load the log" error={logs.error} retry={() => void logs.refetch()} />;
   }
   if (!all) return <SkeletonCard height={560} label="Loading the log" />;
   if (all.length === 0) {
     return (
-      <Empty title="Nothing logged yet" picture="rows">
-        The trainer writes here what it loads, does and warns of. The first lines come when a worker starts
-        the job.
+      <Empty title="No log lines yet" picture="rows">
+        Messages and warnings of the trainer appear here when a worker starts the job.
       </Empty>
     );
   }
@@ -78,7 +75,7 @@ export function Logs({ id }: { id: string }) {
     <div className={styles.frame}>
       <div className={styles.bar}>
         <SegmentedControl
-          aria-label="Which lines"
+          aria-label="Log level"
           value={level}
           onChange={(next) => setLevel(next as Level)}
           data={[
@@ -112,11 +109,11 @@ export function Logs({ id }: { id: string }) {
           {parts.map((block) => (
             <LogBlock key={block.key} block={block} query={wanted} box={box} />
           ))}
-          {shown.length === 0 && <p className={styles.none}>No line matches.</p>}
+          {shown.length === 0 && <p className={styles.none}>No matching lines.</p>}
         </section>
         {!follow && (
           <Button className={styles.end} size="compact-sm" onClick={() => setFollow(true)}>
-            Jump to the end ↓
+            Jump to end ↓
           </Button>
         )}
       </div>

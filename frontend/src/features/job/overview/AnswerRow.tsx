@@ -18,15 +18,14 @@ function heldOut(series: SeriesMap): Answer {
   const base = first(points);
   const title = "Held-out reward";
   if (!now || !base) return { title, value: NOTHING, note: "not evaluated yet" };
-  if (now.step === base.step)
-    return { title, value: reward(now.value), note: `the base, at step ${now.step}` };
+  if (now.step === base.step) return { title, value: reward(now.value), note: `base, at step ${now.step}` };
   const gain = now.value - base.value;
   return {
     title,
     value: reward(now.value),
     note: (
       <>
-        <Change value={gain} text={signed(gain)} better="higher" /> over base {reward(base.value)}
+        <Change value={gain} text={signed(gain)} better="higher" /> vs base {reward(base.value)}
       </>
     ),
   };
@@ -76,7 +75,7 @@ function throughput(series: SeriesMap): Answer {
   const key = "throughput/completions_per_second";
   const unit = "completions/s";
   const answer = moved(series, key, "Throughput", unit, true);
-  return answer.value === NOTHING ? { ...answer, note: "completions trained" } : answer;
+  return answer.value === NOTHING ? { ...answer, note: "trained completions" } : answer;
 }
 
 /** Six numbers that answer "is it working?" without reading a chart. */

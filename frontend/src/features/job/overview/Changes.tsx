@@ -36,7 +36,7 @@ function What({ change }: { change: JobChange }) {
 export function Changes({ changes }: { changes: readonly JobChange[] }) {
   if (changes.length === 0) return null;
   return (
-    <ul className={styles.changes} aria-label="Changes while it ran">
+    <ul className={styles.changes} aria-label="Changes during the run">
       {changes.map((change) => (
         <li key={change.id}>
           <i aria-hidden="true" />

@@ -17,7 +17,7 @@ type Props = {
   onPick: (step: number) => void;
 };
 
-const WORD: Record<Tone, string> = { act: "Do something", watch: "Watch", good: "Good", note: "To know" };
+const WORD: Record<Tone, string> = { act: "Action needed", watch: "Watch", good: "Good", note: "Note" };
 /** Observations that completions are the evidence of. */
 const READ = new Set([
   "length",
@@ -52,40 +52,40 @@ function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefin
 const FINE: Observation = {
   id: "fine",
   tone: "good",
-  title: "Nothing needs attention",
-  evidence: "Rewards work, completions end by themselves, and their groups differ enough to learn from.",
+  title: "No problems found",
+  evidence: "Rewards work, completions are not truncated, and groups have a training signal.",
 };
 const SOUND: Observation = {
   ...FINE,
-  title: "Nothing wrong so far",
-  evidence: "The first steps look sound.",
+  title: "No problems so far",
+  evidence: "The first steps look normal.",
 };
 const WAITING: Observation = {
   id: "waiting",
   tone: "note",
-  title: "Waiting for a step",
-  evidence: "Each step adds a point to every curve; after the first ones this says what they mean.",
+  title: "Waiting for the first step",
+  evidence: "Each step adds a point to every curve. After the first steps their meaning is explained here.",
 };
 const NOTHING_DONE: Observation = {
   ...WAITING,
-  title: "No step was finished",
-  evidence: "The job stopped before its first step, so there are no curves and no completions.",
+  title: "No finished step",
+  evidence: "The job ended before its first step, so there are no curves or completions.",
 };
 /** Where nothing is wrong with an ended job that is not known to have learned. */
 const UNPROVEN: Partial<Record<NonNullable<Job["verdict"]>, Observation>> = {
   no_change: {
     id: "no-change",
     tone: "watch",
-    title: "Nothing was learned",
-    evidence: "Nothing is broken: rewards work, completions end by themselves, and their groups differ.",
+    title: "No improvement",
+    evidence: "No errors: rewards work, completions are not truncated, and groups differ.",
     advice: "Try more steps or a higher learning rate.",
   },
   unknown: {
     id: "unknown",
     tone: "note",
-    title: "Not enough evidence",
-    evidence: "Rewards work and completions end by themselves, but held-out rows do not show a clear change.",
-    advice: "Hold out more rows: 20 or more.",
+    title: "Not enough data",
+    evidence: "Rewards work and completions are not truncated, but held-out rows show no clear change.",
+    advice: "Use at least 20 held-out rows.",
   },
 };
 const CALM: Partial<Record<Verdict, Observation>> = { nothing: WAITING, early: SOUND };
@@ -117,8 +117,8 @@ export function TrainingCheck({ series, rows, conclusion, stopped, onPick }: Pro
         <details className={styles.more}>
           <summary>
             {rest.length === 1
-              ? "Why the loss says nothing"
-              : `${count(rest.length - 1, "more observation")}, and why the loss says nothing`}
+              ? "Why the loss is not informative"
+              : `${count(rest.length - 1, "more observation")}, and why the loss is not informative`}
           </summary>
           <ul className={styles.list}>
             {rest.map((one) => (

@@ -93,14 +93,14 @@ describe("checkTraining", () => {
 
   it("says no to a reward that is the same for everything, however high", () => {
     const check = checkTraining(job({ "reward/mean": 1, "reward/std": 0 }));
-    expect(check.headline).toBe("No: all completions score the same, so there is nothing to learn from.");
+    expect(check.headline).toBe("No: all completions score the same, so there is no training signal.");
   });
 
   it("says what is missing without held-out rows", () => {
     const { "held_out/reward_mean": _, "held_out/reward_std_error": __, ...train } = HEALTHY;
     const check = checkTraining(job(train));
     expect(check.verdict).toBe("unsure");
-    expect(check.headline).toContain("no held-out rows show");
+    expect(check.headline).toContain("there are no held-out rows");
   });
 
   /** A real job whose learning rate of 0.02 destroyed the policy. */
@@ -120,10 +120,10 @@ describe("checkTraining", () => {
     const check = checkTraining(job(DESTROYED));
     expect(check.verdict).toBe("no");
     expect(check.headline).toBe(
-      "No: held-out reward fell below the base, from 0.51 to 0.00, 100 % of completions hit the token limit.",
+      "No: held-out reward fell below base, from 0.51 to 0.00, 100% of completions hit the token limit.",
     );
     expect(check.observations[0]?.id).toBe("worse");
-    expect(check.observations[0]?.advice).toContain("lower learning rate: a tenth of 0.02");
+    expect(check.observations[0]?.advice).toContain("the learning rate: start with a tenth of 0.02");
     const others = check.observations.filter(({ id }) => id !== "worse" && id !== "entropy-blow-up");
     expect(others.map(({ advice }) => advice).filter(Boolean)).toEqual([]);
     expect(JSON.stringify(check)).not.toContain("The checkpoint of step 0");
@@ -158,7 +158,7 @@ describe("checkTraining", () => {
     const check = checkTraining(job(LENGTH_PAID));
     expect(check.verdict).toBe("unsure");
     expect(check.headline).toBe(
-      "Cannot tell: reward follows length (r = 0.96), right answers fell from 0.53 to 0.02, 100 % of completions hit the token limit.",
+      "Cannot tell: reward follows length (r = 0.96), correct answers fell from 0.53 to 0.02, 100% of completions hit the token limit.",
     );
     expect(check.observations.map(({ id }) => id).slice(0, 3)).toEqual(["length", "answers", "truncated"]);
     for (const praise of ["solved", "held-out", "entropy"])

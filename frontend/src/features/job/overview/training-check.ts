@@ -97,24 +97,24 @@ function doubts(at: Curves, held: HeldOut | null, answers: HeldOut | null): Obse
   const lengths = at("reward/length_correlation");
   const r = lengths.length < 3 ? 0 : meanOf(lengths);
   if (r >= (answers?.clear ? IS_LENGTH : FOLLOWS_LENGTH)) {
-    const text = `Within groups the longer completion gets more (r = ${reward(r)}).`;
-    const advice = "Read some completions: does the reward pay for length instead of the right answer?";
+    const text = `Within groups, longer completions get higher rewards (r = ${reward(r)}).`;
+    const advice = "Read some completions: does the reward favor length over the right answer?";
     add("length", "Reward follows length", 1, text, advice, `reward follows length (r = ${reward(r)})`);
   }
   if (answers?.worse != null) {
     const fall = `from ${reward(answers.first)} to ${reward(answers.last)}`;
-    const advice = "The reward pays for something else: read completions with a high reward.";
-    const text = `Held-out completions that end in the declared answer went ${fall}.`;
-    add("answers", "Right answers fell", answers.worse, text, advice, `right answers fell ${fall}`);
+    const advice = "The reward does not measure correct answers: read completions with a high reward.";
+    const text = `The share of held-out completions that end in the reference answer fell ${fall}.`;
+    add("answers", "Correct answers decreased", answers.worse, text, advice, `correct answers fell ${fall}`);
   }
   if (held?.worse != null) {
     const curve = at("reward/mean");
     const rate = at("optimizer/learning_rate").at(-1)?.value ?? 0;
     const fall = `from ${reward(held.first)} to ${reward(held.last)}`;
     const text = `Held-out reward fell ${fall} by step ${held.worse}.`;
-    const advice = `Use a lower learning rate: a tenth of ${number(rate)} to begin with.`;
+    const advice = `Lower the learning rate: start with a tenth of ${number(rate)}.`;
     const begun = since(curve, (value) => value < (curve[0]?.value ?? 0) / 2) ?? held.worse;
-    add("worse", "Worse than the base", begun, text, advice, `held-out reward fell below the base, ${fall}`);
+    add("worse", "Worse than base", begun, text, advice, `held-out reward fell below base, ${fall}`);
   }
   return found;
 }
@@ -128,10 +128,9 @@ function rewards(at: Curves, held: HeldOut | null): Observation[] {
     found.push({
       id: "no-spread",
       tone: "act",
-      title: "Every completion scores the same",
-      evidence: `All rewards of the last steps are ${reward(all)}, so no completion is better than another.`,
-      advice:
-        "Read some completions: is the reward looking at the right place? Partial credit gives a signal.",
+      title: "All completions score the same",
+      evidence: `All recent rewards are ${reward(all)}: no completion is better than another.`,
+      advice: "Read some completions: does the reward check the right part? Partial credit adds a signal.",
     });
   }
   if (held?.clear) {
@@ -139,25 +138,25 @@ function rewards(at: Curves, held: HeldOut | null): Observation[] {
       id: "held-out",
       tone: "good",
       title: "Held-out reward rose",
-      evidence: `From ${reward(held.first)} to ${reward(held.last)} on rows that are never trained on.`,
+      evidence: `From ${reward(held.first)} to ${reward(held.last)} on rows that are not used for training.`,
     });
   }
   if (held?.fell && held.worse === null) {
     found.push({
       id: "past-best",
       tone: "watch",
-      title: "Past its best",
+      title: "Past the best checkpoint",
       evidence: `Held-out reward was ${reward(held.best)} at step ${held.bestStep} and is ${reward(held.last)} now.`,
-      advice: `The checkpoint of step ${held.bestStep} is the better one; fewer steps or a lower learning rate next time.`,
+      advice: `Use the checkpoint of step ${held.bestStep}. Next time, use fewer steps or a lower learning rate.`,
     });
   } else if (held && trend?.direction === "up" && !held.clear) {
     found.push({
       id: "not-carried-over",
       tone: "watch",
-      title: "Not carried over to held-out rows",
-      evidence: `Training reward went from ${reward(trend.from)} to ${reward(trend.to)}; held-out from ${reward(held.first)} to ${reward(held.last)}, which may be chance.`,
+      title: "No gain on held-out rows",
+      evidence: `Training reward went from ${reward(trend.from)} to ${reward(trend.to)}; held-out from ${reward(held.first)} to ${reward(held.last)}, which is not significant.`,
       advice:
-        "Read completions with a high reward: does the reward pay for what you want? More varied rows help too.",
+        "Read completions with a high reward: does the reward measure what you want? More varied rows also help.",
     });
   }
   return found;
@@ -177,9 +176,9 @@ function groups(at: Curves): Observation[] {
         id: "solved",
         tone: "watch",
         title: "Most groups have equal rewards",
-        evidence: `${percent(right)} of groups have equal rewards above 0 ${when}, so they teach nothing.`,
+        evidence: `${percent(right)} of groups have equal rewards above 0 ${when} and no training signal.`,
         advice:
-          "If these completions are right, use harder rows or stop here; if not, the reward is too coarse.",
+          "If these completions are correct, use harder rows or stop; if not, the reward is too coarse.",
       },
     ];
   }
@@ -188,8 +187,9 @@ function groups(at: Curves): Observation[] {
       id: "too-hard",
       tone: "act",
       title: "Most groups score 0",
-      evidence: `${percent(wrong)} of groups have equal rewards of 0 or below ${when}, so they teach nothing.`,
-      advice: "Easier rows, a reward with partial credit, more completions per prompt or more tokens each.",
+      evidence: `${percent(wrong)} of groups have equal rewards of 0 or below ${when} and no training signal.`,
+      advice:
+        "Use easier rows, a reward with partial credit, more completions per prompt or more tokens per completion.",
     },
   ];
 }
@@ -205,22 +205,22 @@ function policy(at: Curves): Observation[] {
       title: "The policy stopped exploring",
       evidence: `Entropy fell from ${number(entropy.from)} to ${number(entropy.to)} nat while the reward is only ${reward(score)}.`,
       advice:
-        "A lower learning rate, a KL weight (algorithm.loss.kl.beta) or a higher upper clip bound keep it open.",
+        "Lower the learning rate, add a KL weight (algorithm.loss.kl.beta) or raise the upper clip bound.",
     });
   } else if (entropy?.direction === "down") {
     found.push({
       id: "entropy",
       tone: "note",
-      title: "The policy commits",
-      evidence: `Entropy fell from ${number(entropy.from)} to ${number(entropy.to)} nat per token, as it should while the reward rises.`,
+      title: "Less exploration, as expected",
+      evidence: `Entropy fell from ${number(entropy.from)} to ${number(entropy.to)} nat per token, as expected while the reward rises.`,
     });
   } else if (entropy && entropy.direction === "up" && entropy.to > 2 * entropy.from) {
     found.push({
       id: "entropy-blow-up",
       tone: "watch",
-      title: "The policy gets more random",
+      title: "Entropy rises",
       evidence: `Entropy rose from ${number(entropy.from)} to ${number(entropy.to)} nat per token.`,
-      advice: "Usually the learning rate is too high.",
+      advice: "The learning rate is probably too high.",
     });
   }
   const clipped = Math.max(
@@ -232,8 +232,8 @@ function policy(at: Curves): Observation[] {
       id: "clipped",
       tone: "watch",
       title: "Updates are too large",
-      evidence: `${percent(clipped)} of tokens are held back by a clip bound.`,
-      advice: "A lower learning rate or fewer updates per step.",
+      evidence: `${percent(clipped)} of tokens are clipped.`,
+      advice: "Lower the learning rate or the number of updates per step.",
     });
   }
   const gap = recentOf(at("sampler/gap_mean"), RECENT) ?? 0;
@@ -242,8 +242,8 @@ function policy(at: Curves): Observation[] {
       id: "gap",
       tone: "act",
       title: "Sampler and trainer disagree",
-      evidence: `Their log-probabilities differ by ${number(gap)} nat per token; below ${GAP} is sound.`,
-      advice: "A precision or engine problem: report it, and trust the rewards less than usual.",
+      evidence: `Their log-probabilities differ by ${number(gap)} nat per token; below ${GAP} is normal.`,
+      advice: "This is a precision or engine problem: report it and do not rely on this run.",
     });
   }
   const skipped = at("optimizer/skipped_updates").at(-1)?.value ?? 0;
@@ -251,9 +251,9 @@ function policy(at: Curves): Observation[] {
     found.push({
       id: "skipped",
       tone: "watch",
-      title: "Updates were left out",
-      evidence: `${number(skipped)} so far, because the gradient was not finite.`,
-      advice: "A lower learning rate or another precision.",
+      title: "Skipped updates",
+      evidence: `${number(skipped)} so far: the gradient was not finite.`,
+      advice: "Lower the learning rate or change the precision.",
     });
   }
   return found;
@@ -266,9 +266,9 @@ function completions(at: Curves): Observation[] {
     found.push({
       id: "reward-errors",
       tone: errors > REWARD_ERRORS_BAD ? "act" : "watch",
-      title: "Rewards fail",
-      evidence: `${percent(errors)} of completions have no reward because it failed.`,
-      advice: "Their messages stand beside the completions; fix the reward and start again.",
+      title: "Reward errors",
+      evidence: `${percent(errors)} of completions have no reward because of an error.`,
+      advice: "The messages are shown with the completions. Fix the reward and start a new job.",
     });
   }
   const truncated = recentOf(at("completions/truncated_share"), RECENT) ?? 0;
@@ -282,9 +282,9 @@ function completions(at: Curves): Observation[] {
       ),
       doubt: all && `${percent(truncated)} of completions hit the token limit`,
       tone: "act",
-      title: "Completions are cut off",
-      evidence: `${percent(truncated)} hit the token limit instead of ending by themselves.`,
-      advice: "Raise rollout.max_completion_tokens, or reward shorter answers.",
+      title: "Truncated completions",
+      evidence: `${percent(truncated)} of completions hit the token limit.`,
+      advice: "Raise rollout.max_completion_tokens or reward shorter answers.",
     });
   }
   const length = trendOf(at("completions/length_mean"));
@@ -293,9 +293,9 @@ function completions(at: Curves): Observation[] {
     found.push({
       id: "longer-for-nothing",
       tone: "watch",
-      title: "Longer without being better",
+      title: "Longer but not better",
       evidence: `Completions went from ${number(length.from)} to ${number(length.to)} tokens; the reward did not rise.`,
-      advice: "Read some: a reward may be paying for length.",
+      advice: "Read some completions: the reward may favor length.",
     });
   }
   return found;
@@ -307,7 +307,7 @@ const LOSS: Observation = {
   tone: "note",
   title: "A loss near 0 is normal",
   evidence:
-    "Advantages of a group sum to 0, and before the first update the ratio is 1: the loss starts at 0 and stays near it however well the training goes. Its gradient is what trains. Read the reward instead.",
+    "Advantages of a group sum to 0 and the ratio is 1 before the first update, so the loss stays near 0 however well training goes. Only its gradient matters. Read the reward instead.",
 };
 
 /** Said only where nothing contradicts that the job learns. */
@@ -322,19 +322,19 @@ function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]):
   const curve = at("reward/mean");
   const trend = trendOf(curve);
   const had = (id: string) => found.some((one) => one.id === id);
-  if (curve.length === 0) return ["nothing", "Nothing is measured yet."];
+  if (curve.length === 0) return ["nothing", "No data yet."];
   if (curve.length < ENOUGH_STEPS || !trend) {
-    return ["early", `Too early to say: the first ${ENOUGH_STEPS} steps decide nothing.`];
+    return ["early", `Too early to say: the first ${ENOUGH_STEPS} steps are not enough.`];
   }
   const why = found.flatMap(({ doubt }) => doubt || []).join(", ");
   if (why) return held?.worse != null ? ["no", `No: ${why}.`] : ["unsure", `Cannot tell: ${why}.`];
   if (held && held.last < held.first) {
-    const low = `held-out reward is ${reward(held.last)}, below the ${reward(held.first)} of the base`;
+    const low = `held-out reward is ${reward(held.last)}, below base (${reward(held.first)})`;
     return ["unsure", `Cannot tell: ${low}.`];
   }
   const never = at("reward/std").every(({ value }) => value < 1e-6);
   if (had("no-spread") && (never || (recentOf(curve, RECENT) ?? 0) < NEARLY_ALL)) {
-    return ["no", "No: all completions score the same, so there is nothing to learn from."];
+    return ["no", "No: all completions score the same, so there is no training signal."];
   }
   if (held?.clear) {
     const still = held.fell ? `, though less than the ${reward(held.best)} at step ${held.bestStep}` : "";
@@ -343,16 +343,16 @@ function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]):
   if (trend.direction === "up") {
     const rose = `training reward rose from ${reward(trend.from)} to ${reward(trend.to)}`;
     return held
-      ? ["unsure", `Perhaps: ${rose}, but held-out reward has not clearly followed.`]
-      : ["unsure", `Cannot tell: ${rose}, but no held-out rows show whether it carries over.`];
+      ? ["unsure", `Perhaps: ${rose}, but held-out reward has no clear rise.`]
+      : ["unsure", `Cannot tell: ${rose}, but there are no held-out rows to confirm it.`];
   }
   if (trend.direction === "down") {
     return ["no", `No: training reward fell from ${reward(trend.from)} to ${reward(trend.to)}.`];
   }
   if (trend.to >= NEARLY_ALL) {
-    return ["stuck", `Little left to learn: the reward has been around ${reward(trend.to)} from the start.`];
+    return ["stuck", `Little left to learn: the reward is about ${reward(trend.to)} since the start.`];
   }
-  return ["unsure", `Not visibly yet: the reward stays around ${reward(trend.to)}.`];
+  return ["unsure", `Not yet: the reward stays at about ${reward(trend.to)}.`];
 }
 
 /**

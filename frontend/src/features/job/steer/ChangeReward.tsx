@@ -21,7 +21,7 @@ function Differs({ reward, from, to }: { reward: RewardDetail; from: number; to:
   const source = (number: number) => reward.revisions.find((one) => one.revision === number)?.source ?? "";
   return (
     <details className={styles.differs} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>What revision {to} changes</summary>
+      <summary>Changes in revision {to} changes</summary>
       {open && (
         <CodeDiff
           before={source(from)}
@@ -63,8 +63,8 @@ function Form({ job, all, onClose }: FormProps) {
   return (
     <div className={styles.form}>
       <p className={styles.about}>
-        The step under way is scored as it began. The curves get a mark, every completion names its revision,
-        and steps that are done stay as they are.
+        The current step keeps the old reward. Curves show a mark, each completion shows its revision, and
+        finished steps do not change.
       </p>
       {all.length > 1 && (
         <NativeSelect
@@ -78,11 +78,7 @@ function Form({ job, all, onClose }: FormProps) {
         />
       )}
       {reward.isError && !reward.data && (
-        <Failure
-          title="The reward could not be loaded"
-          error={reward.error}
-          retry={() => void reward.refetch()}
-        />
+        <Failure title="Could not load the reward" error={reward.error} retry={() => void reward.refetch()} />
       )}
       {reward.isPending && <Skeleton height={120} />}
       {reward.data && revision === null && (
@@ -91,13 +87,13 @@ function Form({ job, all, onClose }: FormProps) {
           <Link to="/rewards/$id" params={{ id: now.stored }}>
             Write another
           </Link>{" "}
-          first, and store it.
+          first and save it.
         </p>
       )}
       {reward.data && revision !== null && (
         <>
           <NativeSelect
-            label={`In place of revision ${now.revision}`}
+            label={`Replaces revision ${now.revision}`}
             value={String(revision)}
             data={others.map((one) => ({
               value: String(one.revision),
@@ -113,19 +109,19 @@ function Form({ job, all, onClose }: FormProps) {
               params={{ id: now.stored }}
               search={{ tab: "replay", job: job.id, revision }}
             >
-              Replay it first
+              Replay first
             </Link>
-            : what it would have said about this job's completions so far.
+            to see its scores for the completions of this job.
           </p>
         </>
       )}
-      {change.error && <Failure title="Nothing was changed" error={change.error} />}
+      {change.error && <Failure title="Could not change the reward" error={change.error} />}
       <Group justify="flex-end" gap={8}>
         <Button variant="default" onClick={onClose}>
-          Keep it
+          Cancel
         </Button>
         <GatedButton
-          refusal={revision === null ? "There is no other revision." : gate.refusal}
+          refusal={revision === null ? "No other revision." : gate.refusal}
           loading={change.isPending}
           onClick={apply}
         >
@@ -155,10 +151,7 @@ export function ChangeReward({
       ) : all.length > 0 ? (
         <Form job={job} all={all} onClose={onClose} />
       ) : (
-        <p>
-          Its rewards are code of this job alone. A stored reward has revisions, of which another can take
-          over.
-        </p>
+        <p>The rewards of this job are inline code. Only a saved reward has revisions to change to.</p>
       )}
     </Modal>
   );

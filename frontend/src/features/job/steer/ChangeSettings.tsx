@@ -56,10 +56,10 @@ export function ChangeSettings({ job, opened, onClose }: Props) {
   return (
     <Modal opened={opened} onClose={close} title="Change from the next step" size="lg">
       <p className={styles.about}>
-        The step under way is finished with the numbers it began with. The curves get a mark, and a resumed
-        job makes the change at the same step again.
+        The current step finishes with the old values. Curves show a mark, and a resumed job applies the
+        change at the same step.
       </p>
-      {settings.isError && <Failure title="The settings could not be loaded" error={settings.error} />}
+      {settings.isError && <Failure title="Could not load the settings" error={settings.error} />}
       {settings.data ? (
         settings.data.data.map((each) => (
           <Row
@@ -72,17 +72,17 @@ export function ChangeSettings({ job, opened, onClose }: Props) {
       ) : (
         <Skeleton height={120} />
       )}
-      {change.error && <Failure title="Not all was changed" error={change.error} />}
+      {change.error && <Failure title="Could not change all settings" error={change.error} />}
       <Group justify="flex-end" mt="md" gap={8}>
         <Button variant="default" onClick={close}>
-          Keep all
+          Cancel
         </Button>
         <Button
           disabled={wanted === null || wanted.length === 0}
           loading={change.isPending}
           onClick={() => wanted && change.mutate(wanted, { onSuccess: close })}
         >
-          {wanted && wanted.length > 1 ? `Change ${wanted.length} settings` : "Change it"}
+          {wanted && wanted.length > 1 ? `Change ${wanted.length} settings` : "Change"}
         </Button>
       </Group>
     </Modal>

@@ -19,7 +19,7 @@ export function useGoldenGate(reward: string, revision: number | null) {
   const refusal = waits
     ? "The golden cases are still running."
     : run.data && !run.data.passed
-      ? "Its golden cases do not all pass."
+      ? "Not all golden cases pass."
       : null;
   return {
     known,
@@ -34,7 +34,7 @@ export function useGoldenGate(reward: string, revision: number | null) {
 function Failing({ answer, known }: { answer: GoldenRun; known: readonly GoldenCase[] }) {
   const failing = answer.results.filter(({ outcome }) => !outcome.passed);
   return (
-    <ul aria-label="Golden cases that fail">
+    <ul aria-label="Failed golden cases">
       {failing.map(({ case: id, outcome }) => {
         const one = known.find((each) => each.id === id);
         return (
@@ -60,16 +60,15 @@ export function GoldenGate({ reward, gate }: Props) {
     </Link>
   );
   if (waits) return <p role="status">Running the golden cases…</p>;
-  if (error) return <Failure title="The golden cases were not run" error={error} retry={again} />;
-  if (known.length === 0) return <p role="status">{link}: none yet, so nothing holds it back.</p>;
+  if (error) return <Failure title="Could not run the golden cases" error={error} retry={again} />;
+  if (known.length === 0) return <p role="status">{link}: none yet.</p>;
   if (!answer) return null;
   const failed = answer.results.filter(({ outcome }) => !outcome.passed).length;
   return (
     <div role="status" className={styles.golden} data-passed={answer.passed}>
       <p>
-        <b>{answer.passed ? `✓ Passes all of ${count(known.length, "golden case")}.` : "✕ Does not pass."}</b>{" "}
-        {answer.load_error ??
-          (answer.passed ? "" : `${count(failed, "case")} of ${known.length} not passed.`)}{" "}
+        <b>{answer.passed ? `✓ Passes all ${count(known.length, "golden case")}.` : "✕ Failed."}</b>{" "}
+        {answer.load_error ?? (answer.passed ? "" : `${count(failed, "case")} of ${known.length} failed.`)}{" "}
         {link}
       </p>
       {failed > 0 && <Failing answer={answer} known={known} />}

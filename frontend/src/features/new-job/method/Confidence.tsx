@@ -2,9 +2,9 @@ import styles from "./Method.module.css";
 
 /** How sure it is that the formula is the authors'. */
 const ABOUT: Record<string, [number, string]> = {
-  high: [3, "the formula was read in the authors' paper or code, or in a maintained library"],
-  medium: [2, "the formula was put together from independent accounts"],
-  low: [1, "a short description, filled in; see what differs"],
+  high: [3, "formula from the authors' paper or code, or from a maintained library"],
+  medium: [2, "formula combined from independent sources"],
+  low: [1, "based on a short description; see the differences"],
 };
 
 /** One to three bars and the word; the reason too where there is room for it. */

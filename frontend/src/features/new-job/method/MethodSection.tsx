@@ -32,10 +32,10 @@ export function useChangedSlots(): string[] {
 
 /** The ones to begin with, and when to take them. Another one that is chosen stands beside them. */
 const QUICK: readonly [string, string][] = [
-  ["grpo", "The best known; take it first."],
-  ["dr_grpo", "When completions grow longer without getting better."],
-  ["dapo", "For long answers that are right or wrong."],
-  ["gspo", "For mixtures of experts and long completions."],
+  ["grpo", "The most widely used; start here."],
+  ["dr_grpo", "If completions grow longer without improving."],
+  ["dapo", "For long answers with right-or-wrong rewards."],
+  ["gspo", "For mixture-of-experts models and long completions."],
 ];
 
 /** Step four: how rewards become updates. */
@@ -56,13 +56,13 @@ export function MethodSection() {
     return preset ? [{ preset, when }] : [];
   });
   if (chosen && !quick.some(({ preset }) => preset === chosen)) {
-    quick.push({ preset: chosen, when: "Chosen among all variants." });
+    quick.push({ preset: chosen, when: "Selected from all variants." });
   }
   return (
     <Section
       id="method"
       title="Method"
-      about="A preset fills the four slots of the algorithm: shaping, selection, advantage and loss. Each can be changed under Advanced."
+      about="A preset sets the four parts of the algorithm: shaping, selection, advantage and loss. You can change each under Advanced."
     >
       <div className={method.quick} id={fieldId("algorithm.preset")} tabIndex={-1}>
         {quick.map(({ preset, when }) => (
@@ -90,7 +90,7 @@ export function MethodSection() {
         <PresetPanel preset={chosen} changed={changed} />
       ) : (
         <p className={styles.quiet}>
-          No preset: every slot is as it stands under Advanced. Choosing one replaces them.
+          No preset: the algorithm is as set under Advanced. Choosing a preset replaces it.
         </p>
       )}
       <PresetPicker

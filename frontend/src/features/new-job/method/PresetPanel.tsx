@@ -19,7 +19,7 @@ const figure = (value: Json) => {
 function Fills({ preset }: { preset: Preset }) {
   const { schema } = useForm().basis;
   const parts = useMemo(() => filled(schema, defaults(schema, {}, {}), preset), [schema, preset]);
-  if (parts.length === 0) return "Nothing: these are the defaults of all four slots.";
+  if (parts.length === 0) return "Nothing: these are the defaults.";
   return (
     <ul className={styles.chips}>
       {parts.map(({ part, text }) => (
@@ -52,7 +52,7 @@ function Recipe({ recipe }: { recipe: JsonObject }) {
           size="xs"
           onClick={() => change((old) => (inUse ? withoutRecipe : withRecipe)(old, recipe))}
         >
-          {inUse ? "Take these numbers out" : "Use these numbers"}
+          {inUse ? "Reset these values" : "Use these values"}
         </Button>
       )}
     </>
@@ -101,7 +101,7 @@ export function PresetPanel({ preset, changed }: { preset: Preset; changed: read
         )}
         {preset.learning && (
           <>
-            <dt>Learns slowly</dt>
+            <dt>Slow learning</dt>
             <dd>
               <Words text={preset.learning} />
             </dd>
@@ -109,7 +109,7 @@ export function PresetPanel({ preset, changed }: { preset: Preset; changed: read
         )}
         {preset.deviations.length > 0 && (
           <>
-            <dt>Differs from it</dt>
+            <dt>Differences</dt>
             <dd>
               <ul className={styles.list}>
                 {preset.deviations.map((text) => (
@@ -121,7 +121,7 @@ export function PresetPanel({ preset, changed }: { preset: Preset; changed: read
             </dd>
           </>
         )}
-        <dt>Fills</dt>
+        <dt>Sets</dt>
         <dd>
           <Fills preset={preset} />
         </dd>

@@ -37,7 +37,7 @@ describe("searched", () => {
   });
 
   it("names the family of presets that installed packages bring", () => {
-    expect(searched(presets, "mine")[0]?.title).toBe("Own: from packages installed on the server");
+    expect(searched(presets, "mine")[0]?.title).toBe("Plugins installed on the server");
   });
 
   it("finds every word wherever it stands", () => {

@@ -5,14 +5,14 @@ import type { Draft } from "../draft";
 
 /** Families in words, in the order of the list. A family that is not named here comes last under its own name. */
 const FAMILIES: readonly [string, string][] = [
-  ["baselines", "Baselines: what a completion is compared with"],
-  ["objectives", "Objectives: what bounds a step"],
-  ["credit", "Credit: which tokens and completions count more"],
-  ["rewards", "Rewards: how several become one"],
-  ["selections", "Selections: which completions are trained on"],
+  ["baselines", "Baselines"],
+  ["objectives", "Objectives and clipping"],
+  ["credit", "Credit assignment"],
+  ["rewards", "Reward combination"],
+  ["selections", "Selection of completions"],
   ["agents", "Agents: tools and turns"],
-  ["recipes", "Recipes: reports and libraries"],
-  ["own", "Own: from packages installed on the server"],
+  ["recipes", "Recipes from reports and libraries"],
+  ["own", "Plugins installed on the server"],
 ];
 
 export type Family = { readonly id: string; readonly title: string; readonly presets: readonly Preset[] };

@@ -27,7 +27,7 @@ function Running({ one, refusal }: { one: Preflight; refusal: string | null }) {
   const words = progressWords(one);
   return (
     <div className={styles.running}>
-      <Progress value={one.progress.percent} aria-label="Pre-flight" />
+      <Progress value={one.progress.percent} aria-label="Dry run" />
       <p role="status">{words}</p>
       <GatedButton
         variant="default"
@@ -36,9 +36,9 @@ function Running({ one, refusal }: { one: Preflight; refusal: string | null }) {
         loading={cancel.isPending || one.status === "cancelling"}
         onClick={() => cancel.mutate()}
       >
-        Cancel the pre-flight
+        Cancel dry run
       </GatedButton>
-      {cancel.error && <Failure title="Not cancelled" error={cancel.error} />}
+      {cancel.error && <Failure title="Could not cancel the dry run" error={cancel.error} />}
     </div>
   );
 }
@@ -47,14 +47,14 @@ function Running({ one, refusal }: { one: Preflight; refusal: string | null }) {
 function Ended({ one }: { one: Preflight }) {
   const log = (
     <Link to="/jobs/$id" params={{ id: one.id }} search={{ tab: "logs" }}>
-      Its log
+      Log
     </Link>
   );
   if (one.error) {
     return (
       <Notice
         tone="bad"
-        title="The pre-flight failed"
+        title="Dry run failed"
         action={log}
         more={one.error.traceback && <pre className={styles.trace}>{one.error.traceback}</pre>}
       >
@@ -65,10 +65,10 @@ function Ended({ one }: { one: Preflight }) {
   return (
     <Notice
       tone="info"
-      title={one.status === "cancelled" ? "Cancelled" : "It ended without a report"}
+      title={one.status === "cancelled" ? "Cancelled" : "Ended without a report"}
       action={log}
     >
-      Nothing was learned from it; check again when you like.
+      No report. You can run it again.
     </Notice>
   );
 }
@@ -103,17 +103,13 @@ export default function PreflightPanel({ id, spec, refusal, onClose }: Props) {
         )}
       </header>
       {query.isError && !one && (
-        <Failure
-          title="The pre-flight could not be loaded"
-          error={query.error}
-          retry={() => void query.refetch()}
-        />
+        <Failure title="Could not load the dry run" error={query.error} retry={() => void query.refetch()} />
       )}
-      {query.isPending && <SkeletonCard height={120} label="Loading the pre-flight" />}
+      {query.isPending && <SkeletonCard height={120} label="Loading the dry run" />}
       {one && !over && <Running one={one} refusal={refusal} />}
       {changed && over && one.report && (
-        <Notice tone="info" title="The form has changed since">
-          What follows is about the job as it was then; check again for the one that stands here now.
+        <Notice tone="info" title="The form has changed">
+          This report is for the earlier settings. Run it again for the current ones.
         </Notice>
       )}
       {one?.report && <PreflightReport report={one.report} />}

@@ -83,7 +83,7 @@ export function PreflightReport({ report }: { report: Report }) {
       ))}
       <div className={styles.charts}>
         <Histogram
-          title="Groups by passes"
+          title="Groups by passing completions"
           unit={`of ${report.passes.per_group} completions pass`}
           what="groups"
           bins={passBins(report.passes)}
@@ -114,7 +114,7 @@ export function PreflightReport({ report }: { report: Report }) {
         </section>
       )}
       {notes.map((note) => (
-        <Notice key={note} tone="info" title="Worth knowing">
+        <Notice key={note} tone="info" title="Note">
           {note}
         </Notice>
       ))}

@@ -57,10 +57,10 @@ describe("words of a pre-flight", () => {
 
   it("says how often the base passes", () => {
     expect(passSentence(REPORT.passes)).toBe(
-      "8 groups of 4 completions each: one completion passes with 50 %, at least one of 4 with 75 %.",
+      "8 groups of 4 completions each: a completion passes in 50% of cases, at least one of 4 in 75%.",
     );
     expect(passSentence({ per_group: 4, histogram: [0, 0, 0, 0, 0], pass_at: {} })).toBe(
-      "No group has a completion with a reward.",
+      "No completion has a reward.",
     );
   });
 
@@ -84,7 +84,7 @@ describe("words of a pre-flight", () => {
     const failures = costs(REPORT).find(({ name }) => name === "Reward failures");
     expect(failures).toEqual({
       name: "Reward failures",
-      text: "25 %",
+      text: "25%",
       note: "exception: 12, bad value: 4",
     });
   });

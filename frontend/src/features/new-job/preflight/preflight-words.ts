@@ -7,9 +7,9 @@ type Groups = PreflightReport["groups"];
 
 /** The verdict in words, with a sign that is no colour. */
 export const VERDICTS: Record<PreflightReport["verdict"], { sign: string; word: string; text: string }> = {
-  go: { sign: "✓", word: "Go", text: "Nothing speaks against starting this job." },
-  caution: { sign: "!", word: "Caution", text: "It can start; read first what will cost hours." },
-  stop: { sign: "✕", word: "Stop", text: "As it stands, the job would learn nothing or be paused." },
+  go: { sign: "✓", word: "Go", text: "No problems found." },
+  caution: { sign: "!", word: "Caution", text: "The job can start, but read the notes first." },
+  stop: { sign: "✕", word: "Stop", text: "With these settings the job would learn nothing or be paused." },
 };
 
 /** What a pre-flight is doing, until it is over. */
@@ -23,7 +23,7 @@ export function progressWords({ status, progress }: Pick<Preflight, "status" | "
       return "A worker is loading the model.";
     case "cancelling":
     case "pausing":
-      return "Ending after this step.";
+      return "Stopping after this step.";
     default: {
       const left = progress.eta_seconds == null ? "" : `, about ${roughly(progress.eta_seconds)} left`;
       return `Step ${progress.step} of ${progress.steps} without learning${left}.`;
@@ -42,11 +42,11 @@ export function passBins({ histogram }: PreflightReport["passes"]): Bin[] {
 /** The pass rates in one sentence. */
 export function passSentence({ histogram, per_group, pass_at }: PreflightReport["passes"]): string {
   const rows = histogram.reduce((sum, one) => sum + one, 0);
-  if (rows === 0) return "No group has a completion with a reward.";
+  if (rows === 0) return "No completion has a reward.";
   const [one, all] = [pass_at["1"], pass_at[String(per_group)]];
   const parts = [
-    ...(one === undefined ? [] : [`one completion passes with ${percent(one)}`]),
-    ...(all === undefined || per_group === 1 ? [] : [`at least one of ${per_group} with ${percent(all)}`]),
+    ...(one === undefined ? [] : [`a completion passes in ${percent(one)} of cases`]),
+    ...(all === undefined || per_group === 1 ? [] : [`at least one of ${per_group} in ${percent(all)}`]),
   ];
   return `${count(rows, "group")} of ${count(per_group, "completion")} each${parts.length > 0 ? `: ${parts.join(", ")}` : ""}.`;
 }
@@ -76,28 +76,28 @@ export function costs(report: PreflightReport): Fact[] {
   const { text, note } = hoursText(report.hours);
   const { reward_ms: reward } = report;
   return [
-    { name: "Whole job", text, note: note && `${note}, if lengths change` },
+    { name: "Total time", text, note: note && `${note}, if lengths change` },
     { name: "Per step", text: duration(report.seconds_per_step), note: `on ${report.device}` },
     {
       name: "Memory",
       text: `${number(report.memory_gib.expected)} GiB`,
-      note: `at the peak; up to ${number(report.memory_gib.high)} GiB if completions grow to the limit`,
+      note: `at the peak; up to ${number(report.memory_gib.high)} GiB if completions reach the limit`,
     },
     {
       name: "Useful completions",
-      text: `${number(report.useful_batch)} a step`,
+      text: `${number(report.useful_batch)} per step`,
       note: `${percent(report.groups.useful)} of groups have rewards that differ`,
     },
     {
       name: "Tokens",
-      text: `${number(report.tokens.expected)} a completion`,
-      note: `${number(report.tokens.low)}–${number(report.tokens.high)} for most; ${number(report.tokens_in_all.expected)} in the whole job`,
+      text: `${number(report.tokens.expected)} per completion`,
+      note: `${number(report.tokens.low)}–${number(report.tokens.high)} typical; ${number(report.tokens_in_all.expected)} in total`,
     },
-    { name: "Cut off", text: percent(report.truncated_share), note: "of completions, at the token limit" },
+    { name: "Truncated", text: percent(report.truncated_share), note: "of completions, at the token limit" },
     {
       name: "Reward time",
       text: reward ? `${number(reward.expected, 2)} ms` : "not measured",
-      note: reward && `a completion; 95 % within ${number(reward.high, 2)} ms`,
+      note: reward && `per completion; 95% within ${number(reward.high, 2)} ms`,
     },
     {
       name: "Reward failures",

@@ -22,8 +22,8 @@ export function AddModel({ onAdded, onCancel }: Props) {
       <legend className="visually-hidden">Add a base model</legend>
       <div className={styles.two}>
         <TextInput
-          label="Folder or hub id"
-          description="A folder that the worker sees, or hub:org/name@revision. Only safetensors are read."
+          label="Folder or hub ID"
+          description="A folder on the worker or hub:org/name@revision. Only safetensors are read."
           placeholder="/models/Qwen3-0.6B"
           data-autofocus
           autoFocus
@@ -32,14 +32,16 @@ export function AddModel({ onAdded, onCancel }: Props) {
           onChange={(event) => setSource(event.currentTarget.value)}
         />
         <TextInput
-          label="Id"
-          description="How jobs will name it: letters, digits, dots and dashes."
+          label="ID"
+          description="Name used in jobs: letters, digits, dots and dashes."
           value={id}
           error={param === "id" && add.error?.message}
           onChange={(event) => setTyped(event.currentTarget.value)}
         />
       </div>
-      {add.error && param !== "id" && param !== "source" && <Failure title="Not added" error={add.error} />}
+      {add.error && param !== "id" && param !== "source" && (
+        <Failure title="Could not add the model" error={add.error} />
+      )}
       <div className={styles.buttons}>
         <Button loading={add.isPending} disabled={!id.trim() || !source.trim()} onClick={submit}>
           Inspect and add
@@ -49,7 +51,7 @@ export function AddModel({ onAdded, onCancel }: Props) {
         </Button>
         <span role="status">
           {add.isPending &&
-            "A worker reads the files and checks the architecture; a download from the hub can take minutes."}
+            "A worker reads the files and checks the architecture. A download from the hub can take minutes."}
         </span>
       </div>
     </fieldset>

@@ -39,7 +39,7 @@ export function Advanced({ open, onOpen }: Props) {
               onChange={(event) => setQuery(event.currentTarget.value)}
             />
             <Checkbox
-              label="Only what is set"
+              label="Only changed fields"
               checked={changedOnly}
               onChange={(event) => setChangedOnly(event.currentTarget.checked)}
             />
@@ -48,7 +48,7 @@ export function Advanced({ open, onOpen }: Props) {
           {found.length === 0 && (
             <p className={styles.quiet}>
               {changedOnly && query === ""
-                ? "Nothing is set: the job takes every default."
+                ? "No changed fields: the job uses all defaults."
                 : `No field matches “${query}”.`}
             </p>
           )}
@@ -69,10 +69,10 @@ export function Advanced({ open, onOpen }: Props) {
                       id={fieldId(one.path, "-all")}
                       onClick={() => goTo(one.path)}
                     >
-                      {typeof one.value === "string" ? one.value : "Not chosen yet"}
+                      {typeof one.value === "string" ? one.value : "Not selected"}
                     </button>
                     <div className={field.about}>
-                      <Words text={`${one.description} Chosen above.`} />
+                      <Words text={`${one.description} Selected above.`} />
                     </div>
                   </div>
                 ) : (

@@ -39,7 +39,7 @@ function Pick({ onPick }: { onPick: (dataset: Dataset) => void }) {
       )}
       <FileDrop
         what="a JSONL, CSV or Parquet file"
-        note="It is checked row by row before anything is stored."
+        note="Each row is validated before the file is saved."
         onFile={(file) => void start(file)}
       />
       <div role="status" className={styles.quiet}>
@@ -53,7 +53,7 @@ function Pick({ onPick }: { onPick: (dataset: Dataset) => void }) {
         )}
       </div>
       {upload.phase === "refused" && (
-        <UploadProblems title={`${upload.file.name} was refused`} error={upload.error} />
+        <UploadProblems title={`${upload.file.name} was rejected`} error={upload.error} />
       )}
     </>
   );
@@ -65,7 +65,7 @@ function Chosen({ id, onChange }: { id: string; onChange: () => void }) {
   if (dataset.isError && !dataset.data) {
     return (
       <>
-        <Failure title="The dataset could not be loaded" error={dataset.error} />
+        <Failure title="Could not load the dataset" error={dataset.error} />
         <Button variant="default" w="fit-content" onClick={onChange}>
           Choose another
         </Button>
@@ -107,8 +107,8 @@ export function DataSection() {
       title="Data"
       about={
         <>
-          Rows with <code>messages</code> or <code>prompt</code>, or columns that a template turns into one.
-          Every other column is there for the rewards to read.
+          Rows with <code>messages</code> or <code>prompt</code>, or columns for a prompt template. Rewards
+          can read all columns.
         </>
       }
     >
@@ -116,7 +116,7 @@ export function DataSection() {
         {id ? (
           <Chosen id={id} onChange={() => change((old) => withDataset(old, null))} />
         ) : readOnly ? (
-          <p>No dataset chosen.</p>
+          <p>No dataset selected.</p>
         ) : (
           <Pick onPick={(dataset) => change((old) => withDataset(old, dataset))} />
         )}

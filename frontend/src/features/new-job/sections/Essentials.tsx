@@ -18,7 +18,7 @@ function AutoReason({ model }: { model: BaseModel | undefined }) {
 export function Essentials() {
   const { model } = useForm();
   return (
-    <Section id="essentials" title="Training" about="Empty fields take what is shown in them.">
+    <Section id="essentials" title="Training" about="Empty fields use the value shown.">
       <div className={styles.numbers}>
         {ESSENTIALS.map(([path, label, about]) => (
           <ShortField
@@ -32,8 +32,8 @@ export function Essentials() {
           </ShortField>
         ))}
       </div>
-      <ShortField path="name" label="Name of the job" placeholder="Made from the dataset and the model">
-        How the job is listed.
+      <ShortField path="name" label="Job name" placeholder="Generated from dataset and model">
+        Name in the job list.
       </ShortField>
     </Section>
   );

@@ -15,12 +15,12 @@ export function GoldenFaults({ reward, problems }: { reward: string; problems: r
   return (
     <div className={styles.problems}>
       <p>
-        {count(problems.length, "golden case")} not passed. <span>{problems[0]?.hint}</span>{" "}
+        {count(problems.length, "golden case")} failed. <span>{problems[0]?.hint}</span>{" "}
         <Link to="/rewards/$id" params={{ id: reward }} search={{ tab: "golden" }}>
-          Open the golden cases
+          Open golden cases
         </Link>
       </p>
-      <ul aria-label="Golden cases that fail">
+      <ul aria-label="Failed golden cases">
         {problems.map(({ code, message }) => {
           const one = known?.find(({ id }) => id === code);
           return (

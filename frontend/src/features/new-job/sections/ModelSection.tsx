@@ -58,17 +58,9 @@ export function ModelSection() {
   const choose = (id: string) => change((old) => setAt(old, "model", id));
   const list = models.data?.data;
   return (
-    <Section
-      id="model"
-      title="Base model"
-      about="Its weights stay as they are; the job trains a small adapter beside them."
-    >
+    <Section id="model" title="Base model" about="The base weights do not change; the job trains an adapter.">
       {models.isError && !list && (
-        <Failure
-          title="Models could not be loaded"
-          error={models.error}
-          retry={() => void models.refetch()}
-        />
+        <Failure title="Could not load models" error={models.error} retry={() => void models.refetch()} />
       )}
       <div className={styles.cards} id={fieldId("model")} tabIndex={-1}>
         {!list && !models.isError && (
@@ -87,9 +79,7 @@ export function ModelSection() {
           />
         ))}
       </div>
-      {list?.length === 0 && (
-        <p>No model yet: the built-in one appears as soon as a worker has inspected it.</p>
-      )}
+      {list?.length === 0 && <p>No models yet. The built-in model appears when a worker has inspected it.</p>}
       <Problems problems={problems} />
       {adding ? (
         <AddModel

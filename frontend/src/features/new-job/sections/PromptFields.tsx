@@ -34,7 +34,7 @@ function Role({
   const { set, readOnly } = useForm();
   const { field, problems } = useField(`data.columns.${role}`);
   if (!field) return null;
-  const empty = own && names.includes(own) ? `${own} (by its name)` : "none";
+  const empty = own && names.includes(own) ? `${own} (by name)` : "none";
   const value = typeof field.value === "string" ? field.value : "";
   return (
     <div>
@@ -56,7 +56,7 @@ function Role({
   );
 }
 
-/** The first row as the model will read it, or why it cannot be. */
+/** First row, rendered for the model will read it, or why it cannot be. */
 function Example({ id, model, view }: { id: string; model: string; view: PromptView }) {
   const [settled] = useDebouncedValue(JSON.stringify(view), 400);
   const body = useMemo(() => ({ ...JSON.parse(settled), model, offset: 0, limit: 1 }), [settled, model]);
@@ -65,7 +65,7 @@ function Example({ id, model, view }: { id: string; model: string; view: PromptV
   return (
     <figure className={styles.example} aria-busy={rendered.isFetching}>
       <figcaption>
-        The first row as {model} reads it
+        First row, rendered for {model}
         {row?.tokens != null && <span>{count(row.tokens, "token")}</span>}
         {row?.answer != null && <span>answer {row.answer}</span>}
       </figcaption>
@@ -92,8 +92,8 @@ function Together() {
   return (
     <Checkbox
       id={fieldId(field.path)}
-      label="Keep equal prompts on one side"
-      description="Else a held-out prompt may be trained on as well, where the dataset has it twice."
+      label="Keep duplicate prompts in one split"
+      description="Prevents that a duplicate of a held-out prompt is used for training."
       checked={field.value === "prompt"}
       disabled={readOnly}
       onChange={(event) => set(field, event.currentTarget.checked ? "prompt" : undefined)}
@@ -114,13 +114,13 @@ function HeldOut({ id, rows }: { id: string; rows: number }) {
         <NativeSelect
           id={fieldId(field.path)}
           label="Held out for evaluation"
-          description="Never trained on: the reward on these rows is the number that counts."
+          description="Not used for training. The reward on these rows measures progress."
           inputWrapperOrder={["label", "input", "error", "description"]}
           value={value}
           disabled={readOnly}
           error={problems.length > 0}
           data={[
-            { value: "", label: "A share of this dataset" },
+            { value: "", label: "Part of this dataset" },
             ...others.map((one) => ({ value: one.id, label: `${one.name} · ${count(one.rows, "row")}` })),
             ...(value && !others.some((one) => one.id === value) ? [value] : []),
           ]}
@@ -130,7 +130,7 @@ function HeldOut({ id, rows }: { id: string; rows: number }) {
       </div>
       {getAt(draft, "data.held_out") === undefined && (
         <ShortField path="data.held_out_rows" label="Held-out rows" placeholder={heldOut}>
-          Empty: a tenth, at most 256. 0 holds out none.
+          Empty: 10%, at most 256. 0: none.
         </ShortField>
       )}
       {getAt(draft, "data.held_out") === undefined && <Together />}
@@ -138,7 +138,7 @@ function HeldOut({ id, rows }: { id: string; rows: number }) {
   );
 }
 
-/** How rows become prompts: column roles, template, system message, with the first row shown; and what is held out. */
+/** Prompt settings: column roles, template, system message, with the first row shown; and what is held out. */
 export function PromptFields({ id }: { id: string }) {
   const { draft, model } = useForm();
   const dataset = useQuery(datasetQuery(id)).data;
@@ -157,11 +157,11 @@ export function PromptFields({ id }: { id: string }) {
     <>
       {model && dataset && <Example id={id} model={model.id} view={view} />}
       <details className={styles.more} open={needs || undefined}>
-        <summary>How rows become prompts</summary>
+        <summary>Prompt settings</summary>
         <div className={styles.stack}>
           {needs && (
-            <Notice tone="info" title="A template is needed">
-              There is no column with prompts. Name one below, or write the message with columns in braces:{" "}
+            <Notice tone="info" title="Template required">
+              The dataset has no prompt column. Select one below, or write a template with columns in braces:{" "}
               {names.map((name) => `{${name}}`).join(" ")}
             </Notice>
           )}

@@ -23,7 +23,7 @@ function Stored({ id, revision, path }: { id: string; revision: number | undefin
   const { change, readOnly } = useForm();
   const reward = useQuery(rewardQuery(id));
   if (reward.isError && !reward.data) {
-    return <Failure title="The reward could not be loaded" error={reward.error} />;
+    return <Failure title="Could not load the reward" error={reward.error} />;
   }
   if (!reward.data) return <Skeleton width="40%" />;
   const set = (value: string) =>
@@ -41,7 +41,7 @@ function Stored({ id, revision, path }: { id: string; revision: number | undefin
         disabled={readOnly}
         value={revision === undefined ? "" : String(revision)}
         data={[
-          { value: "", label: `newest revision, now ${reward.data.revision}` },
+          { value: "", label: `newest revision, currently ${reward.data.revision}` },
           ...reward.data.revisions.map((one) => ({
             value: String(one.revision),
             label: `revision ${one.revision}`,
@@ -56,7 +56,7 @@ function Stored({ id, revision, path }: { id: string; revision: number | undefin
 function Code({ source }: { source: string }) {
   return (
     <>
-      <b>Code of this job alone</b>
+      <b>Inline code of this job</b>
       <span>{count(source.trimEnd().split("\n").length, "line")}</span>
     </>
   );
@@ -90,12 +90,12 @@ function Reward({ item, index, several }: { item: RewardItem; index: number; sev
       </div>
       <div className={styles.two}>
         <ShortField path={`${path}.name`} label="Name">
-          How curves and completions name it.
+          Name in charts and completions.
         </ShortField>
         <ShortField path={`${path}.weight`} label="Weight">
           {several
-            ? "The combined reward is the sum of weight × reward. Negative takes away."
-            : "1 leaves the reward as it is. Negative takes away."}
+            ? "The total reward is the sum of weight × reward. Negative weights are penalties."
+            : "1 keeps the reward unchanged. Negative weights are penalties."}
         </ShortField>
         {byPath.has(`${path}.entry`) && (entry.problems.length > 0 || entry.field?.value !== undefined) && (
           <ShortField path={`${path}.entry`} label="Function" />
@@ -126,8 +126,8 @@ function Add({ first }: { first: boolean }) {
     <>
       {rewards.length > 0 && (
         <Select
-          aria-label="A stored reward"
-          placeholder={first ? "Choose a stored reward" : "Add another stored reward"}
+          aria-label="Saved reward"
+          placeholder={first ? "Choose a saved reward" : "Add another saved reward"}
           searchable
           value={null}
           data={rewards.map((one) => ({ value: one.id, label: `${one.name} · revision ${one.revision}` }))}
@@ -140,7 +140,7 @@ function Add({ first }: { first: boolean }) {
       {first && (
         <FileDrop
           what="a .py file"
-          note="It must define grade(sample, item), or another known signature."
+          note="It must define grade(sample, item) or another supported signature."
           onFile={(file) => void read(file)}
         />
       )}
@@ -161,7 +161,7 @@ function Add({ first }: { first: boolean }) {
       )}
       {first && (
         <p className={styles.quiet}>
-          Or <Link to="/rewards/new">write one</Link> and try it on rows first; this draft waits here.
+          Or <Link to="/rewards/new">write one</Link> and test it first; this draft is kept.
         </p>
       )}
     </>
@@ -177,7 +177,7 @@ export function RewardSection() {
     <Section
       id="rewards"
       title="Rewards and weights"
-      about="What scores completions: Python, which runs in a sandbox on the worker and never on this server, or graders."
+      about="Rewards score completions: Python code, run in a sandbox on the worker, or graders."
     >
       {items.map((item, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a reward's place is its name in the specification

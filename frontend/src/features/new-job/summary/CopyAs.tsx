@@ -47,7 +47,7 @@ export function CopyAs({ spec, ready }: { spec: JsonObject; ready: boolean }) {
               Hide
             </Button>
           </div>
-          {!ready && <p>Not ready yet: a field is missing or wrong.</p>}
+          {!ready && <p>Fill in all fields correctly first.</p>}
           <CodeBlock text={copyAs(shown, spec)} label={NAMES[shown]} />
         </div>
       )}

@@ -59,7 +59,7 @@ export function Summary({ quick, full, looking, children }: Props) {
             .join(", ") || NOTHING}
         </dd>
         <dt>Method</dt>
-        <dd>{basis.presets.find((one) => one.id === preset)?.title ?? "own slots"}</dd>
+        <dd>{basis.presets.find((one) => one.id === preset)?.title ?? "custom algorithm"}</dd>
         <dt>Steps</dt>
         <dd>{number(Number(value("limits.steps")))}</dd>
         {lines.map(({ name, text, note, bad }) => (
@@ -73,7 +73,7 @@ export function Summary({ quick, full, looking, children }: Props) {
         ))}
       </dl>
       <p className={styles.looking} role="status">
-        {looking ? "A worker measures the prompts and loads the rewards." : ""}
+        {looking ? "A worker is checking prompts and rewards." : ""}
       </p>
       {warnings.length > 0 && (
         <ul className={styles.warnings}>

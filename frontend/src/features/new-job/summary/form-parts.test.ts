@@ -58,9 +58,9 @@ describe("summaryLines", () => {
   const line = (name: string, facts: object) =>
     summaryLines({ ...given, facts }).find((one) => one.name === name);
   it("counts by itself until the server has", () => {
-    expect(line("In all", {})?.text).toContain("7");
-    expect(line("Rows to train on", {})?.text).toContain("in all");
-    expect(line("Rows to train on", { training_rows: 448 })?.text).toBe("448");
+    expect(line("Total completions", {})?.text).toContain("7");
+    expect(line("Training rows", {})?.text).toContain("total");
+    expect(line("Training rows", { training_rows: 448 })?.text).toBe("448");
   });
 
   it("marks a prompt that is longer than the limit", () => {

@@ -40,25 +40,25 @@ export function summaryLines({ facts, rows, steps, prompts, completions }: Given
   const { longest_prompt_tokens: longest, prompt_limit: limit } = facts;
   return [
     {
-      name: "Rows to train on",
+      name: "Training rows",
       text:
         facts.training_rows != null
           ? number(facts.training_rows)
           : rows != null
-            ? `${number(rows)} in all`
+            ? `${number(rows)} total`
             : NOTHING,
     },
     { name: "Held-out rows", text: facts.held_out_rows != null ? number(facts.held_out_rows) : NOTHING },
     {
-      name: "Completions a step",
+      name: "Completions per step",
       text: perStep === null ? NOTHING : number(perStep),
       note: `${number(Number(prompts))} prompts × ${number(Number(completions))}`,
     },
-    { name: "In all", text: all === null ? NOTHING : count(all, "completion") },
+    { name: "Total completions", text: all === null ? NOTHING : count(all, "completion") },
     {
       name: "Epochs",
       text: facts.epochs != null ? number(facts.epochs) : NOTHING,
-      note: facts.epochs != null && facts.epochs < 1 ? "not every row is seen" : undefined,
+      note: facts.epochs != null && facts.epochs < 1 ? "some rows are not used" : undefined,
     },
     {
       name: "Longest prompt",
@@ -66,6 +66,6 @@ export function summaryLines({ facts, rows, steps, prompts, completions }: Given
       note: limit != null ? `limit ${number(limit)}` : undefined,
       bad: longest != null && limit != null && longest > limit,
     },
-    { name: "Rewards run in", text: facts.jail ? `jail: ${jailName(facts.jail)}` : NOTHING },
+    { name: "Reward sandbox", text: facts.jail ? `jail: ${jailName(facts.jail)}` : NOTHING },
   ];
 }

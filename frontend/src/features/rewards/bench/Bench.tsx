@@ -59,7 +59,7 @@ export function Bench(props: Props) {
     refusal ??
     bench.itemFault ??
     (tested.length === 0 ? "Write a completion first." : null) ??
-    (tested.length > MOST_TESTED ? `At most ${MOST_TESTED} completions are scored at once.` : null);
+    (tested.length > MOST_TESTED ? `A run scores at most ${MOST_TESTED} completions.` : null);
 
   const start = () => {
     if (blocked !== null || test.isPending) return;
@@ -87,7 +87,7 @@ export function Bench(props: Props) {
         onChoice={(next) => onPlace({ rows: writeChoice(next) })}
         onItem={bench.setItem}
       />
-      {bench.error && <Failure title="The rows could not be loaded" error={bench.error} />}
+      {bench.error && <Failure title="Could not load rows" error={bench.error} />}
       <CaseList cases={bench.cases} change={bench.change} />
       {bench.loading && <div className={styles.loading} aria-busy="true" />}
       {!refusal && <SampleBar cases={bench.cases} change={bench.change} />}
@@ -101,10 +101,10 @@ export function Bench(props: Props) {
           Run on {count(tested.length, "completion")}
         </GatedButton>
         <span>
-          <kbd>⌘ Enter</kbd> or <kbd>Ctrl Enter</kbd>. Runs in the sandbox of a worker; nothing is stored.
+          <kbd>⌘ Enter</kbd> or <kbd>Ctrl Enter</kbd>. Runs in the sandbox of a worker; results are not saved.
         </span>
       </div>
-      {test.error && <Failure title="It was not run" error={test.error} retry={start} />}
+      {test.error && <Failure title="Could not run the reward" error={test.error} retry={start} />}
       <div ref={pane}>
         {run ? (
           <Results
@@ -116,8 +116,8 @@ export function Bench(props: Props) {
         ) : (
           !test.error && (
             <Notice tone="info" title="No scores yet">
-              Run it to see score, parts, reason and prints of every completion. Give it a right, a wrong and
-              an empty one: it should tell them apart.
+              Run the reward to see score, parts, reason and output for each completion. Test a right, a wrong
+              and an empty one: their scores should differ.
             </Notice>
           )
         )}

@@ -36,7 +36,7 @@ function Completions({ one, change }: { one: Case; change: Change }) {
             }}
             maxRows={8}
             dir="auto"
-            placeholder="Empty. Write what a model could answer."
+            placeholder="Empty. Enter a possible answer."
             value={given.text}
             readOnly={!given.done}
             classNames={{ input: styles.mono }}

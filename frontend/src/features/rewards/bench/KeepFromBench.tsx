@@ -44,7 +44,7 @@ export default function KeepFromBench({ reward, run, at, onClose }: Props) {
           },
           {
             onSuccess: () => {
-              toastDone("Kept as a golden case.");
+              toastDone("Saved as a golden case.");
               onClose();
             },
           },

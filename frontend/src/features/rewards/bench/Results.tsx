@@ -22,9 +22,9 @@ function took(ms: number | undefined): string {
 function Detail({ tested, result, onKeep }: { tested: Tested; result: Result; onKeep?: () => void }) {
   const { meaning } = statusWords(result.status);
   const texts: [string, string | null | undefined][] = [
-    ["What went wrong", result.message],
+    ["Error", result.message],
     ["Reason", result.reason],
-    ["Prints", result.prints],
+    ["Output", result.prints],
     ["Completion", tested.completion || "(empty)"],
     ["Row", JSON.stringify(tested.case.item, null, 2)],
   ];
@@ -42,7 +42,7 @@ function Detail({ tested, result, onKeep }: { tested: Tested; result: Result; on
       )}
       {onKeep && (
         <Button variant="default" size="compact-sm" className={styles.keep} onClick={onKeep}>
-          Keep as golden case
+          Save as golden case
         </Button>
       )}
     </div>
@@ -72,10 +72,10 @@ export function Results({ run, stale, onKeep }: Props) {
     return (
       <Notice
         tone="bad"
-        title="The source could not be loaded"
+        title="Could not load the source"
         more={<pre className={styles.load}>{load_error}</pre>}
       >
-        No completion was scored. Correct the line and run it again.
+        No completion was scored. Fix the line and run again.
       </Notice>
     );
   }
@@ -97,12 +97,12 @@ export function Results({ run, stale, onKeep }: Props) {
         </b>
         {failed > 0 && <span className={styles.failed}>{count(failed, "failure")}</span>}
         {inside && (
-          <span title="Only completions of the same row are compared in training">
-            {inside.apart} of {count(inside.groups, "row")} told apart, spread inside a row{" "}
+          <span title="Training compares only completions of the same row">
+            {inside.apart} of {count(inside.groups, "row")} distinguished, spread within a row{" "}
             {number(inside.deviation)}
           </span>
         )}
-        {stale && <span>The source or the completions changed since: run it again.</span>}
+        {stale && <span>The source or the completions have changed: run again.</span>}
       </p>
       {said && (
         <Notice tone={said.tone} title={said.title}>
@@ -118,7 +118,7 @@ export function Results({ run, stale, onKeep }: Props) {
               <th scope="col" data-align="right">
                 Score
               </th>
-              <th scope="col">What it said</th>
+              <th scope="col">Reason or error</th>
               <th scope="col" data-align="right">
                 Time
               </th>
@@ -138,7 +138,7 @@ export function Results({ run, stale, onKeep }: Props) {
                         type="button"
                         className={styles.open}
                         aria-expanded={open === i}
-                        aria-label={`Result ${i + 1}, all of it`}
+                        aria-label={`Result ${i + 1}, details`}
                         onClick={() => setOpen(open === i ? null : i)}
                       >
                         {open === i ? "▾" : "▸"} {tested.case.row === null ? "–" : tested.case.row + 1}

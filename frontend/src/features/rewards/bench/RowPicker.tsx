@@ -38,12 +38,12 @@ export function RowPicker(props: Props) {
     <>
       <div className={styles.picker}>
         <Select
-          label="Try it on"
+          label="Test on"
           className={styles.dataset}
           data={[
             ...options,
-            { value: STORED, label: "What a job stored" },
-            { value: BY_HAND, label: "A row written by hand" },
+            { value: STORED, label: "Completions of a job" },
+            { value: BY_HAND, label: "Custom row" },
           ]}
           value={dataset ?? (stored.on ? STORED : BY_HAND)}
           onChange={(id) => id && onDataset(id)}
@@ -97,7 +97,7 @@ export function RowPicker(props: Props) {
             ) : (
               <>
                 <NumberInput
-                  label="How many"
+                  label="Count"
                   w={92}
                   min={1}
                   max={MOST_ROWS}
@@ -110,8 +110,8 @@ export function RowPicker(props: Props) {
                 <ActionIcon
                   variant="default"
                   size={36}
-                  aria-label="Draw other rows"
-                  title="Draw other rows"
+                  aria-label="Choose other rows"
+                  title="Choose other rows"
                   onClick={() => onChoice({ ...choice, seed: choice.seed + 1 })}
                 >
                   ↻
@@ -124,7 +124,7 @@ export function RowPicker(props: Props) {
       {dataset === undefined && !stored.on && (
         <Textarea
           label="Row"
-          description="What the reward reads as item: one JSON object."
+          description="The item that the reward receives: one JSON object."
           autosize
           minRows={2}
           maxRows={8}

@@ -28,13 +28,13 @@ export function SampleBar({ cases, change }: Props) {
       setOptions((old) => ({ ...old, [name]: value }));
   };
   const why = promptless
-    ? "These rows have no prompt: name the prompt column on the dataset's page, or give the row a prompt."
+    ? "These rows have no prompt: select the prompt column on the page of the dataset, or add a prompt to the row."
     : ready.length === 0
-      ? "There is no base model yet."
+      ? "No base model yet."
       : null;
   return (
     <details className={styles.sample}>
-      <summary>Sample completions from the base now</summary>
+      <summary>Sample completions from the base model</summary>
       <div className={styles.picker}>
         <Select
           label="Base model"
@@ -62,7 +62,7 @@ export function SampleBar({ cases, change }: Props) {
           onChange={keep("temperature", 0, 10)}
         />
         <NumberInput
-          label="Tokens at most"
+          label="Max tokens"
           w={112}
           min={1}
           max={4096}
@@ -87,7 +87,7 @@ export function SampleBar({ cases, change }: Props) {
       <p className={styles.note} role="status">
         {message ?? why}
       </p>
-      {error && <Failure title="Not everything was sampled" error={error} />}
+      {error && <Failure title="Sampling is incomplete" error={error} />}
     </details>
   );
 }

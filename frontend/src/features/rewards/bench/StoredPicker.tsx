@@ -9,7 +9,7 @@ type Props = { stored: ReturnType<typeof useStored>; onRows: (rows: string) => v
 export function StoredPicker({ stored, onRows }: Props) {
   const { jobs, job, step, steps } = stored;
   if (jobs.length === 0 && !stored.loading) {
-    return <p className={styles.note}>There is no job yet whose completions could be taken.</p>;
+    return <p className={styles.note}>No job with completions yet.</p>;
   }
   return (
     <>

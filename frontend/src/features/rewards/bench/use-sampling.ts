@@ -26,7 +26,7 @@ export function useSampling(change: Change) {
     abort.current = controller;
     setError(null);
     setRunning(true);
-    setMessage("Asking the worker");
+    setMessage("Waiting for the worker");
     const before = cases.map((one) => one.completions.length);
     const texts = cases.map(() => Array.from({ length: options.samples }, () => ""));
     const finished = cases.map(() => Array.from({ length: options.samples }, () => false));

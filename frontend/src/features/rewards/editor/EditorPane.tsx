@@ -62,11 +62,11 @@ export function EditorPane(props: Props) {
         {kinds}
         {checked.entries.length > 1 ? (
           <Select
-            aria-label="Function that scores"
+            aria-label="Scoring function"
             size="xs"
             data={checked.entries.map(({ name }) => name)}
             value={entry ?? (checked.entries.some(({ name }) => name === "grade") ? "grade" : null)}
-            placeholder="Which function scores?"
+            placeholder="Choose the scoring function"
             onChange={onEntry}
             disabled={readOnly}
           />
@@ -100,9 +100,7 @@ export function EditorPane(props: Props) {
           problems={checked.problems}
           readOnly={readOnly}
         />
-        {over && (
-          <div className={styles.drop}>Drop the .py file: it replaces the source, undo brings it back</div>
-        )}
+        {over && <div className={styles.drop}>Drop a .py file to replace the source (you can undo this)</div>}
       </div>
       <div className={styles.foot}>
         <span
@@ -112,7 +110,7 @@ export function EditorPane(props: Props) {
           {readOnly ? "Read only" : checkWords(checked)}
         </span>
         <span id={help} className={styles.help}>
-          Tab indents. Escape, then Tab, leaves the editor.
+          Tab indents. Press Escape, then Tab to leave the editor.
         </span>
       </div>
       <Templates

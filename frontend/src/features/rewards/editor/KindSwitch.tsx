@@ -52,7 +52,7 @@ export function KindSwitch({ kind, onKind, readOnly }: Props) {
   return (
     <SegmentedControl
       className={pane.kinds}
-      aria-label="What the reward is"
+      aria-label="Kind of reward"
       size="xs"
       disabled={readOnly}
       data={[

@@ -34,15 +34,11 @@ function Item({ template, columns, answer, onInsert }: ItemProps) {
           </p>
         </div>
         {python ? (
-          <Button
-            variant="default"
-            onClick={() => onInsert(template)}
-            aria-label={`Use it: ${template.title}`}
-          >
-            Use it
+          <Button variant="default" onClick={() => onInsert(template)} aria-label={`Use ${template.title}`}>
+            Use
           </Button>
         ) : (
-          <CopyButton text={template.source} label="Copy for a job file" />
+          <CopyButton text={template.source} label="Copy for job file" />
         )}
       </div>
       <details>
@@ -53,7 +49,7 @@ function Item({ template, columns, answer, onInsert }: ItemProps) {
           ))}
           {parameters.length > 0 && (
             <li>
-              To set at its top:{" "}
+              Set at the top:{" "}
               {parameters.map(({ name }, index) => (
                 <span key={name}>
                   {index > 0 && ", "}
@@ -89,7 +85,7 @@ export function Templates({ opened, onClose, columns, answer, onInsert }: Props)
       {templates.isPending && <Loader size="sm" aria-label="Loading" />}
       {templates.isError && (
         <Failure
-          title="Templates could not be loaded"
+          title="Could not load templates"
           error={templates.error}
           retry={() => void templates.refetch()}
         />
@@ -107,7 +103,7 @@ export function Templates({ opened, onClose, columns, answer, onInsert }: Props)
             {query.trim() === ""
               ? count(all.length, "ready reward")
               : matching === 0
-                ? `Nothing matches “${query.trim()}”.`
+                ? `No template matches “${query.trim()}”.`
                 : `${matching} of ${all.length}`}
           </p>
         </div>

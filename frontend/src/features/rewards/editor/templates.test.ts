@@ -34,11 +34,11 @@ describe("the ready rewards", () => {
   });
   it("say which columns they read, and which the dataset lacks", () => {
     const [exact, numeric] = ALL as [RewardTemplate, RewardTemplate];
-    expect(reads(numeric, ["answer"])).toBe("Reads no column.");
-    expect(reads(exact, ["answer"])).toBe("Reads “answer”.");
-    expect(reads(exact, [])).toBe("Reads “answer”.");
-    expect(reads(exact, ["label"])).toBe("Reads “answer”, which the dataset lacks.");
-    expect(reads(exact, ["total", "answer"], "total")).toBe("Reads “answer”: here it is the column “total”.");
-    expect(reads(exact, ["answer"], "answer")).toBe("Reads “answer”.");
+    expect(reads(numeric, ["answer"])).toBe("Uses no columns.");
+    expect(reads(exact, ["answer"])).toBe("Uses “answer”.");
+    expect(reads(exact, [])).toBe("Uses “answer”.");
+    expect(reads(exact, ["label"])).toBe("Uses “answer”, not in the dataset.");
+    expect(reads(exact, ["total", "answer"], "total")).toBe("Uses “answer”: here the column “total”.");
+    expect(reads(exact, ["answer"], "answer")).toBe("Uses “answer”.");
   });
 });

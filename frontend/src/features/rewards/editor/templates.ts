@@ -25,8 +25,8 @@ export function reads(template: RewardTemplate, columns: readonly string[], answ
   const wanted = template.columns ?? [];
   const missing = wanted.filter((name) => !columns.includes(name));
   const names = (list: readonly string[]) => list.map((name) => `“${name}”`).join(", ");
-  if (wanted.length === 0) return "Reads no column.";
-  if (columns.length > 0 && missing.length > 0) return `Reads ${names(missing)}, which the dataset lacks.`;
+  if (wanted.length === 0) return "Uses no columns.";
+  if (columns.length > 0 && missing.length > 0) return `Uses ${names(missing)}, not in the dataset.`;
   const declared = wanted.includes("answer") && answer !== undefined && answer !== "answer";
-  return declared ? `Reads ${names(wanted)}: here it is the column “${answer}”.` : `Reads ${names(wanted)}.`;
+  return declared ? `Uses ${names(wanted)}: here the column “${answer}”.` : `Uses ${names(wanted)}.`;
 }

@@ -40,5 +40,5 @@ export function checkWords(
 
 function functions(entries: readonly RewardEntry[]): string {
   const names = entries.map(({ name, line }) => (line ? `${name}() on line ${line}` : `${name}()`));
-  return `It loads. Found ${names.join(", ")}.`;
+  return `Loads. Found ${names.join(", ")}.`;
 }

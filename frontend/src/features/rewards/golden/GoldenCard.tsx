@@ -34,7 +34,7 @@ export function GoldenCard({ one, outcome, action }: Props) {
   const texts: [string, string][] = [
     ...(one.expect.above == null
       ? []
-      : [["Has to get more than", one.expect.above || "(empty)"] as [string, string]]),
+      : [["Must score higher than", one.expect.above || "(empty)"] as [string, string]]),
     ["Prompt", valueText(one.prompt)],
     ["Row", JSON.stringify(one.item, null, 2)],
   ];
@@ -61,7 +61,7 @@ export function GoldenCard({ one, outcome, action }: Props) {
         {one.note && <span className={styles.note}>{one.note}</span>}
         {one.origin && <OriginLink origin={one.origin} />}
         <span>
-          kept {ago(one.created_at)}
+          added {ago(one.created_at)}
           {one.created_by && ` by ${one.created_by}`}
         </span>
       </footer>

@@ -29,7 +29,7 @@ type Ran = { what: Draft | null; revision: number; answer: GoldenRun };
 function Outcome({ ran, stale }: { ran: Ran; stale: boolean }) {
   const { answer, what, revision } = ran;
   const passed = answer.results.filter(({ outcome }) => outcome.passed).length;
-  const of = what ? "The unsaved source" : `Revision ${revision}`;
+  const of = what ? "Unsaved source" : `Revision ${revision}`;
   if (answer.load_error) {
     return (
       <Notice
@@ -37,7 +37,7 @@ function Outcome({ ran, stale }: { ran: Ran; stale: boolean }) {
         title={`${of} could not be loaded`}
         more={<pre className={styles.load}>{answer.load_error}</pre>}
       >
-        No case was run.
+        No golden case was run.
       </Notice>
     );
   }
@@ -47,10 +47,8 @@ function Outcome({ ran, stale }: { ran: Ran; stale: boolean }) {
       <b>
         {answer.passed ? `✓ ${of} passes all cases` : `✕ ${of} passes ${passed} of ${count(all, "case")}`}
       </b>
-      {stale && <span>The source or the cases changed since: run them again.</span>}
-      {!stale && !answer.passed && (
-        <span>No job starts with it, and no running one changes to it, until all pass.</span>
-      )}
+      {stale && <span>The source or the cases have changed: run again.</span>}
+      {!stale && !answer.passed && <span>Jobs cannot use this revision until all cases pass.</span>}
     </p>
   );
 }
@@ -77,36 +75,32 @@ export default function GoldenTab({ reward, unsaved, refusal }: Props) {
 
   if (query.isError && !cases) {
     return (
-      <Failure
-        title="The golden cases could not be loaded"
-        error={query.error}
-        retry={() => void query.refetch()}
-      />
+      <Failure title="Could not load golden cases" error={query.error} retry={() => void query.refetch()} />
     );
   }
-  if (!cases) return <SkeletonCard height={160} label="Loading the golden cases" />;
+  if (!cases) return <SkeletonCard height={160} label="Loading golden cases" />;
   if (cases.length === 0) {
     return (
       <Empty
-        title="No golden case yet"
+        title="No golden cases yet"
         action={
           <Link to="/rewards/$id" params={{ id: reward.id }}>
-            Write and try
+            Edit and test
           </Link>
         }
       >
-        A golden case is a completion with what the reward has to say about it. Keep one from a result under
-        “Write and try”, or from any completion of a job. Jobs start only with a reward that passes all.
+        A golden case is a completion with its expected reward. Save one from a test result under “Edit and
+        test” or from any completion of a job. Jobs start only with a reward that passes all cases.
       </Empty>
     );
   }
   return (
     <section aria-label="Golden cases" className={styles.golden}>
       <div className={styles.bar}>
-        <p>{count(cases.length, "case")}, which every revision has to pass before a job starts with it.</p>
+        <p>{count(cases.length, "case")}, which a revision must pass before a job can use it.</p>
         {unsaved && (
           <GatedButton refusal={refusal} loading={run.isPending} onClick={() => start(unsaved)}>
-            Run the unsaved source
+            Run unsaved source
           </GatedButton>
         )}
         <GatedButton
@@ -118,7 +112,7 @@ export default function GoldenTab({ reward, unsaved, refusal }: Props) {
           Run revision {reward.revision}
         </GatedButton>
       </div>
-      {run.error && <Failure title="They were not run" error={run.error} />}
+      {run.error && <Failure title="Could not run the golden cases" error={run.error} />}
       {ran && <Outcome ran={ran} stale={stale} />}
       <ol className={styles.cases} data-stale={stale || undefined}>
         {cases.map((one) => (
@@ -146,7 +140,7 @@ export default function GoldenTab({ reward, unsaved, refusal }: Props) {
         opened={asking !== null}
         onClose={() => setAsking(null)}
         title="Delete this golden case?"
-        action="Delete the case"
+        action="Delete case"
         busy={remove.isPending}
         error={remove.error}
         onConfirm={() =>
@@ -159,8 +153,7 @@ export default function GoldenTab({ reward, unsaved, refusal }: Props) {
           })
         }
       >
-        Revisions need not pass it any more, and it cannot be brought back. The completion stays where it came
-        from.
+        Revisions no longer need to pass it. This cannot be undone. The completion itself is kept.
       </Confirm>
     </section>
   );

@@ -42,14 +42,12 @@ export function GateRow({ name, others, multi, onChange }: Props) {
     <div className={styles.gate}>
       <NativeSelect
         id={id}
-        label="It runs"
+        label="Run"
         disabled={readOnly}
         value={typeof gate?.part === "string" ? gate.part : ""}
         data={[
           { value: "", label: "always" },
-          ...others
-            .filter((one) => one !== name)
-            .map((one) => ({ value: one, label: `where ${one} scored enough` })),
+          ...others.filter((one) => one !== name).map((one) => ({ value: one, label: `if ${one} scores` })),
         ]}
         onChange={(event) =>
           event.currentTarget.value === ""
@@ -58,7 +56,7 @@ export function GateRow({ name, others, multi, onChange }: Props) {
         }
       />
       {gate && number("above", "more than")}
-      {gate && number("otherwise", "else it counts")}
+      {gate && number("otherwise", "otherwise count")}
     </div>
   );
 }

@@ -103,7 +103,7 @@ function Input(props: Props & { id: string; label: string; describedBy: string; 
         error={invalid}
         disabled={readOnly}
         data={[...judges]}
-        placeholder={judges.length > 0 ? "Choose a judge" : "Name of a judge"}
+        placeholder={judges.length > 0 ? "Choose a judge" : "Judge name"}
         value={typeof value === "string" ? value : ""}
         onChange={(next) => onChange(next === "" ? undefined : next)}
       />

@@ -153,7 +153,7 @@ export function GraderNode({ path, of, value, label, onChange }: Props) {
             if (next) onChange(retyped(value, next, of, root, hints));
           }}
         />
-        {node ? <Said problems={told} /> : <p className={styles.problems}>There is no such type.</p>}
+        {node ? <Said problems={told} /> : <p className={styles.problems}>Unknown type.</p>}
         {node?.description && (
           <small>
             <Words text={node.description} />

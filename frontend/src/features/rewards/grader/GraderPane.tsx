@@ -41,7 +41,7 @@ const VIEWS = [
 ];
 
 const words = (entries: readonly RewardEntry[]) =>
-  `It can be used: ${entries.map(({ name, spelling }) => (name === spelling ? name : `${name} (${spelling})`)).join(", ")}.`;
+  `Valid grader: ${entries.map(({ name, spelling }) => (name === spelling ? name : `${name} (${spelling})`)).join(", ")}.`;
 
 /** What the text says; while it is no JSON, what it said before. */
 function useGrader(source: string) {
@@ -99,7 +99,7 @@ export default function GraderPane(props: Props) {
           </FileButton>
         )}
         <SegmentedControl
-          aria-label="How the grader is shown"
+          aria-label="Grader view"
           size="xs"
           data={VIEWS}
           value={view ?? BOTH}
@@ -116,20 +116,16 @@ export default function GraderPane(props: Props) {
                 action={
                   !readOnly && (
                     <Button variant="default" size="compact-sm" onClick={() => onSource(last)}>
-                      Put back the last JSON
+                      Restore the last valid JSON
                     </Button>
                   )
                 }
               >
-                {fault.message}. The form shows what it said before, and waits.
+                {fault.message}. The form shows the last valid version.
               </Notice>
             )}
             {form.isError && (
-              <Failure
-                title="The form could not be loaded"
-                error={form.error}
-                retry={() => void form.refetch()}
-              />
+              <Failure title="Could not load the form" error={form.error} retry={() => void form.refetch()} />
             )}
             {form.isPending && <SkeletonCard height={240} label="Loading the form" />}
             {root && (
@@ -167,7 +163,7 @@ export default function GraderPane(props: Props) {
           {readOnly ? "Read only" : checkWords(checked, words)}
         </span>
         <span id={help} className={pane.help}>
-          In the JSON Tab indents. Escape, then Tab, leaves it.
+          In the JSON, Tab indents. Press Escape, then Tab to leave it.
         </span>
       </div>
     </section>

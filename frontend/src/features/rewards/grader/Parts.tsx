@@ -39,8 +39,8 @@ function PartName({
   const fault = free
     ? good
       ? null
-      : "Letters, digits and _, beginning with a letter: the formula reads it."
-    : "Another part has this name.";
+      : "Letters, digits and _, starting with a letter; used in the formula."
+    : "This name is already in use.";
   const done = () => (fault ? undefined : text !== name && onName(text));
   return (
     <TextInput

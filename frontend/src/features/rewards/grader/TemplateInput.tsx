@@ -53,7 +53,7 @@ export function TemplateInput(props: Props) {
   if (value !== undefined && value !== null && typeof value !== "string") {
     return (
       <output id={id} className={styles.fixed} tabIndex={-1}>
-        It has parts of its own: edit it in the JSON.
+        This value has several parts: edit it in the JSON.
       </output>
     );
   }
@@ -95,7 +95,7 @@ export function TemplateInput(props: Props) {
       />
       {unknown.length > 0 && (
         <p className={styles.warning}>
-          The rows that it is tried on have no {unknown.map((name) => `“${name}”`).join(", ")}.
+          The test rows have no {unknown.map((name) => `“${name}”`).join(", ")}.
         </p>
       )}
     </div>

@@ -17,7 +17,7 @@ it("finds keys that an object does not know", () => {
 });
 
 it("leaves the field out of words that stand beside it", () => {
-  expect(said(one("input", "input: Field required"))).toBe("This is needed.");
-  expect(said(one("a.hue", "a.hue: Extra inputs are not permitted"))).toBe("There is no field hue.");
+  expect(said(one("input", "input: Field required"))).toBe("Required.");
+  expect(said(one("a.hue", "a.hue: Extra inputs are not permitted"))).toBe("Unknown field hue.");
   expect(said(one("a.b", "a.b: it is wrong"))).toBe("It is wrong");
 });

@@ -5,8 +5,8 @@ export type Problems = readonly RewardProblem[];
 /** The message without the field that it begins with: it stands beside the field. */
 export const said = ({ message, field }: RewardProblem): string => {
   const text = field && message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message;
-  if (text === "Field required") return "This is needed.";
-  if (text === "Extra inputs are not permitted") return `There is no field ${field?.split(".").at(-1)}.`;
+  if (text === "Field required") return "Required.";
+  if (text === "Extra inputs are not permitted") return `Unknown field ${field?.split(".").at(-1)}.`;
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
 

@@ -25,8 +25,8 @@ export function ApplyChange({ replay, revision, refusal }: Props) {
       {mine ? (
         <p role="status">
           {mine.step == null
-            ? `Revision ${revision} is asked for: it scores from the job's next step on.`
-            : `Revision ${revision} scores since step ${mine.step}.`}{" "}
+            ? `Revision ${revision} is requested: it scores from the next step on.`
+            : `Revision ${revision} is in use since step ${mine.step}.`}{" "}
           <Link to="/jobs/$id" params={{ id: job.id }}>
             Open the job
           </Link>
@@ -36,13 +36,13 @@ export function ApplyChange({ replay, revision, refusal }: Props) {
           Apply from the next step
         </GatedButton>
       ) : (
-        <p>The job has ended; start a new one with the revision.</p>
+        <p>The job has ended; start a new job with this revision.</p>
       )}
       <Confirm
         opened={asking}
         onClose={close}
         title={`Score with revision ${revision} from the next step?`}
-        action="Apply it"
+        action="Apply"
         busy={change.isPending}
         error={change.error}
         onConfirm={() =>
@@ -50,10 +50,10 @@ export function ApplyChange({ replay, revision, refusal }: Props) {
         }
       >
         <p>
-          “{job.name}” goes on with the new rewards. Its golden cases have to pass first; the curves get a
-          mark at the step, and every completion names its revision.
+          “{job.name}” continues with the new reward. The golden cases must pass first. Curves show a mark at
+          the step, and each completion shows its revision.
         </p>
-        <p>Steps that are done stay as they are.</p>
+        <p>Finished steps do not change.</p>
       </Confirm>
     </div>
   );

@@ -42,7 +42,7 @@ function Earlier({
   const query = useQuery(replaysQuery(job));
   const rows = query.data?.data.filter((one) => one.reward === name);
   if (query.isError && !rows) {
-    return <Failure title="Earlier replays could not be loaded" error={query.error} />;
+    return <Failure title="Could not load earlier replays" error={query.error} />;
   }
   if (!rows || rows.length === 0) return null;
   const columns: Column<(typeof rows)[number]>[] = [
@@ -62,11 +62,11 @@ function Earlier({
         </Link>
       ),
     },
-    { head: "State", cell: (one) => <StatePill state={one.status} /> },
+    { head: "Status", cell: (one) => <StatePill state={one.status} /> },
     { head: "Rank correlation", align: "right", cell: (one) => number(one.report?.rank_correlation, 2) },
     { head: "Flips", align: "right", cell: (one) => number(one.report?.flips, 6) },
     { head: "By", hide: "narrow", cell: (one) => one.created_by },
-    { head: "When", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
+    { head: "Started", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
   ];
   return (
     <section aria-label="Earlier replays" className={styles.earlier}>
@@ -86,16 +86,14 @@ export default function ReplayTab({ reward, unsaved, place, onPlace, refusal }: 
   const what = wanted ?? (unsaved ? UNSAVED : String(place.revision ?? reward.revision));
 
   if (query.isError && !jobs) {
-    return (
-      <Failure title="Jobs could not be loaded" error={query.error} retry={() => void query.refetch()} />
-    );
+    return <Failure title="Could not load jobs" error={query.error} retry={() => void query.refetch()} />;
   }
   if (!jobs) return <SkeletonCard height={120} label="Loading jobs" />;
   if (!job) {
     return (
-      <Empty title="No job to replay yet">
-        A replay scores what a job has stored with another revision: both curves, the order of completions,
-        and those that would pass now or no longer. It needs a job that used this reward.
+      <Empty title="No jobs to replay yet">
+        A replay scores the stored completions of a job with another revision. It compares curves and rankings
+        and shows completions whose result changes. It needs a job that used this reward.
       </Empty>
     );
   }
@@ -122,18 +120,18 @@ export default function ReplayTab({ reward, unsaved, place, onPlace, refusal }: 
           data={jobs.map((one) => ({ value: one.id, label: `${one.name} · ${one.status}` }))}
         />
         <NativeSelect
-          label={`Instead of ${used ? `revision ${used}` : "what it used"}`}
+          label={`Replaces ${used ? `revision ${used}` : "the revision in use"}`}
           value={what}
           onChange={(event) => setWanted(event.currentTarget.value)}
           data={[
-            ...(unsaved ? [{ value: UNSAVED, label: "the unsaved source" }] : []),
+            ...(unsaved ? [{ value: UNSAVED, label: "unsaved source" }] : []),
             ...reward.revisions
               .toSorted((a, b) => b.revision - a.revision)
               .map((one) => ({ value: String(one.revision), label: `revision ${one.revision}` })),
           ]}
         />
         <GatedButton
-          refusal={refusal ?? (name ? null : "The job is still being looked up.")}
+          refusal={refusal ?? (name ? null : "Loading the job.")}
           loading={start.isPending}
           onClick={run}
         >
@@ -141,10 +139,10 @@ export default function ReplayTab({ reward, unsaved, place, onPlace, refusal }: 
         </GatedButton>
       </div>
       <p className={styles.quiet}>
-        About 2 000 stored completions are scored again, in whole groups from all steps. The job stays as it
-        is.
+        About 2,000 stored completions are scored again, in complete groups from all steps. The job does not
+        change.
       </p>
-      {start.error && <Failure title="Not replayed" error={start.error} />}
+      {start.error && <Failure title="Could not start the replay" error={start.error} />}
       {place.replay && <ReplayView key={place.replay} id={place.replay} reward={reward} refusal={refusal} />}
       {name && <Earlier job={job.id} name={name} place={place} reward={reward.id} />}
     </section>

@@ -28,7 +28,7 @@ function Curves({ replay, report }: { replay: Replay; report: ReplayReport }) {
   const name = replacedBy(replay);
   const lines = useMemo<ChartLine[]>(
     () => [
-      { label: "as the job had it", color: "c2", dash: true, source: { steps, values: old_mean } },
+      { label: "as in the job", color: "c2", dash: true, source: { steps, values: old_mean } },
       { label: name, color: "c1", source: { steps, values: new_mean } },
     ],
     [steps, old_mean, new_mean, name],
@@ -53,7 +53,7 @@ function Curves({ replay, report }: { replay: Replay; report: ReplayReport }) {
   const summary =
     steps.length === 0
       ? "Nothing to compare."
-      : `Over all steps ${number(mean(new_mean))} instead of ${number(mean(old_mean))}.`;
+      : `Mean over all steps: ${number(mean(new_mean))}, was ${number(mean(old_mean))}.`;
   return (
     <ChartSpaceProvider value={space}>
       <Chart
@@ -92,19 +92,19 @@ function Flips({ job, report }: { job: string; report: ReplayReport }) {
         </Link>
       ),
     },
-    { head: "Was", align: "right", cell: (one) => number(one.old) },
-    { head: "Would be", align: "right", cell: (one) => <b>{number(one.new)}</b> },
+    { head: "Before", align: "right", cell: (one) => number(one.old) },
+    { head: "After", align: "right", cell: (one) => <b>{number(one.new)}</b> },
     { head: "Text", grow: true, hide: "narrow", cell: (one) => <span dir="auto">{one.text}</span> },
   ];
   return (
     <section aria-label="Flips" className={styles.earlier}>
       <h2>
         {report.flips > flips.length
-          ? `The ${count(flips.length, "flip")} that changed most, of ${number(report.flips, 6)}`
+          ? `The ${count(flips.length, "largest flip")} of ${number(report.flips, 6)}`
           : count(flips.length, "flip")}
       </h2>
       <DataTable
-        label="Completions that pass under one only"
+        label="Completions whose result changes"
         columns={columns}
         rows={all ? flips : flips.slice(0, FIRST)}
         rowKey={(one) => `${one.step} ${one.prompt_no} ${one.sample_no}`}
@@ -135,7 +135,7 @@ function Running({ replay, refusal }: { replay: Replay; refusal: string | null }
       >
         Cancel the replay
       </GatedButton>
-      {cancel.error && <Failure title="Not cancelled" error={cancel.error} />}
+      {cancel.error && <Failure title="Could not cancel the replay" error={cancel.error} />}
     </div>
   );
 }
@@ -146,11 +146,7 @@ export function ReplayView({ id, reward, refusal }: Props) {
   const replay = query.data;
   if (query.isError && !replay) {
     return (
-      <Failure
-        title="The replay could not be loaded"
-        error={query.error}
-        retry={() => void query.refetch()}
-      />
+      <Failure title="Could not load the replay" error={query.error} retry={() => void query.refetch()} />
     );
   }
   if (!replay) return <SkeletonCard height={220} label="Loading the replay" />;
@@ -160,14 +156,14 @@ export function ReplayView({ id, reward, refusal }: Props) {
     return (
       <Notice
         tone={error ? "bad" : "info"}
-        title={replay.status === "cancelled" ? "The replay was cancelled" : "The replay failed"}
+        title={replay.status === "cancelled" ? "Replay cancelled" : "Replay failed"}
       >
-        {error ? `${error.message} ${error.hint ?? ""}` : "Start it again when you like."}
+        {error ? `${error.message} ${error.hint ?? ""}` : "You can start it again."}
       </Notice>
     );
   }
   return (
-    <section aria-label="What the replay found" className={styles.found}>
+    <section aria-label="Replay results" className={styles.found}>
       <p className={styles.said} role="status">
         <b>{replacedBy(replay)}</b>: {replayVerdict(report)}
       </p>

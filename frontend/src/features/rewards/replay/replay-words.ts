@@ -11,15 +11,15 @@ const FAR = 0.5;
 /** What the comparison means for a job that would go on with the new revision. */
 export function replayVerdict(report: ReplayReport): string {
   const { compared, flips, rank_correlation: rank, old_useful, new_useful } = report;
-  if (compared === 0) return "No completion has a reward under both, so nothing can be compared.";
+  if (compared === 0) return "No completion has a reward from both revisions, so there is no comparison.";
   const order =
     rank === null
-      ? "One of the two says the same about every completion, so their order cannot be compared."
+      ? "One of the two scores all completions the same, so rankings cannot be compared."
       : rank >= ALIKE
-        ? "Both put completions into nearly the same order."
+        ? "Both rank completions almost the same."
         : rank >= FAR
-          ? "Both agree on much of the order, not on all."
-          : "They disagree on the order of completions: the job would learn something else.";
+          ? "The rankings agree in part."
+          : "The rankings disagree: the job would learn something else.";
   const change = new_useful - old_useful;
   const useful =
     Math.abs(change) < 0.02
@@ -40,19 +40,19 @@ export function replayFacts(report: ReplayReport): Fact[] {
     {
       name: "Rank correlation",
       text: number(report.rank_correlation, 2),
-      note: "1: the same order over all completions",
+      note: "1: same ranking of all completions",
     },
     {
-      name: "Same order",
+      name: "Pairwise agreement",
       text: percent(report.same_order),
-      note: "of pairs of a group that the old one tells apart",
+      note: "of pairs in a group with different old rewards",
     },
     {
       name: "Useful groups",
       text: `${percent(report.old_useful)} → ${percent(report.new_useful)}`,
-      note: "rewards differ, so the group teaches",
+      note: "groups with different rewards",
     },
-    { name: "Flips", text: number(report.flips, 6), note: "completions that pass under one only" },
+    { name: "Flips", text: number(report.flips, 6), note: "completions that pass with only one of the two" },
     {
       name: "Compared",
       text: number(report.compared, 6),
@@ -64,16 +64,16 @@ export function replayFacts(report: ReplayReport): Fact[] {
       note:
         Object.entries(report.errors)
           .map(([status, times]) => `${status.replaceAll("_", " ")}: ${number(times, 6)}`)
-          .join(", ") || "the new one scored every completion",
+          .join(", ") || "the new revision scored all completions",
     },
-    { name: "Time", text: `${number(report.reward_ms, 2)} ms`, note: "a completion, inside the new one" },
+    { name: "Time", text: `${number(report.reward_ms, 2)} ms`, note: "per completion, new revision" },
     ...(report.cost == null
       ? []
       : [
           {
             name: "Cost",
             text: number(report.cost, 3),
-            note: `of its judges, ${number((1000 * report.cost) / Math.max(1, report.completions), 3)} per 1,000 completions`,
+            note: `for judges, ${number((1000 * report.cost) / Math.max(1, report.completions), 3)} per 1,000 completions`,
           },
         ]),
   ];

@@ -8,17 +8,17 @@ import styles from "../Settings.module.css";
 import { DEFAULTS, draftOf, faultsOf, type JudgeDraft, NUMBERS, toChange, toJudge } from "./judge-draft";
 
 const STRUCTURED = [
-  { value: "json_schema", label: "by a JSON schema" },
-  { value: "json_object", label: "as any JSON" },
-  { value: "prompt", label: "by the prompt alone" },
+  { value: "json_schema", label: "JSON schema" },
+  { value: "json_object", label: "JSON object" },
+  { value: "prompt", label: "Prompt only" },
 ];
 
 const WORDS: Record<(typeof NUMBERS)[number], [label: string, about: string]> = {
-  input_price: ["Price of input", "Per million tokens, any currency."],
-  output_price: ["Price of output", "Per million tokens."],
-  concurrency: ["Requests at the same time", "For each job, 1 to 256."],
-  timeout_seconds: ["Time-out (seconds)", "For one try, at most 600."],
-  retries: ["Tries again", "After a time-out, 429 or 5xx, 0 to 10."],
+  input_price: ["Input price", "Per million tokens, any currency."],
+  output_price: ["Output price", "Per million tokens."],
+  concurrency: ["Concurrent requests", "Per job, 1 to 256."],
+  timeout_seconds: ["Timeout (seconds)", "Per attempt, at most 600."],
+  retries: ["Retries", "After a timeout, 429 or 5xx, 0 to 10."],
 };
 
 type Props = { judge?: Judge; onClose: () => void };
@@ -38,8 +38,8 @@ export function JudgeForm({ judge, onClose }: Props) {
     const done = () => {
       toastDone(
         judge
-          ? `${judge.name} is changed. Jobs take it from their next attempt on.`
-          : `${draft.name.trim()} is added.`,
+          ? `${judge.name} changed. Jobs use it from their next attempt on.`
+          : `${draft.name.trim()} added.`,
       );
       onClose();
     };
@@ -69,20 +69,20 @@ export function JudgeForm({ judge, onClose }: Props) {
   return (
     <Modal opened onClose={onClose} title={judge ? `Change ${judge.name}` : "New judge"} size={520}>
       <form className={styles.form} onSubmit={submit} noValidate>
-        {!judge && text("name", "Name", "What graders call it.", "strict")}
+        {!judge && text("name", "Name", "Name used in graders.", "strict")}
         {text(
           "base_url",
-          "Address",
-          "Where /chat/completions is found: any server that speaks OpenAI's chat completions.",
+          "Base URL",
+          "The URL before /chat/completions, on any OpenAI-compatible server.",
           "https://api.openai.com/v1",
         )}
-        {text("model", "Model", "Its name there.", "gpt-4.1-mini")}
+        {text("model", "Model", "Model name on that server.", "gpt-4.1-mini")}
         <PasswordInput
           label="Key"
           description={
             judge?.has_key
-              ? "One is kept. Leave this empty to keep it; another address needs it again."
-              : "Kept encrypted, sent only to workers that ask this judge, and never shown. Empty for servers without."
+              ? "A key is stored. Leave empty to keep it; a new URL needs it again."
+              : "Stored encrypted, sent only to workers that use this judge, never shown. Leave empty if the server needs none."
           }
           placeholder={judge?.has_key ? "unchanged" : "none"}
           autoComplete="new-password"
@@ -94,7 +94,7 @@ export function JudgeForm({ judge, onClose }: Props) {
         />
         {judge?.has_key && (
           <Checkbox
-            label="Take the key away"
+            label="Remove the key"
             checked={draft.dropKey}
             onChange={(event) => set({ dropKey: event.currentTarget.checked, key: "" })}
           />
@@ -116,8 +116,8 @@ export function JudgeForm({ judge, onClose }: Props) {
               />
             ))}
             <NativeSelect
-              label="Form of the reply"
-              description="How it is asked for."
+              label="Reply format"
+              description="How the format is requested."
               data={STRUCTURED}
               value={draft.structured}
               error={faults.structured}
@@ -125,13 +125,13 @@ export function JudgeForm({ judge, onClose }: Props) {
             />
           </div>
         </details>
-        {error && faults[""] && <Failure title="Not stored" error={error} />}
+        {error && faults[""] && <Failure title="Could not save the judge" error={error} />}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button type="submit" loading={create.isPending || change.isPending} disabled={missing}>
-            {judge ? "Store the change" : "Add the judge"}
+            {judge ? "Save" : "Add judge"}
           </Button>
         </Group>
       </form>

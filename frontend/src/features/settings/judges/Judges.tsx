@@ -18,7 +18,7 @@ import { JudgeForm } from "./JudgeForm";
 function Delete({ of, onClose }: { of: Judge; onClose: () => void }) {
   const remove = useDeleteJudge();
   const done = () => {
-    toastDone(`${of.name} is deleted.`);
+    toastDone(`${of.name} deleted.`);
     onClose();
   };
   return (
@@ -26,14 +26,14 @@ function Delete({ of, onClose }: { of: Judge; onClose: () => void }) {
       opened
       onClose={onClose}
       title={`Delete ${of.name}?`}
-      action="Delete the judge"
+      action="Delete judge"
       busy={remove.isPending}
       error={remove.error}
       onConfirm={() => remove.mutate(of.id, { onSuccess: done })}
     >
       <p>
-        Its address{of.has_key ? " and its key are" : " is"} gone. Graders that name it cannot score any more;
-        running jobs that ask it pause at their next attempt.
+        Its address{of.has_key ? " and its key are" : " is"} deleted. Graders that use it can no longer score;
+        running jobs that use it pause at their next attempt.
       </p>
     </Confirm>
   );
@@ -41,20 +41,21 @@ function Delete({ of, onClose }: { of: Judge; onClose: () => void }) {
 
 /** What a judge answered to one question that every judge can answer. */
 function Tried({ name, tried }: { name: string; tried: ReturnType<typeof useTryJudge> }) {
-  if (tried.isPending) return <p role="status">Asking {name} how right “4” is for “2 + 2 =”…</p>;
-  if (tried.error) return <Failure title={`${name} was not asked`} error={tried.error} />;
+  if (tried.isPending)
+    return <p role="status">Requesting a score from {name} for “4” as the answer to “2 + 2 =”…</p>;
+  if (tried.error) return <Failure title={`${name} could not be tested`} error={tried.error} />;
   const { result, loadError } = tried.data ?? {};
   if (result?.status !== "ok")
     return (
-      <Notice tone="bad" title={`${name} did not answer`}>
-        {loadError ?? result?.message ?? "No result came back."}
+      <Notice tone="bad" title={`${name} did not respond`}>
+        {loadError ?? result?.message ?? "No result was returned."}
       </Notice>
     );
   return (
     <Notice tone="info" title={`${name} answers`}>
-      It scored “4” for “2 + 2 =” with {number(result.value)}
+      Score of “4” for “2 + 2 =”: {number(result.value)}
       {result.wall_ms !== undefined && ` in ${number(result.wall_ms / 1000, 2)} s`}.{" "}
-      {result.reason && `It said: ${result.reason}`}
+      {result.reason && `Reason: ${result.reason}`}
     </Notice>
   );
 }
@@ -81,8 +82,8 @@ function columns({ onTry, onEdit, onDelete }: Acts, readOnly: boolean, ownersOnl
         </>
       ),
     },
-    { head: "Address", hide: "narrow", cell: (one) => one.base_url.replace(/^https?:\/\//, "") },
-    { head: "Key", hide: "narrow", cell: (one) => (one.has_key ? "kept" : "none") },
+    { head: "Base URL", hide: "narrow", cell: (one) => one.base_url.replace(/^https?:\/\//, "") },
+    { head: "Key", hide: "narrow", cell: (one) => (one.has_key ? "stored" : "none") },
   ];
   if (readOnly) return list;
   list.push({
@@ -121,15 +122,10 @@ export function Judges() {
   return (
     <>
       {judges.isError && !rows ? (
-        <Failure
-          title="Judges could not be loaded"
-          error={judges.error}
-          retry={() => void judges.refetch()}
-        />
+        <Failure title="Could not load judges" error={judges.error} retry={() => void judges.refetch()} />
       ) : rows?.length === 0 ? (
         <Empty title="No judges yet" picture="key" action={add}>
-          Graders that ask a model (score_model, label_model, ranking_judge) name a judge: any server that
-          speaks OpenAI's chat completions.
+          Model graders (score_model, label_model, ranking_judge) use a judge: any OpenAI-compatible server.
         </Empty>
       ) : (
         <>

@@ -26,13 +26,13 @@ function Scopes({ role, value, onChange }: ScopesProps) {
   return (
     <>
       <Radio.Group
-        label="What it may be used for"
+        label="Scopes"
         value={value ? "some" : "all"}
         onChange={(one) => onChange(one === "all" ? null : ["read"])}
       >
         <Group mt={6} gap={16}>
-          <Radio value="all" label="All that the role may" />
-          <Radio value="some" label="Only this" />
+          <Radio value="all" label="All scopes of the role" />
+          <Radio value="some" label="Selected scopes" />
         </Group>
       </Radio.Group>
       {value && (
@@ -60,8 +60,8 @@ export function KeyForm({ onClose }: { onClose: () => void }) {
   if (create.data)
     return (
       <ShownOnce title={`The key ${create.data.name}`} onClose={onClose}>
-        <p>Copy it now: it is not shown again, and the server keeps only its hash.</p>
-        <CopyField label="Secret of the key" text={create.data.key} copy="Copy the key" />
+        <p>Copy it now: it is not shown again. The server stores only its hash.</p>
+        <CopyField label="API key secret" text={create.data.key} copy="Copy key" />
       </ShownOnce>
     );
   const submit = (event: FormEvent) => {
@@ -79,7 +79,7 @@ export function KeyForm({ onClose }: { onClose: () => void }) {
       <form className={styles.form} onSubmit={submit} noValidate>
         <TextInput
           label="Name"
-          description="What uses it, to know later what a revocation stops."
+          description="What uses the key, so that you know what a revocation affects."
           placeholder="ci"
           required
           maxLength={100}
@@ -91,12 +91,12 @@ export function KeyForm({ onClose }: { onClose: () => void }) {
         <Scopes role={role} value={scopes} onChange={setScopes} />
         <TextInput
           type="date"
-          label="Works until"
-          description="Empty: until somebody revokes it."
+          label="Expires"
+          description="Empty: never."
           min={dayAfter(1)}
           max={dayAfter(MOST_DAYS)}
           value={end}
-          error={days === undefined && "A day from tomorrow on, within ten years."}
+          error={days === undefined && "A date from tomorrow to ten years from now."}
           onChange={(event) => setEnd(event.currentTarget.value)}
         />
         <Group gap={6}>
@@ -106,10 +106,10 @@ export function KeyForm({ onClose }: { onClose: () => void }) {
             </Button>
           ))}
           <Button variant="default" size="compact-sm" onClick={() => setEnd("")}>
-            No end
+            Never
           </Button>
         </Group>
-        {create.error && <Failure title="Nothing was made" error={create.error} />}
+        {create.error && <Failure title="Could not create the key" error={create.error} />}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" onClick={onClose}>
             Cancel
@@ -119,7 +119,7 @@ export function KeyForm({ onClose }: { onClose: () => void }) {
             loading={create.isPending}
             disabled={!name.trim() || days === undefined || scopes?.length === 0}
           >
-            Make the key
+            Create key
           </Button>
         </Group>
       </form>

@@ -19,7 +19,7 @@ import { endWords, mayWords, scopeWords } from "./key-draft";
 function Revoke({ of, mine, onClose }: { of: ApiKey; mine: boolean; onClose: () => void }) {
   const revoke = useRevokeKey();
   const done = () => {
-    toastDone(`${of.name} is revoked.`);
+    toastDone(`${of.name} revoked.`);
     onClose();
   };
   return (
@@ -27,17 +27,17 @@ function Revoke({ of, mine, onClose }: { of: ApiKey; mine: boolean; onClose: () 
       opened
       onClose={onClose}
       title={`Revoke ${of.name}?`}
-      action="Revoke the key"
+      action="Revoke key"
       busy={revoke.isPending}
       error={revoke.error}
       onConfirm={() => revoke.mutate(of.id, { onSuccess: done })}
     >
       <p>
-        Whatever uses <code>{of.prefix}…</code> stops working at once, browsers that signed in with it
-        included. It cannot be brought back.
+        All clients that use <code>{of.prefix}…</code> stop working immediately, including browsers signed in
+        with it. This cannot be undone.
       </p>
       <p>{of.last_used_at ? `It was last used ${ago(of.last_used_at)}.` : "It was never used."}</p>
-      {mine && <p>This browser is signed in with it: you will have to sign in again with another.</p>}
+      {mine && <p>This browser is signed in with it: you must sign in again with another key.</p>}
     </Confirm>
   );
 }
@@ -52,9 +52,9 @@ const columns = (mine: string | undefined, onRevoke: (key: ApiKey) => void): Col
       </>
     ),
   },
-  { head: "Begins with", hide: "narrow", cell: (key) => <code>{key.prefix}…</code> },
+  { head: "Prefix", hide: "narrow", cell: (key) => <code>{key.prefix}…</code> },
   {
-    head: "May",
+    head: "Scopes",
     hide: "narrow",
     cut: true,
     cell: (key) => (
@@ -64,7 +64,7 @@ const columns = (mine: string | undefined, onRevoke: (key: ApiKey) => void): Col
       </span>
     ),
   },
-  { head: "Made", hide: "medium", align: "right", cell: (key) => ago(key.created_at) },
+  { head: "Created", hide: "medium", align: "right", cell: (key) => ago(key.created_at) },
   {
     head: "Last used",
     hide: "narrow",
@@ -72,7 +72,7 @@ const columns = (mine: string | undefined, onRevoke: (key: ApiKey) => void): Col
     cell: (key) => (key.last_used_at ? ago(key.last_used_at) : "never"),
   },
   {
-    head: "Ends",
+    head: "Expires",
     align: "right",
     cell: (key) => <span title={key.expires_at ?? undefined}>{endWords(key.expires_at)}</span>,
   },
@@ -113,15 +113,15 @@ export function Keys() {
   return (
     <>
       {keys.isError && !rows ? (
-        <Failure title="Keys could not be loaded" error={keys.error} retry={() => void keys.refetch()} />
+        <Failure title="Could not load keys" error={keys.error} retry={() => void keys.refetch()} />
       ) : rows?.length === 0 ? (
         <Empty title="No API keys" picture="key" action={add}>
-          Scripts, CI and the command line sign in with a key.
+          Scripts, CI and the command line use API keys.
         </Empty>
       ) : (
         <>
           <DataTable
-            label="Keys that are not revoked"
+            label="Active keys"
             columns={columns(mine, setRevoking)}
             rows={rows}
             rowKey={(key) => key.id}

@@ -1,10 +1,11 @@
 import type { ApiKey, Role, Scope } from "@/api/keys";
+import { date } from "@/lib/format";
 
 export const SCOPE_WORDS: Record<Scope, string> = {
-  read: "look at everything in the project",
-  "data:write": "add and change datasets, rewards, files and models",
-  "jobs:write": "start and steer jobs and evaluations, deploy",
-  inference: "ask models and deployments",
+  read: "read everything in the project",
+  "data:write": "create and change datasets, rewards, files and models",
+  "jobs:write": "run and control jobs, evaluations and deployments",
+  inference: "use models and deployments",
   admin: "manage people, keys, budgets, judges and webhooks",
 };
 
@@ -29,22 +30,20 @@ export function daysUntil(date: string, now = Date.now()): number | null | undef
   return Number.isFinite(days) && days >= 1 && days <= MOST_DAYS ? days : undefined;
 }
 
-/** `in 3 d`, `in 5 h`, `ended`; "never" without an end. */
+/** `in 3 d`, `in 5 h`, `expired`; "never" without an end. */
 export function endWords(expires: string | null | undefined, now = Date.now()): string {
   if (!expires) return "never";
   const left = Date.parse(expires) - now;
-  if (left <= 0) return "ended";
-  if (left >= 30 * DAY_MS) return expires.slice(0, 10);
+  if (left <= 0) return "expired";
+  if (left >= 30 * DAY_MS) return date(expires, now);
   const hours = Math.round(left / 3_600_000);
   return hours >= 48 ? `in ${Math.round(hours / 24)} d` : `in ${Math.max(1, hours)} h`;
 }
 
 /** What a key may be used for, in a word or two. */
 export const scopeWords = (scopes: readonly Scope[] | null | undefined) =>
-  scopes ? scopes.join(", ") : "all of its role";
+  scopes ? scopes.join(", ") : "all scopes of its role";
 
 /** What a key may, in a sentence. */
 export const mayWords = (key: Pick<ApiKey, "administrator" | "role" | "scopes">) =>
-  key.administrator
-    ? "administrator: makes projects and acts for any of them"
-    : `${key.role}: ${scopeWords(key.scopes)}`;
+  key.administrator ? "administrator: manages all projects" : `${key.role}: ${scopeWords(key.scopes)}`;

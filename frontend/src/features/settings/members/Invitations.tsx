@@ -29,10 +29,10 @@ function Address({ url, onClose }: { url: string; onClose: () => void }) {
   return (
     <ShownOnce title="The invitation" onClose={onClose}>
       <p>
-        Whoever opens this address first joins the project, under a name of their own. It is not shown again:
-        the server keeps only its hash.
+        The first person who opens this link joins the project. It is not shown again: the server stores only
+        its hash.
       </p>
-      <CopyField label="Address of the invitation" text={url} copy="Copy the link" />
+      <CopyField label="Invitation link" text={url} copy="Copy link" />
     </ShownOnce>
   );
 }
@@ -53,8 +53,8 @@ function NewInvitation({ onClose }: { onClose: () => void }) {
     <Modal opened onClose={onClose} title="New invitation">
       <form className={styles.form} onSubmit={submit}>
         <TextInput
-          label="For whom"
-          description="Shown in this list only."
+          label="Recipient"
+          description="Shown only in this list."
           placeholder="Ada, evaluation team"
           maxLength={200}
           data-autofocus
@@ -63,18 +63,18 @@ function NewInvitation({ onClose }: { onClose: () => void }) {
         />
         <RoleSelect label="Role" value={role} onChange={setRole} />
         <NativeSelect
-          label="Works for"
+          label="Expires after"
           value={String(days)}
           data={DAYS.map((one) => ({ value: String(one), label: one === 1 ? "a day" : `${one} days` }))}
           onChange={(event) => setDays(Number(event.currentTarget.value))}
         />
-        {create.error && <Failure title="Nothing was made" error={create.error} />}
+        {create.error && <Failure title="Could not create the invitation" error={create.error} />}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
           <Button type="submit" loading={create.isPending}>
-            Make the invitation
+            Create invitation
           </Button>
         </Group>
       </form>
@@ -90,14 +90,14 @@ function columns(
 ): Column<OpenInvitation>[] {
   return [
     {
-      head: "For whom",
+      head: "Recipient",
       grow: true,
-      cell: (one) => one.note ?? <span className={styles.none}>nobody named</span>,
+      cell: (one) => one.note ?? <span className={styles.none}>not named</span>,
     },
     { head: "Role", cell: (one) => one.role },
-    { head: "Made by", hide: "narrow", cut: true, cell: (one) => one.created_by },
+    { head: "Created by", hide: "narrow", cut: true, cell: (one) => one.created_by },
     {
-      head: "Ends",
+      head: "Expires",
       align: "right",
       cell: (one) => <span title={one.expires_at}>{endWords(one.expires_at)}</span>,
     },
@@ -117,10 +117,10 @@ function columns(
           <Button
             variant="default"
             size="compact-sm"
-            aria-label={`Withdraw ${named(one)}`}
+            aria-label={`Revoke ${named(one)}`}
             onClick={() => onWithdraw(one)}
           >
-            Withdraw
+            Revoke
           </Button>
         </span>
       ),
@@ -144,21 +144,21 @@ export function Invitations() {
     );
   const onWithdraw = (one: OpenInvitation) =>
     withdraw.mutate(one.id, {
-      onSuccess: () => toastDone("The invitation is withdrawn: its address no longer works."),
-      onError: (error) => toastFailed("The invitation is still there", error),
+      onSuccess: () => toastDone("Invitation revoked: its link no longer works."),
+      onError: (error) => toastFailed("Could not revoke the invitation", error),
     });
   const onRenew = (one: OpenInvitation) =>
-    renew.mutate(one, { onError: (error) => toastFailed("No new link was made", error) });
+    renew.mutate(one, { onError: (error) => toastFailed("Could not create a new link", error) });
   return (
     <>
       {invitations.isError && !rows ? (
         <Failure
-          title="Invitations could not be loaded"
+          title="Could not load invitations"
           error={invitations.error}
           retry={() => void invitations.refetch()}
         />
       ) : rows?.length === 0 ? (
-        <p className={styles.none}>No invitation is open.</p>
+        <p className={styles.none}>No open invitations.</p>
       ) : (
         <DataTable
           label="Open invitations"

@@ -27,10 +27,10 @@ function Link({ of }: { of: Invitation }) {
   return (
     <>
       <p>
-        Give this link to {of.name}. It signs in once, within 24 hours; it is not shown again. You can make a
-        new one here at any time.
+        Give this link to {of.name}. It works once within 24 hours and is not shown again. You can create a
+        new link at any time.
       </p>
-      <CopyField label="One-time sign-in link" text={of.url} copy="Copy the link" />
+      <CopyField label="One-time sign-in link" text={of.url} copy="Copy link" />
     </>
   );
 }
@@ -39,11 +39,11 @@ function Invite({ onClose }: { onClose: () => void }) {
   const invite = useInvite();
   return (
     <NewEntry
-      title={invite.data ? `${invite.data.name} may sign in` : "Add a person"}
+      title={invite.data ? `${invite.data.name} can now sign in` : "Add a person"}
       nameLabel="Name"
-      nameHint="Shown beside the jobs they start."
+      nameHint="Shown with the jobs they start."
       placeholder="Ada Lovelace"
-      action="Make the link"
+      action="Create link"
       busy={invite.isPending}
       error={invite.error}
       onSubmit={(entry) => invite.mutateAsync(entry)}
@@ -68,13 +68,14 @@ export function Members() {
       changeRole.mutate(
         { id, etag, role },
         {
-          onSuccess: () => toastDone(`${name} now has the role ${role}.`),
-          onError: (error) => toastFailed("The role was not changed", error),
+          onSuccess: () => toastDone(`${name} has the role ${role}.`),
+          onError: (error) => toastFailed("Could not change the role", error),
         },
       ),
-    onLink: ({ id }) => newLink.mutate(id, { onError: (error) => toastFailed("No link was made", error) }),
+    onLink: ({ id }) =>
+      newLink.mutate(id, { onError: (error) => toastFailed("Could not create the link", error) }),
     onPassword: ({ id }) =>
-      passwordLink.mutate(id, { onError: (error) => toastFailed("No link was made", error) }),
+      passwordLink.mutate(id, { onError: (error) => toastFailed("Could not create the link", error) }),
     onRemove: setRemoving,
   };
   const invite = (
@@ -86,19 +87,15 @@ export function Members() {
   return (
     <>
       {members.isError && !rows ? (
-        <Failure
-          title="Members could not be loaded"
-          error={members.error}
-          retry={() => void members.refetch()}
-        />
+        <Failure title="Could not load members" error={members.error} retry={() => void members.refetch()} />
       ) : rows?.length === 0 ? (
         <Empty title="No members yet" picture="people" action={invite}>
-          Whoever has an API key can sign in with it. Members have a name and a role of their own instead.
+          Anyone with an API key can sign in with it. Members have their own name and role.
         </Empty>
       ) : (
         <>
           <DataTable
-            label="People who may sign in"
+            label="Members"
             columns={memberColumns(ownersOnly ? null : acts)}
             rows={rows}
             rowKey={(one) => one.id}
@@ -117,10 +114,10 @@ export function Members() {
       {passwordLink.data && (
         <ShownOnce title={`A password for ${passwordLink.data.name}`} onClose={passwordLink.reset}>
           <p>
-            Give this address to {passwordLink.data.name}. Within 24 hours it sets a password once, and signs
-            out their other browsers. The password of today works until then.
+            Send this link to {passwordLink.data.name}. It sets a password once within 24 hours and signs out
+            their other browsers. The current password works until then.
           </p>
-          <CopyField label="One-time password link" text={passwordLink.data.url} copy="Copy the link" />
+          <CopyField label="One-time password link" text={passwordLink.data.url} copy="Copy link" />
         </ShownOnce>
       )}
     </>

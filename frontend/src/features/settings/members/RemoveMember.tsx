@@ -11,7 +11,7 @@ import styles from "../Settings.module.css";
 /** A key that ends with the member, and the way to keep it. */
 function EndingKey({ of }: { of: ApiKey }) {
   const transfer = useTransferKey();
-  const done = () => toastDone(`${of.name} is yours and stays valid.`);
+  const done = () => toastDone(`${of.name} is now yours and stays valid.`);
   return (
     <li>
       {of.name} <code>{of.prefix}…</code>{" "}
@@ -27,7 +27,7 @@ function EndingKey({ of }: { of: ApiKey }) {
       >
         Take over
       </Button>
-      {transfer.error && <Failure title="It was not taken over" error={transfer.error} />}
+      {transfer.error && <Failure title="Could not take over the key" error={transfer.error} />}
     </li>
   );
 }
@@ -36,25 +36,21 @@ function EndingKeys({ of }: { of: Member }) {
   const keys = useQuery(keysQuery);
   if (keys.isError)
     return (
-      <Failure
-        title="Their API keys could not be loaded"
-        error={keys.error}
-        retry={() => void keys.refetch()}
-      />
+      <Failure title="Could not load their API keys" error={keys.error} retry={() => void keys.refetch()} />
     );
   if (!keys.data) return <p>Loading their API keys…</p>;
   const ending = keys.data.data.filter((key) => key.maker === of.user);
-  if (ending.length === 0) return <p>They made no API keys that still work.</p>;
+  if (ending.length === 0) return <p>They have no active API keys.</p>;
   return (
     <>
-      <p>API keys that they made end, too:</p>
+      <p>Their API keys are revoked, too:</p>
       <ul>
         {ending.map((key) => (
           <EndingKey key={key.id} of={key} />
         ))}
       </ul>
       <p>
-        A key that you take over stays valid with your rights. Its secret stays the same: whoever knows it can
+        A key that you take over stays valid with your role. Its secret does not change: anyone who has it can
         still use it.
       </p>
     </>
@@ -72,14 +68,14 @@ export function RemoveMember({ of, onClose }: { of: Member; onClose: () => void 
       opened
       onClose={onClose}
       title={`Remove ${of.name}?`}
-      action="Remove the member"
+      action="Remove member"
       busy={remove.isPending}
       error={remove.error}
       onConfirm={() => remove.mutate(of.id, { onSuccess: done })}
     >
-      <p>Their open sessions end at once, and their links no longer sign in.</p>
+      <p>Their sessions end immediately and their links stop working.</p>
       <EndingKeys of={of} />
-      <p>Their jobs, datasets and rewards stay in the project.</p>
+      <p>Their jobs, datasets and rewards are kept.</p>
     </Confirm>
   );
 }

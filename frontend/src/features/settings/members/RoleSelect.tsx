@@ -2,9 +2,9 @@ import { NativeSelect, type NativeSelectProps } from "@mantine/core";
 import type { Role } from "@/api/keys";
 
 const ROLES: { value: Role; label: string }[] = [
-  { value: "viewer", label: "Viewer: reads" },
-  { value: "editor", label: "Editor: also changes things" },
-  { value: "owner", label: "Owner: also manages members and keys" },
+  { value: "viewer", label: "Viewer: can read" },
+  { value: "editor", label: "Editor: can also change things" },
+  { value: "owner", label: "Owner: can also manage members and keys" },
 ];
 const SHORT = ROLES.map(({ value, label }) => ({ value, label: label.split(":")[0] as string }));
 

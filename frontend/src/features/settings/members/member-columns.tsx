@@ -48,7 +48,7 @@ const roleColumn = ({ onRole }: Acts): Column<Member> => ({
 });
 
 const actionColumn = ({ onLink, onPassword, onRemove }: Acts): Column<Member> => ({
-  head: "Do",
+  head: "Actions",
   align: "right",
   cell: (one) => (
     <span className={styles.rowActions}>

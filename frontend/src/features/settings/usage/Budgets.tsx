@@ -8,13 +8,13 @@ import { toastFailed } from "@/lib/toast";
 import styles from "./Usage.module.css";
 import { amountWords, KINDS, TYPED } from "./usage-words";
 
-const PERIODS: Record<Period, string> = { day: "a day", month: "a month", total: "in all" };
+const PERIODS: Record<Period, string> = { day: "per day", month: "per month", total: "total" };
 
 const columns = (onRemove: ((budget: Budget) => void) | null): Column<Budget>[] => [
   { head: "Budget", grow: true, cell: (one) => `${KINDS[one.kind]}, ${PERIODS[one.period]}` },
   { head: "Used", align: "right", cell: (one) => amountWords(one.kind, one.used) },
-  { head: "Allowed", align: "right", cell: (one) => amountWords(one.kind, one.amount) },
-  { head: "State", hide: "narrow", cell: (one) => (one.exhausted ? "used up" : "open") },
+  { head: "Limit", align: "right", cell: (one) => amountWords(one.kind, one.amount) },
+  { head: "Status", hide: "narrow", cell: (one) => (one.exhausted ? "used up" : "open") },
   ...(onRemove
     ? [
         {
@@ -68,7 +68,7 @@ function NewBudget({ budgets }: { budgets: Budget[] }) {
           Set
         </Button>
       </div>
-      {set.error && <Failure title="No budget was set" error={set.error} />}
+      {set.error && <Failure title="Could not set the budget" error={set.error} />}
     </form>
   );
 }
@@ -78,7 +78,7 @@ export function Budgets({ budgets }: { budgets: Budget[] }) {
   const { ownersOnly } = useAccess();
   const remove = useRemoveBudget();
   const onRemove = (budget: Budget) =>
-    remove.mutate(budget, { onError: (error) => toastFailed("The budget is still there", error) });
+    remove.mutate(budget, { onError: (error) => toastFailed("Could not remove the budget", error) });
   return (
     <>
       {budgets.length > 0 && (

@@ -24,7 +24,7 @@ function Days({ usage, kind }: { usage: Usage; kind: UsageKind }) {
       <div
         className={styles.plot}
         role="img"
-        aria-label={`${title} by day over ${usage.days.length} days: ${total}${kind === "storage_bytes" ? " now" : " in all"}`}
+        aria-label={`${title} by day over ${usage.days.length} days: ${total}${kind === "storage_bytes" ? " now" : " total"}`}
       >
         {bars(usage.days, kind).map(({ day, amount, share }) => (
           <div
@@ -57,10 +57,10 @@ function Sources({ of }: { of: Usage }) {
   });
   return (
     <DataTable
-      label="What used it"
+      label="Usage by source"
       columns={[
-        { head: "What", grow: true, cell: (one) => <SourceName of={one} /> },
-        amount("Workers' time", "device_seconds"),
+        { head: "Source", grow: true, cell: (one) => <SourceName of={one} /> },
+        amount("Compute time", "device_seconds"),
         amount("Sampled", "sampled_tokens", "narrow"),
         amount("Trained", "trained_tokens", "narrow"),
         amount("Served", "served_output_tokens", "narrow"),
@@ -87,9 +87,7 @@ function SourceName({ of }: { of: Source }) {
 export function UsageSection() {
   const usage = useQuery(usageQuery(DAYS));
   if (usage.isError && !usage.data)
-    return (
-      <Failure title="Usage could not be loaded" error={usage.error} retry={() => void usage.refetch()} />
-    );
+    return <Failure title="Could not load usage" error={usage.error} retry={() => void usage.refetch()} />;
   if (!usage.data) return null;
   const known = Object.keys(KINDS) as UsageKind[];
   const shown = known.filter((kind) => ALWAYS.includes(kind) || (usage.data.totals[kind] ?? 0) > 0);

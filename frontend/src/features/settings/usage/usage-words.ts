@@ -2,13 +2,13 @@ import type { Usage, UsageKind } from "@/api/usage";
 import { bytes, duration, number } from "@/lib/format";
 
 export const KINDS: Record<UsageKind, string> = {
-  device_seconds: "Workers' time",
+  device_seconds: "Compute time",
   sampled_tokens: "Sampled tokens",
   trained_tokens: "Trained tokens",
   judge_spend: "Judges",
   storage_bytes: "Storage",
-  served_input_tokens: "Tokens read when serving",
-  served_output_tokens: "Tokens written when serving",
+  served_input_tokens: "Served input tokens",
+  served_output_tokens: "Served output tokens",
 };
 
 /** An amount in the unit of its kind: `2 h 5 min`, `1.2 GB`, `0.25`. */

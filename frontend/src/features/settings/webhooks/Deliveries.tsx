@@ -31,16 +31,16 @@ function columns(onOpen: (id: string) => void, onResend: (one: Delivery) => void
         </button>
       ),
     },
-    { head: "State", cell: (one) => <StatePill state={one.state} /> },
-    { head: "How it went", hide: "medium", cell: (one) => deliveryWords(one) },
+    { head: "Status", cell: (one) => <StatePill state={one.state} /> },
+    { head: "Result", hide: "medium", cell: (one) => deliveryWords(one) },
     {
-      head: "Made",
+      head: "Created",
       hide: "narrow",
       align: "right",
       cell: (one) => <time title={one.created_at}>{ago(one.created_at)}</time>,
     },
     {
-      head: "Do",
+      head: "Actions",
       // On a phone the delivery itself has the button.
       hide: "narrow",
       align: "right",
@@ -88,7 +88,7 @@ function Peek({
       <div className={styles.form} aria-busy={!one && !query.isError}>
         {query.isError && !one && (
           <Failure
-            title="The delivery could not be loaded"
+            title="Could not load the delivery"
             error={query.error}
             retry={() => void query.refetch()}
           />
@@ -96,22 +96,22 @@ function Peek({
         {one ? (
           <>
             <p>
-              {deliveryWords(one)}. <code>webhook-id</code> is {one.id}, the same at every try.
-              {one.state === "pending" && one.next_at && ` Next try at ${one.next_at.slice(11, 19)} UTC.`}
+              {deliveryWords(one)}. <code>webhook-id</code> is {one.id}, the same for every attempt.
+              {one.state === "pending" && one.next_at && ` Next attempt at ${one.next_at.slice(11, 19)} UTC.`}
             </p>
             <div>
               <Button variant="default" size="compact-sm" onClick={() => onResend(one)}>
                 {sendWords(one)}
               </Button>
             </div>
-            <h3>Tries</h3>
+            <h3>Attempts</h3>
             {one.log.length === 0 ? (
               <p className={styles.none}>None yet.</p>
             ) : (
               <ol className={styles.tries}>
                 {one.log.map((each) => (
                   <li key={each.number}>
-                    <b>{each.status ?? "no answer"}</b> {each.error ?? "received"}
+                    <b>{each.status ?? "no response"}</b> {each.error ?? "received"}
                     <span className={styles.none}>
                       {` · ${number(each.milliseconds)} ms · `}
                       <time title={each.at}>{ago(each.at)}</time>
@@ -121,7 +121,7 @@ function Peek({
               </ol>
             )}
             <h3>Body</h3>
-            <CodeBlock text={JSON.stringify(one.body, null, 2)} label="Body of the delivery" />
+            <CodeBlock text={JSON.stringify(one.body, null, 2)} label="Delivery body" />
           </>
         ) : (
           !query.isError && <Skeleton height={160} />
@@ -141,8 +141,8 @@ export function Deliveries({ of, open, onOpen }: Props) {
   const rows = query.data?.pages.flatMap((page) => page.data);
   const again = (one: Delivery) =>
     resend.mutate(one.id, {
-      onSuccess: () => toastDone("It is sent once more, with the same id and body."),
-      onError: (error) => toastFailed("It was not sent again", error),
+      onSuccess: () => toastDone("Sent again with the same ID and body."),
+      onError: (error) => toastFailed("Could not send it again", error),
     });
   return (
     <section className={styles.log} aria-labelledby="deliveries">
@@ -152,20 +152,18 @@ export function Deliveries({ of, open, onOpen }: Props) {
           variant="default"
           size="compact-sm"
           loading={test.isPending}
-          onClick={() => test.mutate(of.id, { onError: (error) => toastFailed("No test was sent", error) })}
+          onClick={() =>
+            test.mutate(of.id, { onError: (error) => toastFailed("Could not send the test", error) })
+          }
         >
-          Send a test
+          Send test
         </Button>
       </div>
       {query.isError && !rows ? (
-        <Failure
-          title="Deliveries could not be loaded"
-          error={query.error}
-          retry={() => void query.refetch()}
-        />
+        <Failure title="Could not load deliveries" error={query.error} retry={() => void query.refetch()} />
       ) : rows?.length === 0 ? (
         <p className={styles.none}>
-          Nothing was sent yet. A test shows at once whether the receiver answers and accepts the signature.
+          No deliveries yet. Send a test to check that the receiver responds and accepts the signature.
         </p>
       ) : (
         <DataTable

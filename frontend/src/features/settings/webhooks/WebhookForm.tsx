@@ -28,7 +28,7 @@ export function WebhookForm({ webhook, onClose }: Props) {
     event.preventDefault();
     const body = { url: url.trim(), description: description.trim() || null, events: some ? events : [] };
     const changed = () => {
-      toastDone("The webhook is changed.");
+      toastDone("Webhook changed.");
       onClose();
     };
     void once(() =>
@@ -38,11 +38,11 @@ export function WebhookForm({ webhook, onClose }: Props) {
     );
   };
   return (
-    <Modal opened onClose={onClose} title={webhook ? "Change the webhook" : "New webhook"} size={520}>
+    <Modal opened onClose={onClose} title={webhook ? "Edit webhook" : "New webhook"} size={520}>
       <form className={styles.form} onSubmit={submit} noValidate>
         <TextInput
-          label="Address"
-          description="An https or http URL. Every answer of 2xx counts as received; redirects are not followed."
+          label="URL"
+          description="An https or http URL. A 2xx response counts as delivered; redirects are not followed."
           placeholder="https://example.org/hooks/reinforge"
           required
           maxLength={2000}
@@ -53,19 +53,15 @@ export function WebhookForm({ webhook, onClose }: Props) {
           onChange={(event) => setUrl(event.currentTarget.value)}
         />
         <TextInput
-          label="What it is for"
+          label="Description"
           maxLength={500}
           value={description}
           onChange={(event) => setDescription(event.currentTarget.value)}
         />
-        <Radio.Group
-          label="Hears of"
-          value={some ? "some" : "all"}
-          onChange={(one) => setSome(one === "some")}
-        >
+        <Radio.Group label="Events" value={some ? "some" : "all"} onChange={(one) => setSome(one === "some")}>
           <Group mt={6} gap={16}>
             <Radio value="all" label="All events" />
-            <Radio value="some" label="Only these" />
+            <Radio value="some" label="Selected events" />
           </Group>
         </Radio.Group>
         {some && (
@@ -82,7 +78,10 @@ export function WebhookForm({ webhook, onClose }: Props) {
           </Checkbox.Group>
         )}
         {error && !fault && (
-          <Failure title={webhook ? "Nothing was changed" : "Nothing was made"} error={error} />
+          <Failure
+            title={webhook ? "Could not save the webhook" : "Could not create the webhook"}
+            error={error}
+          />
         )}
         <Group justify="flex-end" gap={8}>
           <Button variant="default" onClick={onClose}>
@@ -93,7 +92,7 @@ export function WebhookForm({ webhook, onClose }: Props) {
             loading={create.isPending || change.isPending}
             disabled={!url.trim() || (some && events.length === 0)}
           >
-            {webhook ? "Change it" : "Make the webhook"}
+            {webhook ? "Save" : "Create webhook"}
           </Button>
         </Group>
       </form>

@@ -8,11 +8,11 @@ export function WebhookSecret({ title, secret, rotated, onClose }: Props) {
   return (
     <ShownOnce title={title} onClose={onClose}>
       <p>
-        Deliveries are signed with this secret, as Standard Webhooks has it: any of its libraries, and the
-        OpenAI SDKs, check the signature. Copy it now: it is not shown again.
-        {rotated && " For 24 hours the old one signs beside it."}
+        Deliveries are signed with this secret according to Standard Webhooks. Its libraries and the OpenAI
+        SDKs can verify the signature. Copy it now: it is not shown again.
+        {rotated && " For 24 hours deliveries are also signed with the old secret."}
       </p>
-      <CopyField label="Secret of the webhook" text={secret} copy="Copy the secret" />
+      <CopyField label="Webhook secret" text={secret} copy="Copy secret" />
     </ShownOnce>
   );
 }

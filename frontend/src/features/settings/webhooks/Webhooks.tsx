@@ -34,7 +34,7 @@ type Acts = {
 
 const columns = (shown: Webhook | undefined, acts: Acts): Column<Webhook>[] => [
   {
-    head: "Address",
+    head: "URL",
     grow: true,
     cell: (one) => (
       <button
@@ -48,15 +48,15 @@ const columns = (shown: Webhook | undefined, acts: Acts): Column<Webhook>[] => [
       </button>
     ),
   },
-  { head: "For", hide: "medium", cut: true, cell: (one) => one.description },
+  { head: "Description", hide: "medium", cut: true, cell: (one) => one.description },
   {
-    head: "Hears of",
+    head: "Events",
     hide: "narrow",
     cell: (one) => <span title={one.events.join(", ")}>{eventWords(one.events)}</span>,
   },
-  { head: "State", cell: (one) => <span title={stateWords(one)}>{one.enabled ? "on" : "off"}</span> },
+  { head: "Status", cell: (one) => <span title={stateWords(one)}>{one.enabled ? "on" : "off"}</span> },
   {
-    head: "Do",
+    head: "Actions",
     align: "right",
     cell: (one) => (
       <span className={styles.rowActions}>
@@ -68,9 +68,7 @@ const columns = (shown: Webhook | undefined, acts: Acts): Column<Webhook>[] => [
           </Menu.Target>
           <Menu.Dropdown>
             <Menu.Item onClick={() => acts.onEdit(one)}>Change…</Menu.Item>
-            <Menu.Item onClick={() => acts.onSwitch(one)}>
-              {one.enabled ? "Switch it off" : "Switch it on"}
-            </Menu.Item>
+            <Menu.Item onClick={() => acts.onSwitch(one)}>{one.enabled ? "Disable" : "Enable"}</Menu.Item>
             <Menu.Item onClick={() => acts.onRotate(one)}>New secret</Menu.Item>
             <Menu.Item onClick={() => acts.onDelete(one)}>Delete…</Menu.Item>
           </Menu.Dropdown>
@@ -108,19 +106,20 @@ export function Webhooks({ place, onPlace }: Props) {
     change.mutate(
       { id, etag, enabled: !enabled },
       {
-        onSuccess: () => toastDone(enabled ? `${short(url)} hears of nothing more.` : `${short(url)} is on.`),
-        onError: (error) => toastFailed("Nothing was changed", error),
+        onSuccess: () => toastDone(enabled ? `${short(url)} is disabled.` : `${short(url)} is enabled.`),
+        onError: (error) => toastFailed("Could not change the webhook", error),
       },
     );
   const acts: Acts = {
     onShow: ({ id }) => onPlace({ tab: "webhooks", webhook: id }),
     onEdit: (of) => setForm({ of }),
     onSwitch,
-    onRotate: ({ id }) => rotate.mutate(id, { onError: (error) => toastFailed("The secret stays", error) }),
+    onRotate: ({ id }) =>
+      rotate.mutate(id, { onError: (error) => toastFailed("Could not create a new secret", error) }),
     onDelete: setDeleting,
   };
   const deleted = () => {
-    toastDone("The webhook is deleted.");
+    toastDone("Webhook deleted.");
     setDeleting(undefined);
     onPlace({ tab: "webhooks" });
   };
@@ -128,14 +127,14 @@ export function Webhooks({ place, onPlace }: Props) {
     <>
       {webhooks.isError && !rows ? (
         <Failure
-          title="Webhooks could not be loaded"
+          title="Could not load webhooks"
           error={webhooks.error}
           retry={() => void webhooks.refetch()}
         />
       ) : rows?.length === 0 ? (
         <Empty title="No webhooks yet" picture="key" action={add}>
-          A webhook tells your own server when a job or an evaluation starts, pauses or ends: signed, with
-          retries over three days.
+          A webhook notifies your server when a job or evaluation starts, pauses or ends. Requests are signed
+          and retried for three days.
         </Empty>
       ) : (
         <>
@@ -152,7 +151,7 @@ export function Webhooks({ place, onPlace }: Props) {
               tone={shown.disabled_reason ? "warn" : "info"}
               title={`${short(shown.url)} is ${stateWords(shown)}`}
             >
-              Nothing is sent to it. Switched on again, it hears of what happens from then on.
+              Disabled: nothing is sent. After you enable it, it receives new events only.
             </Notice>
           )}
           {shown && (
@@ -167,19 +166,19 @@ export function Webhooks({ place, onPlace }: Props) {
       )}
       {form && <WebhookForm {...(form.of && { webhook: form.of })} onClose={() => setForm(undefined)} />}
       {rotate.data && (
-        <WebhookSecret title="A new secret" secret={rotate.data.secret} rotated onClose={rotate.reset} />
+        <WebhookSecret title="New secret" secret={rotate.data.secret} rotated onClose={rotate.reset} />
       )}
       {deleting && (
         <Confirm
           opened
           onClose={() => setDeleting(undefined)}
-          title={`Delete the webhook to ${short(deleting.url)}?`}
-          action="Delete the webhook"
+          title={`Delete webhook to ${short(deleting.url)}?`}
+          action="Delete webhook"
           busy={remove.isPending}
           error={remove.error}
           onConfirm={() => remove.mutate(deleting.id, { onSuccess: deleted })}
         >
-          <p>Its log and what waits to be sent go with it, and its secret cannot be used again.</p>
+          <p>Its log and its pending deliveries are deleted, and its secret cannot be used again.</p>
         </Confirm>
       )}
     </>

@@ -9,18 +9,18 @@ it("names the events that a webhook hears of", () => {
 });
 
 it("says whether it sends, and who switched it off", () => {
-  expect(stateWords({ enabled: true })).toBe("on");
-  expect(stateWords({ enabled: false })).toBe("off");
-  expect(stateWords({ enabled: false, disabled_reason: "gone" })).toBe("off: the receiver answered 410");
+  expect(stateWords({ enabled: true })).toBe("enabled");
+  expect(stateWords({ enabled: false })).toBe("disabled");
+  expect(stateWords({ enabled: false, disabled_reason: "gone" })).toBe("disabled: the receiver returned 410");
 });
 
 describe("a delivery", () => {
   it.each([
-    ["pending", 0, "waits"],
-    ["pending", 1, "tries again, 1 try so far"],
+    ["pending", 0, "pending"],
+    ["pending", 1, "retrying, 1 attempt so far"],
     ["delivered", 1, "delivered"],
-    ["delivered", 3, "delivered at try 3"],
-    ["failed", 9, "given up after 9 tries"],
+    ["delivered", 3, "delivered at attempt 3"],
+    ["failed", 9, "failed after 9 attempts"],
   ] as const)("%s after %i is told as it is", (state, tries, words) => {
     expect(deliveryWords({ state, tries })).toBe(words);
   });

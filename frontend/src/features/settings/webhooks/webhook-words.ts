@@ -1,12 +1,12 @@
 import type { Delivery, WebhookEvent } from "@/api/webhooks";
 
 export const EVENTS: Record<WebhookEvent, string> = {
-  "fine_tuning.job.running": "a job starts or goes on",
-  "fine_tuning.job.paused": "a job is paused",
-  "fine_tuning.job.succeeded": "a job ends well",
+  "fine_tuning.job.running": "a job starts or resumes",
+  "fine_tuning.job.paused": "a job pauses",
+  "fine_tuning.job.succeeded": "a job succeeds",
   "fine_tuning.job.failed": "a job fails",
   "fine_tuning.job.cancelled": "a job is cancelled",
-  "evaluation.succeeded": "an evaluation ends well",
+  "evaluation.succeeded": "an evaluation succeeds",
   "evaluation.failed": "an evaluation fails",
 };
 
@@ -26,14 +26,14 @@ export function stateWords({
   enabled: boolean;
   disabled_reason?: string | null;
 }) {
-  if (enabled) return "on";
-  return why === "gone" ? "off: the receiver answered 410" : "off";
+  if (enabled) return "enabled";
+  return why === "gone" ? "disabled: the receiver returned 410" : "disabled";
 }
 
-/** `delivered`, `failed after 9 tries`, `waits, 2 tries so far`. */
+/** `delivered`, `failed after 9 attempts`, `retrying, 2 attempts so far`. */
 export function deliveryWords({ state, tries }: Pick<Delivery, "state" | "tries">): string {
-  const many = tries === 1 ? "1 try" : `${tries} tries`;
-  if (state === "delivered") return tries > 1 ? `delivered at try ${tries}` : "delivered";
-  if (state === "failed") return `given up after ${many}`;
-  return tries === 0 ? "waits" : `tries again, ${many} so far`;
+  const many = tries === 1 ? "1 attempt" : `${tries} attempts`;
+  if (state === "delivered") return tries > 1 ? `delivered at attempt ${tries}` : "delivered";
+  if (state === "failed") return `failed after ${many}`;
+  return tries === 0 ? "pending" : `retrying, ${many} so far`;
 }
