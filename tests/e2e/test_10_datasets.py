@@ -118,7 +118,7 @@ class TestDatasets:
         file.write_text('{"prompt": "1+1=", "answer": "2"}\n{"prompt": "2+2=", "answer": four}\n')
         page.goto("/datasets")
         drop(page.get_by_text("Drop a JSONL, CSV or Parquet file here"), file)
-        alert = page.get_by_role("alert").filter(has_text="refused.jsonl was refused, nothing is stored")
+        alert = page.get_by_role("alert").filter(has_text="refused.jsonl was rejected; no data was saved")
         expect(alert).to_contain_text("line 2, column 30")
         expect(alert.locator("pre")).to_contain_text('"answer": four')
         expect(alert.locator("mark")).to_have_text(re.compile("^f"))
@@ -332,7 +332,7 @@ class TestLargeFiles:
         with file.open("a") as more:
             more.write("{\n")
         self.choose(page, file)
-        alert = page.get_by_role("alert").filter(has_text="bad.jsonl was refused, nothing is stored")
+        alert = page.get_by_role("alert").filter(has_text="bad.jsonl was rejected; no data was saved")
         expect(alert).to_contain_text(re.compile(r"line \d+, column"))
 
 

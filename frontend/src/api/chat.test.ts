@@ -10,13 +10,13 @@ async function run(...data: string[]) {
     sent.push(path, String(init.body));
     return Promise.resolve(new Response(`: waiting\n\n${data.map((one) => `data: ${one}\n\n`).join("")}`));
   });
-  const seen: SampleEvent[] = [];
-  const asked = chatStream(BODY, (one) => seen.push(one), new AbortController().signal);
-  const error = await asked.then(
+  const events: SampleEvent[] = [];
+  const done = chatStream(BODY, (one) => events.push(one), new AbortController().signal);
+  const error = await done.then(
     () => undefined,
     (thrown: Error) => thrown,
   );
-  return { seen, sent, error };
+  return { events, sent, error };
 }
 
 const chunk = (content: string | undefined, reason: string | null = null) =>
@@ -26,7 +26,7 @@ const USAGE = JSON.stringify({ choices: [], usage: { completion_tokens: 3 } });
 afterEach(() => vi.unstubAllGlobals());
 
 it("asks with a stream and tells of it as of any sampling", async () => {
-  const { seen, sent, error } = await run(
+  const { events, sent, error } = await run(
     chunk(""),
     chunk("4"),
     chunk("2"),
@@ -37,7 +37,7 @@ it("asks with a stream and tells of it as of any sampling", async () => {
   expect(error).toBeUndefined();
   expect(sent[0]).toBe("/v1/chat/completions");
   expect(JSON.parse(sent[1] as string)).toMatchObject({ model: "sums", stream: true });
-  expect(seen).toMatchObject([
+  expect(events).toMatchObject([
     { type: "delta", text: "4" },
     { type: "delta", text: "2" },
     { type: "done", text: "42", tokens: 3, finish_reason: "stop" },
@@ -46,12 +46,12 @@ it("asks with a stream and tells of it as of any sampling", async () => {
 });
 
 it("hands a failure in the middle on as the last event", async () => {
-  const { seen, error } = await run(
+  const { events, error } = await run(
     chunk("4"),
     JSON.stringify({ error: { code: "serving_lost", message: "Gone." } }),
   );
   expect(error).toBeUndefined();
-  expect(seen.at(-1)).toMatchObject({ type: "error", error: { code: "serving_lost" } });
+  expect(events.at(-1)).toMatchObject({ type: "error", error: { code: "serving_lost" } });
 });
 
 it("is an error where it ends without saying so", async () => {

@@ -4,37 +4,37 @@ import { createConnection } from "./connection";
 /** A connection whose pauses end when the test says so. */
 function rig(answers: boolean[]) {
   const pauses: (() => void)[] = [];
-  const said: boolean[] = [];
+  const states: boolean[] = [];
   const connection = createConnection(
     async () => answers.shift() ?? true,
     (run) => pauses.push(run),
   );
-  connection.watch(() => said.push(connection.isAway()));
+  connection.watch(() => states.push(connection.isAway()));
   const next = async () => {
     pauses.shift()?.();
     await Promise.resolve();
     await Promise.resolve();
   };
-  return { connection, pauses, said, next };
+  return { connection, pauses, states, next };
 }
 
 describe("createConnection", () => {
   it("says nothing about one lost request when the server answers the next question", async () => {
-    const { connection, said, next, pauses } = rig([true]);
+    const { connection, states, next, pauses } = rig([true]);
     connection.lost();
     await next();
-    expect(said).toEqual([]);
+    expect(states).toEqual([]);
     expect(pauses).toHaveLength(0);
   });
 
   it("says once that the server is away, asks until it answers, and says that it is back", async () => {
-    const { connection, said, next, pauses } = rig([false, false, true]);
+    const { connection, states, next, pauses } = rig([false, false, true]);
     connection.lost();
     await next();
     await next();
-    expect(said).toEqual([true]);
+    expect(states).toEqual([true]);
     await next();
-    expect(said).toEqual([true, false]);
+    expect(states).toEqual([true, false]);
     expect(pauses).toHaveLength(0);
   });
 

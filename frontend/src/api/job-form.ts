@@ -52,6 +52,6 @@ export function useFullCheck() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (spec: Spec) => check(spec, false),
-    onSuccess: (found, spec) => client.setQueryData(fullCheckQuery(spec).queryKey, found),
+    onSuccess: (result, spec) => client.setQueryData(fullCheckQuery(spec).queryKey, result),
   });
 }

@@ -39,12 +39,12 @@ function put(series: Series, step: number, value: number | null, ts: number): vo
 
 /** Drops every point after a step. Of a bucket that reaches over the step nothing is kept. */
 function cut(series: Series, toStep: number): void {
-  const kept = series.steps.findIndex((step) => step > toStep);
-  if (kept < 0) return;
-  series.steps.length = kept;
+  const firstRemoved = series.steps.findIndex((step) => step > toStep);
+  if (firstRemoved < 0) return;
+  series.steps.length = firstRemoved;
   for (const column of BESIDE) {
     const cells = series[column];
-    if (cells) cells.length = kept;
+    if (cells) cells.length = firstRemoved;
   }
 }
 

@@ -26,12 +26,12 @@ function answer(text: string, size = 7, status = 200): Response {
 
 async function run(response: Response | Promise<Response>, signal = new AbortController().signal) {
   vi.stubGlobal("fetch", () => Promise.resolve(response));
-  const seen: SampleEvent[] = [];
+  const events: SampleEvent[] = [];
   let error: ApiError | undefined;
-  await sampleStream(BODY, (event) => seen.push(event), signal).catch((thrown: ApiError) => {
+  await sampleStream(BODY, (event) => events.push(event), signal).catch((thrown: ApiError) => {
     error = thrown;
   });
-  return { seen, error };
+  return { events, error };
 }
 
 afterEach(() => vi.unstubAllGlobals());
@@ -39,7 +39,7 @@ afterEach(() => vi.unstubAllGlobals());
 it("gives every event in order, however the bytes are cut", async () => {
   for (const size of [1, 7, 10_000]) {
     expect(await run(answer(`: hello\n\n${frames(EVENTS)}`, size))).toEqual({
-      seen: EVENTS,
+      events: EVENTS,
       error: undefined,
     });
   }
@@ -47,17 +47,17 @@ it("gives every event in order, however the bytes are cut", async () => {
 
 it("throws the refusal's own error", async () => {
   const envelope = { error: { code: "no_worker", message: "No worker.", hint: "Start one." } };
-  const { seen, error } = await run(answer(JSON.stringify(envelope), 7, 503));
-  expect(seen).toEqual([]);
+  const { events, error } = await run(answer(JSON.stringify(envelope), 7, 503));
+  expect(events).toEqual([]);
   expect(error).toMatchObject({ status: 503, code: "no_worker", message: "No worker.", hint: "Start one." });
 });
 
 it("hands an error event on and ends there", async () => {
   const failed = { type: "error", error: { code: "too_long", message: "Too long." } };
-  const { seen, error } = await run(answer(frames([failed, ...EVENTS])));
-  expect(seen).toEqual([failed]);
+  const { events, error } = await run(answer(frames([failed, ...EVENTS])));
+  expect(events).toEqual([failed]);
   expect(error).toBeUndefined();
-  expect(sampleError(seen[0] as SampleEvent)).toMatchObject({
+  expect(sampleError(events[0] as SampleEvent)).toMatchObject({
     code: "too_long",
     message: "Too long.",
     offline: false,
@@ -65,8 +65,8 @@ it("hands an error event on and ends there", async () => {
 });
 
 it("says when the stream broke off", async () => {
-  const { seen, error } = await run(answer(frames(EVENTS.slice(0, 2))));
-  expect(seen).toHaveLength(2);
+  const { events, error } = await run(answer(frames(EVENTS.slice(0, 2))));
+  expect(events).toHaveLength(2);
   expect(error).toMatchObject({ code: "broken_off" });
 });
 
@@ -78,6 +78,6 @@ it("says when nobody answers", async () => {
 it("ends quietly when it is stopped", async () => {
   const stop = new AbortController();
   stop.abort();
-  const { seen, error } = await run(Promise.reject(new DOMException("", "AbortError")), stop.signal);
-  expect({ seen, error }).toEqual({ seen: [], error: undefined });
+  const { events, error } = await run(Promise.reject(new DOMException("", "AbortError")), stop.signal);
+  expect({ events, error }).toEqual({ events: [], error: undefined });
 });

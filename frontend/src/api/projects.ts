@@ -49,8 +49,8 @@ export function useRenameProject() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: async ({ id, name }: { id: string; name: string }) => {
-      const seen = await client.ensureQueryData(projectsQuery);
-      const header = madeFrom(seen.data.find((one) => one.id === id)?.etag ?? "*");
+      const projects = await client.ensureQueryData(projectsQuery);
+      const header = madeFrom(projects.data.find((one) => one.id === id)?.etag ?? "*");
       return unwrap(
         http.PATCH("/api/v1/projects/{id}", { params: { path: { id }, header }, body: { name } }),
       );

@@ -108,7 +108,7 @@ export function openStream(options: StreamOptions): () => void {
     const abort = new AbortController();
     current = abort;
     let silence: ReturnType<typeof setTimeout> | undefined;
-    const heard = () => {
+    const received = () => {
       heardAt = Date.now();
       clearTimeout(silence);
       silence = setTimeout(() => abort.abort(), SILENCE_MS);
@@ -119,7 +119,7 @@ export function openStream(options: StreamOptions): () => void {
       options.onFrame(frame);
     });
     try {
-      heard();
+      received();
       const headers = { accept: "text/event-stream", "last-event-id": lastId };
       const response = await fetch(options.url, {
         headers,
@@ -142,7 +142,7 @@ export function openStream(options: StreamOptions): () => void {
       for (;;) {
         const { done, value } = await reader.read();
         if (done || closed) break;
-        heard();
+        received();
         parse(value);
       }
     } catch {

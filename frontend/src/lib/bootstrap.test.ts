@@ -27,10 +27,10 @@ describe("an estimate", () => {
     expect([means[0], means[50], means[1000], means.at(-1)]).toEqual([0.046875, 0.1875, 0.453125, 0.90625]);
   });
   it("is the server's for differences too", () => {
-    const found = estimate(Array.from({ length: 60 }, (_, i) => ((i * 37) % 101) / 100 - 0.4));
-    expect(found?.value).toBeCloseTo(0.09516666666666664, 12);
-    expect(found?.low).toBeCloseTo(0.02416666666666664, 12);
-    expect(found?.high).toBeCloseTo(0.16433333333333333, 12);
+    const interval = estimate(Array.from({ length: 60 }, (_, i) => ((i * 37) % 101) / 100 - 0.4));
+    expect(interval?.value).toBeCloseTo(0.09516666666666664, 12);
+    expect(interval?.low).toBeCloseTo(0.02416666666666664, 12);
+    expect(interval?.high).toBeCloseTo(0.16433333333333333, 12);
   });
   it("is none without values", () => {
     expect(estimate([])).toBeNull();

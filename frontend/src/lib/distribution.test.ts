@@ -71,9 +71,9 @@ describe("spread inside groups", () => {
       { group: 2, value: 7 },
       { group: 2, value: null },
     ];
-    const found = groupSpread(scored);
-    expect(found).toMatchObject({ groups: 2, apart: 1 });
-    expect(found?.deviation).toBeCloseTo(Math.SQRT1_2 / 2);
+    const result = groupSpread(scored);
+    expect(result).toMatchObject({ groups: 2, apart: 1 });
+    expect(result?.deviation).toBeCloseTo(Math.SQRT1_2 / 2);
     expect(groupSpread(scored.slice(4))).toBeNull();
   });
 });

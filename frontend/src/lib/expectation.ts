@@ -39,13 +39,13 @@ export function defaultExpectation(
 ): ExpectationDraft {
   const less = rivals.filter((one) => value !== null && one.value !== null && one.value < value);
   const rival = less.toSorted((a, b) => (b.value ?? 0) - (a.value ?? 0))[0] ?? rivals[0];
-  const said = value === null ? "" : typed(value);
+  const text = value === null ? "" : typed(value);
   const high = value !== null && value > MIDDLE;
   return {
     kind: value === null && !applies ? "nothing" : "value",
-    value: said,
-    least: high ? said : "",
-    most: high ? "" : said,
+    value: text,
+    least: high ? text : "",
+    most: high ? "" : text,
     above: rival?.text ?? "",
   };
 }

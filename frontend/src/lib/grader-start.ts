@@ -102,14 +102,14 @@ export function retyped(
   root: JsonSchema,
   hints: Hints,
 ): JsonObject {
-  const known = typeof old.type === "string" && of[old.type] !== undefined;
-  if (type === "multi" && known && old.type !== "multi" && old.type !== "ranking_judge") {
+  const isKnownType = typeof old.type === "string" && of[old.type] !== undefined;
+  if (type === "multi" && isKnownType && old.type !== "multi" && old.type !== "ranking_judge") {
     const name = /^[A-Za-z_]\w{0,63}$/.test(String(old.name ?? "")) ? String(old.name) : String(old.type);
     return { type, ...aroundOne(old, name) };
   }
   const fresh = starter(type, of, root, hints);
   const before = of[String(old.type)]?.properties ?? {};
-  const kept = Object.entries(of[type]?.properties ?? {}).flatMap(([key, schema]): [string, Json][] => {
+  const entries = Object.entries(of[type]?.properties ?? {}).flatMap(([key, schema]): [string, Json][] => {
     const value = old[key];
     const alike = resolve(before[key] ?? {}, root).description === resolve(schema, root).description;
     const sameKind = typeof value === typeof fresh[key] && Array.isArray(value) === Array.isArray(fresh[key]);
@@ -118,7 +118,7 @@ export function retyped(
     const stays = key === "name" || (byMeaning ? alike : sameKind && !resolve(schema, root).enum);
     return key !== "type" && value !== undefined && stays ? [[key, value]] : [];
   });
-  return { ...fresh, ...Object.fromEntries(kept), type };
+  return { ...fresh, ...Object.fromEntries(entries), type };
 }
 
 /** A multi with one more part; a formula that only added up its parts goes on adding. */

@@ -26,14 +26,14 @@ export function readGrader(text: string): Read {
 }
 
 /** Browsers word it differently: `at position 12`, `at line 2 column 3`, or no place at all. */
-function faultOf(said: string, text: string): Fault {
-  const message = said
+function faultOf(reason: string, text: string): Fault {
+  const message = reason
     .replace(/^JSON\.parse: /, "")
     .replace(/ (?:in JSON )?at (?:position|line) .*$/, "")
     .replace(/, (?:"|\.\.\.).* is not valid JSON$/, "");
-  const [, line, column] = said.match(/line (\d+) column (\d+)/) ?? [];
+  const [, line, column] = reason.match(/line (\d+) column (\d+)/) ?? [];
   if (line && column) return { message, line: Number(line), column: Number(column) };
-  const position = said.match(/position (\d+)/)?.[1] ?? (/end of/.test(said) ? text.length : null);
+  const position = reason.match(/position (\d+)/)?.[1] ?? (/end of/.test(reason) ? text.length : null);
   if (position === null) return { message, line: null, column: null };
   const before = text.slice(0, Number(position)).split("\n");
   return { message, line: before.length, column: (before.at(-1) as string).length + 1 };
@@ -150,9 +150,9 @@ export function namedParts(value: Json | undefined): JsonObject {
 }
 
 /** `wanted`, or the first of `wanted_2`, `wanted_3`… that is free. */
-export function freeName(wanted: string, taken: readonly string[]): string {
-  let name = wanted;
-  for (let n = 2; taken.includes(name); n += 1) name = `${wanted}_${n}`;
+export function freeName(baseName: string, taken: readonly string[]): string {
+  let name = baseName;
+  for (let n = 2; taken.includes(name); n += 1) name = `${baseName}_${n}`;
   return name;
 }
 

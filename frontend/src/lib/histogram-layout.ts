@@ -21,8 +21,8 @@ export function layout(bins: readonly Bin[], markAt?: number | null): Layout {
     const bars = bins.map((bin, i) => ({ left: i * place, width: place, height: height(bin), bin }));
     return { bars, low, high: end, mark: null };
   }
-  const shown = markAt != null && markAt > low && markAt - low <= STRETCH * (end - low);
-  const high = shown ? Math.max(end, markAt) : end;
+  const markVisible = markAt != null && markAt > low && markAt - low <= STRETCH * (end - low);
+  const high = markVisible ? Math.max(end, markAt) : end;
   const at = (value: number) => (100 * (value - low)) / (high - low);
   const bars = bins.map((bin) => ({
     left: at(bin.low),
@@ -30,5 +30,5 @@ export function layout(bins: readonly Bin[], markAt?: number | null): Layout {
     height: height(bin),
     bin,
   }));
-  return { bars, low, high, mark: shown ? at(markAt) : null };
+  return { bars, low, high, mark: markVisible ? at(markAt) : null };
 }

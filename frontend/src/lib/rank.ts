@@ -7,19 +7,19 @@ const WORD_START = /(^|[\s\-_./:])$/;
  * word, somewhere inside, and letters in order with gaps ("dsl" finds "dataset list"). Case does not matter.
  */
 export function matchOf(query: string, name: string): number {
-  const [wanted, text] = [query.trim().toLowerCase(), name.toLowerCase()];
-  if (wanted === "" || text === wanted) return 100;
-  if (text.startsWith(wanted)) return 90;
-  let at = text.indexOf(wanted);
+  const [needle, text] = [query.trim().toLowerCase(), name.toLowerCase()];
+  if (needle === "" || text === needle) return 100;
+  if (text.startsWith(needle)) return 90;
+  let at = text.indexOf(needle);
   if (at > 0) {
-    for (let from = at; from > 0; from = text.indexOf(wanted, from + 1)) {
+    for (let from = at; from > 0; from = text.indexOf(needle, from + 1)) {
       if (WORD_START.test(text.slice(0, from))) return 80;
     }
     return 60;
   }
   let gaps = 0;
   at = -1;
-  for (const letter of wanted.replace(/\s/g, "")) {
+  for (const letter of needle.replace(/\s/g, "")) {
     const next = text.indexOf(letter, at + 1);
     if (next < 0) return 0;
     if (at >= 0 && next > at + 1) gaps += 1;

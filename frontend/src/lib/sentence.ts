@@ -15,8 +15,8 @@ type Words = {
 function middle(values: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b);
   const out = Math.floor(sorted.length / 20);
-  const kept = sorted.slice(out, sorted.length - out);
-  return { low: kept[0] as number, high: kept.at(-1) as number, mean: mean(kept) };
+  const inner = sorted.slice(out, sorted.length - out);
+  return { low: inner[0] as number, high: inner.at(-1) as number, mean: mean(inner) };
 }
 
 const min = (values: readonly number[]) => values.reduce((a, b) => Math.min(a, b));
@@ -90,16 +90,16 @@ export function describe(points: Points | undefined, words: Words): string {
 /** A curve that goes nowhere: on one level, on one level but for a few steps, or up and down. */
 function level(values: readonly number[], format: (value: number) => string): string {
   const [least, most] = [min(values), max(values)];
-  const kept = middle(values);
-  if (kept.low === kept.high && least === kept.low) {
+  const inner = middle(values);
+  if (inner.low === inner.high && least === inner.low) {
     return `Mostly ${format(least)}, at most ${format(most)}.`;
   }
-  if (kept.low === kept.high && most === kept.high) {
+  if (inner.low === inner.high && most === inner.high) {
     return `Mostly ${format(most)}, at least ${format(least)}.`;
   }
-  const close = kept.high - kept.low <= STEADY * Math.max(Math.abs(kept.low), Math.abs(kept.high));
-  return close || format(kept.low) === format(kept.high)
-    ? `Steady around ${format(kept.mean)}.`
+  const close = inner.high - inner.low <= STEADY * Math.max(Math.abs(inner.low), Math.abs(inner.high));
+  return close || format(inner.low) === format(inner.high)
+    ? `Steady around ${format(inner.mean)}.`
     : `Between ${format(least)} and ${format(most)}.`;
 }
 

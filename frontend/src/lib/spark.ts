@@ -3,7 +3,7 @@
 export type Curve = { steps: readonly number[]; values: readonly (number | null)[] };
 type Frame = { steps: number; width: number; height: number; margin: number };
 
-const known = (curve: Curve | undefined) =>
+const measured = (curve: Curve | undefined) =>
   (curve?.steps ?? []).flatMap((step, i) => {
     const value = curve?.values[i];
     return value === null || value === undefined || !Number.isFinite(value) ? [] : [[step, value] as const];
@@ -21,7 +21,7 @@ export function sparkPaths(
   dots: Curve | undefined,
   { steps, width, height, margin }: Frame,
 ): { line: string; dots: [number, number][] } {
-  const all = [...known(line), ...known(dots)];
+  const all = [...measured(line), ...measured(dots)];
   const top = all.reduce((most, [, value]) => Math.max(most, value), 1);
   const bottom = all.reduce((least, [, value]) => Math.min(least, value), 0);
   const last = all.reduce((most, [step]) => Math.max(most, step), Math.max(1, steps));
@@ -39,5 +39,5 @@ export function sparkPaths(
     path += `${pen ? "L" : "M"}${x(step)} ${y(value)}`;
     pen = true;
   });
-  return { line: path, dots: known(dots).map(([step, value]) => [x(step), y(value)]) };
+  return { line: path, dots: measured(dots).map(([step, value]) => [x(step), y(value)]) };
 }

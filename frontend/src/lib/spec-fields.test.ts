@@ -6,9 +6,9 @@ import { defaultOf, type JsonSchema } from "./spec-schema";
 
 const root = jobSpec as unknown as JsonSchema;
 const base = defaultOf(root, root) as JsonObject;
-const GIVEN: JsonObject = { rewards: [{ type: "python", weight: 2 }, {}] };
-const fields = (spec: JsonObject = GIVEN) => fieldsOf(root, spec, base);
-const field = (path: string, spec: JsonObject = GIVEN) =>
+const SPEC: JsonObject = { rewards: [{ type: "python", weight: 2 }, {}] };
+const fields = (spec: JsonObject = SPEC) => fieldsOf(root, spec, base);
+const field = (path: string, spec: JsonObject = SPEC) =>
   fields(spec).find((one) => one.path === path) as Field;
 
 /** Parts inside of a map or a list of messages, which the form edits as JSON. */
@@ -57,10 +57,10 @@ describe("fieldsOf", () => {
   it("shows what an installed package adds, as it stands in the server's schema", () => {
     const schema = withOwnAdvantage();
     const spec: JsonObject = { algorithm: { advantage: { type: "centred_rank" } } };
-    const found = fieldsOf(schema, spec, defaultOf(schema, schema) as JsonObject);
-    const choice = found.find((one) => one.path === "algorithm.advantage");
+    const fieldList = fieldsOf(schema, spec, defaultOf(schema, schema) as JsonObject);
+    const choice = fieldList.find((one) => one.path === "algorithm.advantage");
     expect(choice?.options.at(-1)).toEqual({ value: "centred_rank", description: "A_i by rank." });
-    const power = found.find((one) => one.path === "algorithm.advantage.power") as Field;
+    const power = fieldList.find((one) => one.path === "algorithm.advantage.power") as Field;
     expect(power).toMatchObject({ kind: "number", fallback: 1, description: "Of the ranks." });
     expect(range(power)).toBe("above 0, at most 10");
     expect(complaint({ ...power, value: 11 })).toBe("Allowed range: above 0, at most 10.");
@@ -68,9 +68,9 @@ describe("fieldsOf", () => {
   });
 
   it("has a field for every property of every part", () => {
-    const seen = new Set(reachable(GIVEN).flatMap((path) => path.split(/[.[\]]+/)));
+    const names = new Set(reachable(SPEC).flatMap((path) => path.split(/[.[\]]+/)));
     // A tag is the field of its part, and the parts themselves are headings.
-    expect(properties.filter((name) => name !== "type" && !seen.has(name))).toEqual([]);
+    expect(properties.filter((name) => name !== "type" && !names.has(name))).toEqual([]);
     expect(new Set(fields().map((one) => one.path)).size).toBe(fields().length);
   });
 

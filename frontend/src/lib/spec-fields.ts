@@ -144,9 +144,9 @@ export function leaf(node: Node, place: FieldPlace): Field {
   const field = (kind: FieldKind, more: Partial<Field> = {}) => ({ ...blank(node, place, kind), ...more });
   if (node.const !== undefined) return field("fixed", { options: words([node.const]) });
   if (node.enum) return field(node.enum.length > 1 ? "choice" : "fixed", { options: words(node.enum) });
-  const word = node.anyOf?.find((each) => each.const !== undefined)?.const;
+  const word = node.anyOf?.find((option) => option.const !== undefined)?.const;
   if (word !== undefined) {
-    const number = node.anyOf?.find((each) => each.type === "number");
+    const number = node.anyOf?.find((option) => option.type === "number");
     if (!number) return field("word_or_list", { options: words([word]) });
     const { bounds } = blank({ ...number, nullable: false }, place, "number");
     return field("word_or_number", { options: words([word]), bounds });

@@ -26,8 +26,8 @@ const PRESETS: Presets = {
     }) as JsonObject,
   },
 };
-const GIVEN = { model: "m", data: { dataset: "file-1" }, rewards: [{ type: "python", reward: "rew_1" }] };
-const prune = (more: JsonObject) => pruned(root, PRESETS, { ...GIVEN, ...more });
+const SPEC = { model: "m", data: { dataset: "file-1" }, rewards: [{ type: "python", reward: "rew_1" }] };
+const prune = (more: JsonObject) => pruned(root, PRESETS, { ...SPEC, ...more });
 
 describe("resolve", () => {
   it("follows references and takes null out", () => {
@@ -58,10 +58,10 @@ describe("defaults", () => {
 
 describe("pruned", () => {
   it("leaves out what says the default", () => {
-    const all = merge(plain, GIVEN) as JsonObject;
-    expect(pruned(root, PRESETS, all)).toEqual(GIVEN);
+    const all = merge(plain, SPEC) as JsonObject;
+    expect(pruned(root, PRESETS, all)).toEqual(SPEC);
     expect(prune({ rollout: { top_p: 1, temperature: 0.7 }, adapter: { type: "lora", rank: 16 } })).toEqual({
-      ...GIVEN,
+      ...SPEC,
       rollout: { temperature: 0.7 },
     });
   });
@@ -72,7 +72,7 @@ describe("pruned", () => {
     ).toEqual({
       loss: { surrogate: { type: "ppo_clip", eps_high: 0.28 } },
     });
-    expect(prune({ algorithm: { loss: { surrogate: { type: "ppo_clip" } } } })).toEqual(GIVEN);
+    expect(prune({ algorithm: { loss: { surrogate: { type: "ppo_clip" } } } })).toEqual(SPEC);
     expect(prune({ algorithm: { advantage: { type: "dr_grpo" } } }).algorithm).toEqual({
       advantage: { type: "dr_grpo" },
     });
@@ -86,7 +86,7 @@ describe("pruned", () => {
       preset: "dr_grpo",
       advantage: { type: "grpo" },
     });
-    expect(prune({ algorithm: { preset: "grpo" } })).toEqual(GIVEN);
+    expect(prune({ algorithm: { preset: "grpo" } })).toEqual(SPEC);
   });
 
   it("measures against what the preset fills outside of its slots", () => {
@@ -96,19 +96,19 @@ describe("pruned", () => {
   });
 
   it("compares lists whole and rewards field by field", () => {
-    expect(prune({ optimizer: { betas: [0.9, 0.999] }, rollout: { stop: [] } })).toEqual(GIVEN);
+    expect(prune({ optimizer: { betas: [0.9, 0.999] }, rollout: { stop: [] } })).toEqual(SPEC);
     const rewards = [{ type: "python", reward: "rew_1", weight: 1, on_error: "pause", path: null }];
     expect(prune({ rewards }).rewards).toEqual([{ type: "python", reward: "rew_1", on_error: "pause" }]);
   });
 
   it("writes in the schema's order", () => {
-    const { rewards, ...rest } = GIVEN;
+    const { rewards, ...rest } = SPEC;
     const keys = Object.keys(pruned(root, PRESETS, { limits: { steps: 5 }, rewards, name: "n", ...rest }));
     expect(keys).toEqual(["name", "model", "data", "rewards", "limits"]);
   });
 
   it("keeps what the schema does not know: the server says what is wrong with it", () => {
-    expect(prune({ bogus: 1 })).toEqual({ ...GIVEN, bogus: 1 });
+    expect(prune({ bogus: 1 })).toEqual({ ...SPEC, bogus: 1 });
   });
 });
 

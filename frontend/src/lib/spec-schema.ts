@@ -42,7 +42,7 @@ export function resolve(schema: JsonSchema, root: JsonSchema): Node {
       node = { ...root.$defs?.[$ref.split("/").at(-1) as string], ...own };
       continue;
     }
-    const rest = node.anyOf?.filter((each) => each.type !== "null");
+    const rest = node.anyOf?.filter((option) => option.type !== "null");
     if (node.anyOf && rest && rest.length < node.anyOf.length) nullable = true;
     if (rest?.length === 1) {
       const { anyOf: _, ...own } = node;
@@ -58,7 +58,7 @@ export function variants(node: Node, root: JsonSchema): { tag: string; of: Recor
   if (!node.discriminator) return null;
   const { propertyName: tag, mapping } = node.discriminator;
   // In the order of the alternatives: the mapping is sorted by name.
-  const order = node.oneOf?.map((each) => each.$ref) ?? [];
+  const order = node.oneOf?.map((option) => option.$ref) ?? [];
   const named = Object.entries(mapping).sort(([, a], [, b]) => order.indexOf(a) - order.indexOf(b));
   return { tag, of: Object.fromEntries(named.map(([name, $ref]) => [name, resolve({ $ref }, root)])) };
 }
@@ -97,8 +97,8 @@ export type Presets = Record<string, JsonObject>;
 /** Every default of a specification whose algorithm starts from the preset that `spec` names. */
 export function defaults(root: JsonSchema, presets: Presets, spec: JsonObject): JsonObject {
   const plain = objectDefault(resolve(root, root), root);
-  const given = getAt(spec, "algorithm.preset");
-  const named = given === undefined ? getAt(plain, "algorithm.preset") : given;
+  const presetName = getAt(spec, "algorithm.preset");
+  const named = presetName === undefined ? getAt(plain, "algorithm.preset") : presetName;
   const preset = typeof named === "string" ? presets[named] : undefined;
   if (named === null) return merge(plain, { algorithm: { preset: null } }) as JsonObject;
   if (!preset) return plain;

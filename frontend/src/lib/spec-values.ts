@@ -1,13 +1,13 @@
 import type { Json, JsonObject } from "./paths";
 
 /** A JSON value in a text field: words as they are, small numbers with an exponent. */
-export function shown(value: Json | undefined): string {
+export function valueText(value: Json | undefined): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "string") return value;
   if (typeof value === "number" && value !== 0 && Math.abs(value) < 1e-3) {
     return value.toExponential().replace(/e([+-])(\d)$/, "e$1$2");
   }
-  if (Array.isArray(value)) return value.map(shown).join(", ");
+  if (Array.isArray(value)) return value.map(valueText).join(", ");
   return JSON.stringify(value);
 }
 

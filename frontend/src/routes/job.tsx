@@ -14,8 +14,8 @@ import { Overview } from "@/features/job/overview/Overview";
 const route = getRouteApi("/signed-in/jobs/$id");
 
 const Playground = lazy(async () => {
-  const { Playground: found } = await import("@/features/playground/Playground");
-  return { default: found };
+  const { Playground: Component } = await import("@/features/playground/Playground");
+  return { default: Component };
 });
 
 export function JobRoute() {

@@ -60,12 +60,12 @@ export function RouteFailure({ error, reset }: ErrorComponentProps) {
   useEffect(() => {
     if (missing) void answers().then((there) => (there ? reloadOnce() : connection.lost()));
   }, [missing]);
-  const told = error instanceof Error ? error : new Error(String(error));
+  const failure = error instanceof Error ? error : new Error(String(error));
   return (
     <div style={{ padding: 24 }}>
       <Failure
         title="Could not show the page"
-        error={missing && away ? OFFLINE : told}
+        error={missing && away ? OFFLINE : failure}
         retry={missing && away ? undefined : retry}
       />
     </div>

@@ -5,7 +5,7 @@ import styles from "./Chart.module.css";
 import { ChartTable } from "./ChartTable";
 import { fileName, save, toCsv, toPicture } from "./export";
 import { Legend, type Mark } from "./Legend";
-import { type ChartBand, type ChartLine, drawn, within } from "./model";
+import { type ChartBand, type ChartLine, drawingOf, within } from "./model";
 import { logRange, valueRange } from "./scale";
 import { smoothUnit } from "./smooth";
 import { useChartSpace } from "./space";
@@ -57,7 +57,7 @@ export function Chart(props: Props) {
 
   const unitSteps = smoothUnit(lastStep);
   const drawing = useMemo(
-    () => drawn({ band, lines, hidden, smoothing, smoothUnit: unitSteps, log }),
+    () => drawingOf({ band, lines, hidden, smoothing, smoothUnit: unitSteps, log }),
     [band, lines, hidden, smoothing, unitSteps, log],
   );
   const { steps, columns, cells } = drawing;
@@ -69,20 +69,20 @@ export function Chart(props: Props) {
 
   const step = index === null ? undefined : steps[index];
   const place = index === null ? undefined : places[index];
-  const said = (at: number) => {
+  const readout = (at: number) => {
     const value = index === null ? undefined : cells[at]?.[index];
     return value === null || value === undefined ? "" : format(value);
   };
   /** Values as measured: of a smoothed line those of the ghost behind it. */
   const marks: Mark[] = columns.flatMap(({ role, label, color, dash, sparse }, at): Mark[] => {
-    const pair = said(at + 1) && `${said(at + 1)}–${said(at)}`;
+    const pair = readout(at + 1) && `${readout(at + 1)}–${readout(at)}`;
     if (role === "high") return [{ label, color, kind: "band", value: pair }];
     if (role === "peak") return [{ label, color, kind: "span", value: pair }];
     if (role !== "line") return [];
     const measured = columns[at - 1]?.role === "ghost" ? at - 1 : at;
-    return [{ label, color, kind: sparse ? "sparse" : dash ? "dash" : "line", value: said(measured) }];
+    return [{ label, color, kind: sparse ? "sparse" : dash ? "dash" : "line", value: readout(measured) }];
   });
-  const seen = marks.filter((mark, at) => marks.findIndex((one) => one.label === mark.label) === at);
+  const entries = marks.filter((mark, at) => marks.findIndex((one) => one.label === mark.label) === at);
   const where =
     step === undefined || place === undefined
       ? undefined
@@ -93,7 +93,7 @@ export function Chart(props: Props) {
   const head = height < SMALL && place !== undefined ? axis.say(place) : where;
   const spoken = useThrottledValue(
     where && focused
-      ? `${where}: ${seen.flatMap((mark) => (mark.value ? [`${mark.label} ${mark.value}`] : [])).join(", ")}`
+      ? `${where}: ${entries.flatMap((mark) => (mark.value ? [`${mark.label} ${mark.value}`] : [])).join(", ")}`
       : "",
     1000,
   );
@@ -114,7 +114,7 @@ export function Chart(props: Props) {
     if (!plot) return;
     const color = (mark: Mark) =>
       getComputedStyle(document.documentElement).getPropertyValue(`--${mark.color}`).trim();
-    const legend = seen
+    const legend = entries
       .filter((mark) => !hidden.has(mark.label))
       .map((mark) => ({
         label: mark.label,
@@ -148,10 +148,10 @@ export function Chart(props: Props) {
         />
       </figcaption>
       <Legend
-        marks={seen}
+        marks={entries}
         hidden={hidden}
         onToggle={toggle}
-        terse={height < SMALL && step !== undefined && seen.length > 1}
+        terse={height < SMALL && step !== undefined && entries.length > 1}
       />
       <div style={{ minHeight: height }}>
         {asTable && (

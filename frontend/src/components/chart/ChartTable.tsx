@@ -1,12 +1,12 @@
 import { count, NOTHING } from "@/lib/format";
 import styles from "./Chart.module.css";
 import { headings } from "./export";
-import { type Drawn, within } from "./model";
+import { type Drawing, within } from "./model";
 import type { Range } from "./zoom";
 
 type Props = {
   caption: string;
-  drawing: Drawn;
+  drawing: Drawing;
   range: Range | null;
   /** Name and words of a second x column, when the axis is not steps. */
   x: { name: string; say: (index: number) => string } | undefined;

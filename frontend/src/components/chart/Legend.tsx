@@ -25,14 +25,14 @@ export function Legend({ marks, hidden, onToggle, terse }: Props) {
   return (
     <div className={styles.legend} data-terse={terse || undefined}>
       {marks.map(({ label, color, kind, value }) => {
-        const shown = !hidden.has(label);
+        const visible = !hidden.has(label);
         return (
           <button
             key={label}
             type="button"
-            aria-pressed={shown}
+            aria-pressed={visible}
             aria-label={label}
-            title={`${shown ? "Hide" : "Show"} ${kind === "span" ? SPAN_MEANING : label}`}
+            title={`${visible ? "Hide" : "Show"} ${kind === "span" ? SPAN_MEANING : label}`}
             style={{ "--series": `var(--${color})` } as CSSProperties}
             onClick={() => onToggle(label)}
           >

@@ -4,13 +4,13 @@ import { useElementSize, useMergedRef } from "@mantine/hooks";
 import { type KeyboardEvent, useEffect, useMemo, useRef } from "react";
 import uPlot from "uplot";
 import { roundUp } from "./axis";
-import { type Drawn, plotData, within } from "./model";
+import { type Drawing, plotData, within } from "./model";
 import { type Live, plotOptions } from "./options";
 import { useChartSpace } from "./space";
 import { around } from "./zoom";
 
 type Props = {
-  drawing: Drawn;
+  drawing: Drawing;
   /** Places of the drawing's steps on the x axis. */
   places: readonly number[];
   values: readonly [number, number];
@@ -40,7 +40,7 @@ export default function Plot(props: Props) {
   const painted = useRef("");
   const click = useRef<ReturnType<typeof setTimeout>>(undefined);
   /** Where the keyboard has put the cursor: a plot that is made later, or anew, has it there. */
-  const kept = useRef<number | null>(null);
+  const pinned = useRef<number | null>(null);
   const scheme = useComputedColorScheme("light");
   const data = useMemo(() => plotData(places, drawing), [places, drawing]);
 
@@ -95,8 +95,8 @@ export default function Plot(props: Props) {
 
   const moveTo = (index: number) => {
     const [first, last] = within(drawing.steps, range);
-    kept.current = Math.max(first, Math.min(last, index));
-    const place = places[kept.current];
+    pinned.current = Math.max(first, Math.min(last, index));
+    const place = places[pinned.current];
     const u = plot.current as
       | (uPlot & { setCursor: (at: object, fire: boolean, share: boolean) => void })
       | null;
@@ -104,7 +104,7 @@ export default function Plot(props: Props) {
   };
 
   restore.current = () => {
-    if (kept.current !== null) moveTo(kept.current);
+    if (pinned.current !== null) moveTo(pinned.current);
   };
 
   const stepAt = (index: number | null | undefined) =>
@@ -112,7 +112,7 @@ export default function Plot(props: Props) {
 
   const onKeyDown = (event: KeyboardEvent) => {
     const [first, last] = within(drawing.steps, range);
-    const at = plot.current?.cursor.idx ?? kept.current ?? last;
+    const at = plot.current?.cursor.idx ?? pinned.current ?? last;
     const page = Math.max(1, Math.round((last - first) / 10));
     const moves: Record<string, number> = {
       ArrowLeft: at - 1,
@@ -163,7 +163,7 @@ export default function Plot(props: Props) {
         if (plot.current?.cursor.idx == null) moveTo(drawing.steps.length - 1);
       }}
       onBlur={() => {
-        kept.current = null;
+        pinned.current = null;
         props.onFocused(false);
       }}
     />

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fileName, toCsv } from "./export";
-import { drawn } from "./model";
+import { drawingOf } from "./model";
 
 const lines = [
   {
@@ -13,11 +13,13 @@ const lines = [
 
 describe("toCsv", () => {
   it("has what is on the screen at full precision, holes empty", () => {
-    expect(toCsv(drawn({ lines }), null)).toBe('step,"train, mean",held-out\n1,0.123456789,\n2,,0.5\n3,1,\n');
+    expect(toCsv(drawingOf({ lines }), null)).toBe(
+      'step,"train, mean",held-out\n1,0.123456789,\n2,,0.5\n3,1,\n',
+    );
   });
 
   it("leaves out hidden lines and steps outside the range, and names the other axis", () => {
-    const drawing = drawn({ lines, hidden: new Set(["held-out"]) });
+    const drawing = drawingOf({ lines, hidden: new Set(["held-out"]) });
     const x = { name: "seconds", places: [10, 20, 30] };
     expect(toCsv(drawing, [2, 3], x)).toBe('step,seconds,"train, mean"\n2,20,\n3,30,1\n');
   });
@@ -29,13 +31,13 @@ describe("toCsv", () => {
       color: "c1" as const,
       source: { steps: [1], values: [-2] },
     }));
-    expect(toCsv(drawn({ lines: named }), null)).toBe(
+    expect(toCsv(drawingOf({ lines: named }), null)).toBe(
       "step,'=HYPERLINK(1),'+1,'-1,'@SUM(A1)\n1,-2,-2,-2,-2\n",
     );
   });
 
   it("tells smoothed from measured", () => {
-    const [head] = toCsv(drawn({ lines, smoothing: 0.5 }), null).split("\n");
+    const [head] = toCsv(drawingOf({ lines, smoothing: 0.5 }), null).split("\n");
     expect(head).toBe('step,"train, mean","train, mean, smoothed",held-out');
   });
 });

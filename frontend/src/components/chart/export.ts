@@ -1,4 +1,4 @@
-import type { Drawn } from "./model";
+import type { Drawing } from "./model";
 import { within } from "./model";
 import type { Range } from "./zoom";
 
@@ -9,7 +9,7 @@ function field(text: string): string {
 }
 
 /** Names of the columns as tables and files call them. */
-export function headings(drawing: Drawn): string[] {
+export function headings(drawing: Drawing): string[] {
   const smoothed = new Set(drawing.columns.filter((one) => one.role === "ghost").map((one) => one.label));
   return drawing.columns.map(({ role, label }) => {
     if (role === "high" || role === "low") return `${label} ${role}`;
@@ -20,16 +20,16 @@ export function headings(drawing: Drawn): string[] {
 
 /** The numbers that are on the screen: visible lines, visible steps, at full precision. */
 export function toCsv(
-  drawing: Drawn,
+  drawing: Drawing,
   range: Range | null,
   x?: { name: string; places: readonly number[] },
 ): string {
-  const shown = drawing.cells.flatMap((column, i) => (column.length > 0 ? [i] : []));
+  const columns = drawing.cells.flatMap((column, i) => (column.length > 0 ? [i] : []));
   const names = headings(drawing);
-  const rows = [["step", ...(x ? [x.name] : []), ...shown.map((i) => field(names[i] as string))].join(",")];
+  const rows = [["step", ...(x ? [x.name] : []), ...columns.map((i) => field(names[i] as string))].join(",")];
   const [first, last] = within(drawing.steps, range);
   for (let at = first; at <= last; at += 1) {
-    const cells = shown.map((i) => drawing.cells[i]?.[at] ?? "");
+    const cells = columns.map((i) => drawing.cells[i]?.[at] ?? "");
     rows.push([drawing.steps[at], ...(x ? [x.places[at]] : []), ...cells].join(","));
   }
   return `${rows.join("\n")}\n`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { axisOf, drawn, FLOOR, within } from "./model";
+import { axisOf, drawingOf, FLOOR, within } from "./model";
 
 const line = (label: string, steps: number[], values: (number | null)[], more = {}) => ({
   label,
@@ -13,7 +13,7 @@ describe("drawn", () => {
   const heldOut = line("held-out", [0, 4], [0.5, null], { sparse: true });
 
   it("leaves a hole where a step is missing, and never bridges it", () => {
-    const { steps, cells } = drawn({ lines: [train, line("dense", [3], [1])] });
+    const { steps, cells } = drawingOf({ lines: [train, line("dense", [3], [1])] });
     expect(steps).toEqual([1, 2, 3, 4]);
     expect(cells).toEqual([
       [0.1, 0.2, null, 0.4],
@@ -22,24 +22,24 @@ describe("drawn", () => {
   });
 
   it("does not take steps between two evaluations for holes", () => {
-    expect(drawn({ lines: [train, heldOut] }).cells[1]).toEqual([0.5, undefined, undefined, null]);
+    expect(drawingOf({ lines: [train, heldOut] }).cells[1]).toEqual([0.5, undefined, undefined, null]);
   });
 
   it("hands on columns that need no change, so that a million points are not copied", () => {
-    expect(drawn({ lines: [train] }).cells[0]).toBe(train.source.values);
-    expect(drawn({ lines: [train] }).steps).toBe(train.source.steps);
+    expect(drawingOf({ lines: [train] }).cells[0]).toBe(train.source.values);
+    expect(drawingOf({ lines: [train] }).steps).toBe(train.source.steps);
   });
 
   it("keeps the shape of the plot when a line is hidden", () => {
-    const all = drawn({ lines: [train, heldOut] });
-    const some = drawn({ lines: [train, heldOut], hidden: new Set(["train"]) });
+    const all = drawingOf({ lines: [train, heldOut] });
+    const some = drawingOf({ lines: [train, heldOut], hidden: new Set(["train"]) });
     expect(some.columns).toEqual(all.columns);
     expect(some.steps).toEqual(all.steps);
     expect(some.cells[0]).toEqual([]);
   });
 
   it("smooths dense lines with the measured one behind, and never sparse ones", () => {
-    const { columns, cells } = drawn({ lines: [train, heldOut], smoothing: 0.5 });
+    const { columns, cells } = drawingOf({ lines: [train, heldOut], smoothing: 0.5 });
     expect(columns.map((one) => [one.label, one.role])).toEqual([
       ["train", "ghost"],
       ["train", "line"],
@@ -56,7 +56,7 @@ describe("drawn", () => {
       color: "c1" as const,
       source: { steps: [2, 4], values: [1, 2], minima: [0, 1], maxima: [3, 4] },
     };
-    const { columns, cells } = drawn({ lines: [bucketed] });
+    const { columns, cells } = drawingOf({ lines: [bucketed] });
     expect(columns.map((one) => one.role)).toEqual(["peak", "trough", "line"]);
     expect(cells).toEqual([
       [3, 4],
@@ -67,7 +67,7 @@ describe("drawn", () => {
 
   it("bridges the inside of buckets where another line has a point, and keeps measured holes", () => {
     const source = { steps: [4, 8, 12], values: [1, null, 3], minima: [0, null, 2], maxima: [2, null, 4] };
-    const { cells } = drawn({
+    const { cells } = drawingOf({
       lines: [{ label: "mean", color: "c1", source }, line("held-out", [10], [5], { sparse: true })],
     });
     expect(cells[2]).toEqual([1, null, undefined, 3]);
@@ -81,7 +81,7 @@ describe("drawn", () => {
       low: { steps: [1, 2], values: [0, 0.1] },
       high: { steps: [1, 2], values: [1, 1] },
     };
-    const { cells, unshown } = drawn({ band, lines: [line("x", [1, 2], [0, -1])], log: true });
+    const { cells, unshown } = drawingOf({ band, lines: [line("x", [1, 2], [0, -1])], log: true });
     expect(cells).toEqual([
       [1, 1],
       [FLOOR, 0.1],
@@ -91,7 +91,7 @@ describe("drawn", () => {
   });
 
   it("is empty without sources", () => {
-    expect(drawn({ lines: [{ label: "x", color: "c1", source: undefined }] })).toMatchObject({
+    expect(drawingOf({ lines: [{ label: "x", color: "c1", source: undefined }] })).toMatchObject({
       steps: [],
       cells: [[]],
     });

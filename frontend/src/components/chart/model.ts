@@ -35,7 +35,7 @@ export type Cell = number | null | undefined;
 export type Role = "high" | "low" | "peak" | "trough" | "ghost" | "line";
 export type Column = { role: Role; label: string; color: ChartColor; dash?: boolean; sparse?: boolean };
 
-export type Drawn = {
+export type Drawing = {
   steps: readonly number[];
   columns: readonly Column[];
   cells: readonly (readonly Cell[])[];
@@ -43,7 +43,7 @@ export type Drawn = {
   unshown: number;
 };
 
-export type Wanted = {
+export type DrawingInput = {
   band?: ChartBand | undefined;
   lines: readonly ChartLine[];
   /** Labels of lines and bands that the reader has switched off. */
@@ -109,13 +109,13 @@ export function axisOf(sources: readonly (ChartSource | undefined)[]): Steps {
 /** Without what a logarithmic axis cannot show; `count` is told how much that was. */
 function positive(column: readonly Cell[], instead: null | number, count?: (lost: number) => void) {
   let lost = 0;
-  const kept = column.map((value) => {
+  const cells = column.map((value) => {
     if (value === null || value === undefined || value > 0) return value;
     lost += 1;
     return instead;
   });
   count?.(lost);
-  return lost > 0 ? kept : column;
+  return lost > 0 ? cells : column;
 }
 
 const NONE: readonly Cell[] = [];
@@ -128,8 +128,8 @@ const missing = (source: ChartSource, sparse?: boolean) => (sparse || source.min
  * a gap and never bridged; for a sparse source it is not due, and sparse sources are never smoothed. Hidden columns
  * stay in place without cells, so that the plot keeps its shape.
  */
-export function drawn(wanted: Wanted): Drawn {
-  const { band, lines, hidden, smoothing = 0, smoothUnit = 1, log = false } = wanted;
+export function drawingOf(input: DrawingInput): Drawing {
+  const { band, lines, hidden, smoothing = 0, smoothUnit = 1, log = false } = input;
   const axis = axisOf([band?.high, band?.low, ...lines.map((line) => line.source)]);
   const columns: Column[] = [];
   const cells: (readonly Cell[])[] = [];
@@ -139,8 +139,8 @@ export function drawn(wanted: Wanted): Drawn {
     source: ChartSource | undefined,
     values: readonly Cell[] | null | undefined,
   ) => {
-    const shown = source && values && !hidden?.has(column.label);
-    const filled = shown ? spread(axis, source.steps, values, missing(source)) : NONE;
+    const visible = source && values && !hidden?.has(column.label);
+    const filled = visible ? spread(axis, source.steps, values, missing(source)) : NONE;
     columns.push(column);
     cells.push(log ? positive(filled, FLOOR) : filled);
   };
@@ -175,7 +175,7 @@ export function drawn(wanted: Wanted): Drawn {
 }
 
 /** What uPlot draws: places on the x axis, then the columns. */
-export function plotData(xs: readonly number[], drawing: Drawn): AlignedData {
+export function plotData(xs: readonly number[], drawing: Drawing): AlignedData {
   return [xs, ...drawing.cells] as unknown as AlignedData;
 }
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { FLOOR } from "./model";
 import { logRange, logTicks, valueRange } from "./scale";
 
-const range = (values: (number | null)[], asked = {}) => valueRange([values], [0, values.length - 1], asked);
+const range = (values: (number | null)[], bounds = {}) =>
+  valueRange([values], [0, values.length - 1], bounds);
 
 describe("valueRange", () => {
   it("ends at round numbers around the data", () => {

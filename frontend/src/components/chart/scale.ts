@@ -45,16 +45,16 @@ function extent(columns: Columns, [from, to]: Span, floor: number): [number, num
 export function valueRange(
   columns: Columns,
   span: Span,
-  asked: { min?: number | undefined; max?: number | undefined },
+  bounds: { min?: number | undefined; max?: number | undefined },
 ): [number, number] {
   const [least, most] = extent(columns, span, Number.NEGATIVE_INFINITY);
-  const low = Math.min(least, asked.min ?? least);
-  const high = Math.max(most, asked.max ?? most);
-  if (low > high) return [asked.min ?? 0, asked.max ?? (asked.min ?? 0) + 1];
-  if (low === asked.min && high === asked.max) return [low, high];
+  const low = Math.min(least, bounds.min ?? least);
+  const high = Math.max(most, bounds.max ?? most);
+  if (low > high) return [bounds.min ?? 0, bounds.max ?? (bounds.min ?? 0) + 1];
+  if (low === bounds.min && high === bounds.max) return [low, high];
   if (low === high) {
     const air = Math.abs(low) * 0.5 || 1;
-    return niceBounds(asked.min === undefined ? low - air : low, high + air);
+    return niceBounds(bounds.min === undefined ? low - air : low, high + air);
   }
   return niceBounds(low, high);
 }

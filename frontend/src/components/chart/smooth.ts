@@ -12,7 +12,7 @@ export function smooth(
   unit: number,
 ): readonly Cell[] {
   if (weight <= 0) return values;
-  const kept = Math.min(weight, 0.999);
+  const decay = Math.min(weight, 0.999);
   const result: Cell[] = new Array(values.length);
   let sum = 0;
   let total = 0;
@@ -29,7 +29,7 @@ export function smooth(
     // Points mostly stand equally far apart: a power is only taken where the distance changes.
     if (last !== undefined && x - last !== gap) {
       gap = x - last;
-      fade = kept ** (gap / unit);
+      fade = decay ** (gap / unit);
     }
     sum = sum * fade + value;
     total = total * fade + 1;

@@ -9,8 +9,8 @@ const columns = [
 /** Offers at the `|` of a line. */
 function at(line: string, offer = offersForReward) {
   const [before = "", after = ""] = line.split("|");
-  const found = offer(before, after, columns);
-  return found && { from: found.from, inserts: found.offers.map((one) => one.insert) };
+  const result = offer(before, after, columns);
+  return result && { from: result.from, inserts: result.offers.map((one) => one.insert) };
 }
 
 describe("offersForReward", () => {
@@ -31,9 +31,9 @@ describe("offersForReward", () => {
   });
 
   it("offers the three signatures where a function begins", () => {
-    const found = at("de|");
-    expect(found?.from).toBe(0);
-    expect(found?.inserts.map((text) => text?.split("(")[0])).toEqual([
+    const result = at("de|");
+    expect(result?.from).toBe(0);
+    expect(result?.inserts.map((text) => text?.split("(")[0])).toEqual([
       "def grade",
       "def reward_fn",
       "def score",

@@ -45,8 +45,8 @@ type Ask = (before: string, after: string, columns: readonly CodeColumn[]) => Of
 function source(ask: Ask, columns: () => readonly CodeColumn[]) {
   return ({ state, pos }: CompletionContext): CompletionResult | null => {
     const line = state.doc.lineAt(pos);
-    const found = ask(line.text.slice(0, pos - line.from), line.text.slice(pos - line.from), columns());
-    return found && { from: line.from + found.from, options: found.offers.map(toCompletion) };
+    const result = ask(line.text.slice(0, pos - line.from), line.text.slice(pos - line.from), columns());
+    return result && { from: line.from + result.from, options: result.offers.map(toCompletion) };
   };
 }
 

@@ -2,7 +2,7 @@ import { NativeSelect, TagsInput, Textarea, TextInput } from "@mantine/core";
 import { useEffect, useState } from "react";
 import type { Json, JsonObject } from "@/lib/paths";
 import type { Field } from "@/lib/spec-fields";
-import { fromLines, parseNumber, shown, toLines } from "@/lib/spec-values";
+import { fromLines, parseNumber, toLines, valueText } from "@/lib/spec-values";
 import styles from "./Control.module.css";
 
 type Common = {
@@ -38,8 +38,8 @@ export function NumberText(
   },
 ) {
   const { value, placeholder, onChange } = props;
-  const [text, setText] = useState(() => shown(value));
-  useEffect(() => setText((old) => (parseNumber(old) === value ? old : shown(value))), [value]);
+  const [text, setText] = useState(() => valueText(value));
+  useEffect(() => setText((old) => (parseNumber(old) === value ? old : valueText(value))), [value]);
   return (
     <TextInput
       {...aria(props)}
@@ -57,7 +57,7 @@ export function NumberText(
 
 function Choice(props: Props) {
   const { field, onChange } = props;
-  const fallback = shown(field.fallback);
+  const fallback = valueText(field.fallback);
   const [first, ...rest] = field.fallback == null ? [] : [fallback];
   const unset = field.required ? "Choose" : "default";
   const others = field.options.filter((option) => option.value !== first).map((option) => option.value);
@@ -84,7 +84,7 @@ function Tuple(props: Props) {
           {...props}
           id={i === 0 ? props.id : `${props.id}-${i}`}
           label={`${props.label}, ${i + 1} of ${fallback.length}`}
-          placeholder={shown(own)}
+          placeholder={valueText(own)}
           value={value && value[i] !== own ? value[i] : undefined}
           onChange={(next) => {
             const list = fallback.map((one, at) => (at === i ? (next ?? one) : (value?.[at] ?? one)));
@@ -102,7 +102,9 @@ function Words(props: Props) {
   return (
     <TagsInput
       {...aria(props)}
-      placeholder={list.length > 0 ? "" : field.fallback === undefined ? "" : shown(field.fallback) || "none"}
+      placeholder={
+        list.length > 0 ? "" : field.fallback === undefined ? "" : valueText(field.fallback) || "none"
+      }
       splitChars={[]}
       data={suggestions}
       value={list}
@@ -139,7 +141,7 @@ function Lines(props: Props) {
 /** The control that a kind of field is edited with. */
 export function Control(props: Props) {
   const { field, onChange } = props;
-  const placeholder = props.placeholder ?? (field.fallback == null ? "not set" : shown(field.fallback));
+  const placeholder = props.placeholder ?? (field.fallback == null ? "not set" : valueText(field.fallback));
   switch (field.kind) {
     case "integer":
     case "number":

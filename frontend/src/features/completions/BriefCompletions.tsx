@@ -8,7 +8,7 @@ import cardStyles from "./group/Card.module.css";
 import { CompletionCard } from "./group/CompletionCard";
 import { PromptView } from "./group/PromptView";
 import { sortCompletions } from "./groups";
-import { NoneYet } from "./NoneYet";
+import { NoCompletions } from "./NoCompletions";
 import type { Go, Place } from "./place";
 import { SplitSwitch } from "./SplitSwitch";
 import { StepScrubber } from "./StepScrubber";
@@ -30,17 +30,21 @@ const STAND_INS = [1, 2, 3, 4];
 export function BriefCompletions({ job, status, place, go, onRead }: Props) {
   const live = !isFinal(status);
   const view = useStep(job, live, place);
-  const { groups, steps, shown, query } = view;
+  const { groups, steps, shownStep, query } = view;
   const at = Math.max(
     0,
     groups.findIndex((one) => one.prompt_no === place.prompt),
   );
   const group = groups[at];
-  const key = { split: place.split, step: shown ?? 0, prompt_no: group?.prompt_no ?? 0 };
-  const detail = useQuery({ ...groupQuery(job, key), enabled: shown !== undefined && group !== undefined });
+  const key = { split: place.split, step: shownStep ?? 0, prompt_no: group?.prompt_no ?? 0 };
+  const detail = useQuery({
+    ...groupQuery(job, key),
+    enabled: shownStep !== undefined && group !== undefined,
+  });
   const rows = sortCompletions(detail.data?.completions ?? [], "advantage");
-  const here = { step: shown, prompt: group?.prompt_no };
-  const choose = (no: number | undefined) => go({ step: place.step ?? shown, prompt: no, sample: undefined });
+  const here = { step: shownStep, prompt: group?.prompt_no };
+  const choose = (no: number | undefined) =>
+    go({ step: place.step ?? shownStep, prompt: no, sample: undefined });
   const failed = [query, detail].find((one) => one.isError && !one.data);
   return (
     <section aria-label="Completions">
@@ -67,12 +71,12 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
           retry={() => void failed.refetch()}
         />
       )}
-      {view.isEmpty && <NoneYet split={place.split} live={live} />}
-      {shown !== undefined && group && (
+      {view.isEmpty && <NoCompletions split={place.split} live={live} />}
+      {shownStep !== undefined && group && (
         <>
           <StepScrubber
             steps={steps}
-            shown={view.at ?? shown}
+            current={view.at ?? shownStep}
             following={view.following}
             live={live}
             onStep={(step) => go({ step, sample: undefined })}

@@ -9,10 +9,11 @@ import { count } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
 import { AcrossSteps } from "./across-steps/AcrossSteps";
 import styles from "./Completions.module.css";
+import { CompletionsSkeleton } from "./CompletionsSkeleton";
 import { GroupView } from "./group/GroupView";
 import { PromptList } from "./group/PromptList";
 import { onlyThese } from "./groups";
-import { NoneYet } from "./NoneYet";
+import { NoCompletions } from "./NoCompletions";
 import type { Go, Place } from "./place";
 import { SplitSwitch } from "./SplitSwitch";
 import { StepScrubber } from "./StepScrubber";
@@ -24,7 +25,6 @@ import { SearchBar } from "./search/SearchBar";
 import { useHits } from "./search/use-hits";
 import { neighbour } from "./steps";
 import { useStep } from "./use-step";
-import { Waiting } from "./Waiting";
 
 const LabelMode = lazy(() => import("./label/LabelMode"));
 
@@ -41,7 +41,7 @@ type Props = {
 export function Completions({ job, status, rewards, place, go }: Props) {
   const live = !isFinal(status);
   const view = useStep(job, live, place);
-  const { groups, steps, shown, at, missing, query } = view;
+  const { groups, steps, shownStep, at, missing, query } = view;
   const field = useRef<HTMLInputElement>(null);
   const searching = place.view === "results";
   const labelling = place.view === "label";
@@ -50,8 +50,8 @@ export function Completions({ job, status, rewards, place, go }: Props) {
   const listed = onlyThese(groups, place.only);
   const group = groups.find((one) => one.prompt_no === place.prompt) ?? listed[0] ?? groups[0];
   const here =
-    shown !== undefined && group && place.sample !== undefined
-      ? { split: place.split, step: shown, prompt_no: group.prompt_no, sample_no: place.sample }
+    shownStep !== undefined && group && place.sample !== undefined
+      ? { split: place.split, step: shownStep, prompt_no: group.prompt_no, sample_no: place.sample }
       : undefined;
   const onHit = hits.isNarrowed && here !== undefined && hits.indexOf(here) >= 0;
 
@@ -122,19 +122,19 @@ export function Completions({ job, status, rewards, place, go }: Props) {
               retry={() => void query.refetch()}
             />
           )}
-          {view.isEmpty && <NoneYet split={place.split} live={live} />}
-          {missing !== undefined && shown !== undefined && (
+          {view.isEmpty && <NoCompletions split={place.split} live={live} />}
+          {missing !== undefined && shownStep !== undefined && (
             <div className={styles.note}>
               <Notice tone="info" title={`Step ${missing} has no completions`}>
-                The job may have resumed from an earlier step. Showing the nearest step, {shown}.
+                The job may have resumed from an earlier step. Showing the nearest step, {shownStep}.
               </Notice>
             </div>
           )}
           {hits.isNarrowed && <HitBar place={place} here={here} hits={hits} go={go} />}
           {at !== undefined && steps.length > 0 && (
-            <StepScrubber steps={steps} shown={at} following={view.following} live={live} onStep={onStep} />
+            <StepScrubber steps={steps} current={at} following={view.following} live={live} onStep={onStep} />
           )}
-          {shown !== undefined && group && (
+          {shownStep !== undefined && group && (
             <div className={styles.room} aria-busy={view.isStale}>
               <PromptList
                 groups={groups}
@@ -144,7 +144,7 @@ export function Completions({ job, status, rewards, place, go }: Props) {
                 onOnly={(only) => go({ only, prompt: undefined, sample: undefined })}
                 // A person who picks a prompt reads it: the next step must not take it away.
                 onChoose={(one) =>
-                  go({ step: place.step ?? shown, prompt: one.prompt_no, sample: undefined })
+                  go({ step: place.step ?? shownStep, prompt: one.prompt_no, sample: undefined })
                 }
               />
               <div className={styles.main}>
@@ -164,7 +164,7 @@ export function Completions({ job, status, rewards, place, go }: Props) {
                 ) : (
                   <GroupView
                     job={job}
-                    step={shown}
+                    step={shownStep}
                     group={group}
                     place={place}
                     words={words}
@@ -175,8 +175,8 @@ export function Completions({ job, status, rewards, place, go }: Props) {
               </div>
             </div>
           )}
-          {!query.data && !query.isError && <Waiting />}
-          {shown !== undefined && steps.length > 0 && groups.length === 0 && !view.isStale && (
+          {!query.data && !query.isError && <CompletionsSkeleton />}
+          {shownStep !== undefined && steps.length > 0 && groups.length === 0 && !view.isStale && (
             <Empty title="No completions at this step">
               No completions of this split were sampled at this step.
             </Empty>

@@ -5,7 +5,7 @@ import { indexOfStep, nearest, neighbour } from "./steps";
 
 type Props = {
   steps: readonly number[];
-  shown: number;
+  current: number;
   /** New steps are shown as they come. */
   following: boolean;
   live: boolean;
@@ -16,15 +16,16 @@ type Props = {
 const SETTLE_MS = 120;
 
 /** The number of the step as a field; Enter goes to the nearest step that has completions. */
-function StepField({ steps, shown, onStep }: Pick<Props, "steps" | "shown" | "onStep">) {
-  const [typed, setTyped] = useState(String(shown));
-  useEffect(() => setTyped(String(shown)), [shown]);
+function StepField({ steps, current, onStep }: Pick<Props, "steps" | "current" | "onStep">) {
+  const [typed, setTyped] = useState(String(current));
+  useEffect(() => setTyped(String(current)), [current]);
   const settle = () => {
     const step = nearest(steps, Number(typed));
-    if (typed.trim() === "" || step === undefined || !Number.isFinite(Number(typed))) setTyped(String(shown));
+    if (typed.trim() === "" || step === undefined || !Number.isFinite(Number(typed)))
+      setTyped(String(current));
     else {
       setTyped(String(step));
-      if (step !== shown) onStep(step);
+      if (step !== current) onStep(step);
     }
   };
   return (
@@ -42,16 +43,16 @@ function StepField({ steps, shown, onStep }: Pick<Props, "steps" | "shown" | "on
 }
 
 /** Moves over the steps that have completions. */
-export function StepScrubber({ steps, shown, following, live, onStep }: Props) {
+export function StepScrubber({ steps, current, following, live, onStep }: Props) {
   const [held, setHeld] = useState<number | null>(null);
   const settle = useDebouncedCallback((at: number) => {
     setHeld(null);
     onStep(steps[at]);
   }, SETTLE_MS);
-  const at = Math.min(held ?? Math.max(0, indexOfStep(steps, shown)), steps.length - 1);
-  const step = steps[at] ?? shown;
+  const at = Math.min(held ?? Math.max(0, indexOfStep(steps, current)), steps.length - 1);
+  const step = steps[at] ?? current;
   const last = steps.at(-1);
-  const [earlier, later] = [neighbour(steps, shown, -1), neighbour(steps, shown, 1)];
+  const [earlier, later] = [neighbour(steps, current, -1), neighbour(steps, current, 1)];
   return (
     <div className={styles.scrub}>
       <span className={styles.where}>
@@ -66,7 +67,7 @@ export function StepScrubber({ steps, shown, following, live, onStep }: Props) {
         >
           ‹
         </button>
-        <StepField steps={steps} shown={step} onStep={onStep} />
+        <StepField steps={steps} current={step} onStep={onStep} />
         <button
           type="button"
           className={styles.arrow}
@@ -104,7 +105,7 @@ export function StepScrubber({ steps, shown, following, live, onStep }: Props) {
               ? "Show the newest step and follow new ones"
               : "Go to the last step"
         }
-        onClick={() => onStep(following ? shown : undefined)}
+        onClick={() => onStep(following ? current : undefined)}
       >
         {live ? (following ? "Following latest" : "Follow latest") : "Last step"}
       </button>

@@ -17,11 +17,11 @@ export const indexOfStep = (steps: readonly number[], step: number): number => {
 };
 
 /** The step nearest to the one that was asked for, the earlier of two; undefined when there is none. */
-export function nearest(steps: readonly number[], wanted: number): number | undefined {
-  const at = before(steps, wanted);
+export function nearest(steps: readonly number[], target: number): number | undefined {
+  const at = before(steps, target);
   const [left, right] = [steps[at - 1], steps[at]];
   if (left === undefined || right === undefined) return left ?? right;
-  return wanted - left <= right - wanted ? left : right;
+  return target - left <= right - target ? left : right;
 }
 
 /** `by` steps on from `step`; undefined when the way ends before. */

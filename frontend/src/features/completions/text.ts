@@ -44,15 +44,15 @@ const THINK = /<think>([\s\S]*?)(<\/think>|$)/g;
 
 /** Thinking apart from the rest; a block that was never closed ends with the text. Tags are left out. */
 export function parts(text: string): Part[] {
-  const found: Part[] = [];
+  const pieces: Part[] = [];
   let from = 0;
   for (const match of text.matchAll(THINK)) {
-    if (match.index > from) found.push({ kind: "text", text: text.slice(from, match.index) });
-    found.push({ kind: "think", text: match[1] ?? "" });
+    if (match.index > from) pieces.push({ kind: "text", text: text.slice(from, match.index) });
+    pieces.push({ kind: "think", text: match[1] ?? "" });
     from = match.index + match[0].length;
   }
-  if (from < text.length) found.push({ kind: "text", text: text.slice(from) });
-  return found;
+  if (from < text.length) pieces.push({ kind: "text", text: text.slice(from) });
+  return pieces;
 }
 
 export const thinks = (text: string) => text.includes("<think>");

@@ -11,10 +11,10 @@ const MOST_CHARACTERS = 20_000;
 
 /** Special tokens in their own colour and box, line breaks with a mark: both are read by the model. */
 function PromptText({ text }: { text: string }) {
-  const shown = text.slice(0, MOST_CHARACTERS);
+  const excerpt = text.slice(0, MOST_CHARACTERS);
   return (
     <pre className={styles.text} dir="auto" tabIndex={0}>
-      {specialPieces(shown).map((piece, i) =>
+      {specialPieces(excerpt).map((piece, i) =>
         i % 2 === 1 ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a text have no other name
           <span key={i} className={styles.special} title="Special token">

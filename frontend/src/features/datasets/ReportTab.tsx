@@ -84,7 +84,7 @@ function Summary({ report }: { report: DatasetReport }) {
   );
 }
 
-function Found({ report }: { report: DatasetReport }) {
+function Findings({ report }: { report: DatasetReport }) {
   const leaks = report.leakage?.examples ?? [];
   const repeated = report.duplicates?.examples ?? [];
   return (
@@ -165,7 +165,7 @@ export default function ReportTab({ dataset, place, onPlace }: Props) {
           retry={() => void query.refetch()}
         />
       ) : report?.status === "ready" ? (
-        <Found report={report} />
+        <Findings report={report} />
       ) : (
         <p className={styles.waiting} role="status" aria-busy="true">
           Comparing {count(dataset.rows, "prompt")}. A million rows take one or two minutes.

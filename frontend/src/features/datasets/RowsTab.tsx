@@ -27,9 +27,9 @@ export function RowsTab({ id, dataset, place, onPlace }: Props) {
 
   const move = (row: number) => {
     if (row < 0 || row >= total) return;
-    const shown = row >= offset && row < offset + size;
+    const onPage = row >= offset && row < offset + size;
     const start = size < PAGE ? row : Math.floor(row / PAGE) * PAGE;
-    onPlace({ row, offset: (shown ? offset : start) || undefined });
+    onPlace({ row, offset: (onPage ? offset : start) || undefined });
   };
   return (
     <>

@@ -79,7 +79,9 @@ export function UploadPanel({ refusal, onDone }: { refusal: string | null; onDon
       )}
       {upload.phase === "refused" && (
         <UploadProblems
-          title={upload.error.offline ? "Not uploaded" : `${upload.file.name} was refused, nothing is stored`}
+          title={
+            upload.error.offline ? "Not uploaded" : `${upload.file.name} was rejected; no data was saved`
+          }
           error={upload.error}
         />
       )}

@@ -19,7 +19,7 @@ describe("lengthsSentence", () => {
   it("names the longest row as people count it, and the room that is left", () => {
     const text = lengthsSentence(lengths);
     expect(text).toContain("row 17 with 812");
-    expect(text).toContain("at least 212 are left");
+    expect(text).toContain("at least 212 remain");
     expect(text).not.toContain("Counted on");
   });
 

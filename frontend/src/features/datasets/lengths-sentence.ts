@@ -14,7 +14,7 @@ export function lengthsSentence(lengths: TokenLengths): string {
   const room = context_length - max;
   const fit =
     room <= 0
-      ? ` The model reads ${number(context_length, 6)} in all: a job stops at a longer prompt. Shorten or drop such rows.`
-      : ` The model reads ${number(context_length, 6)} in all, so at least ${number(room, 6)} are left for the completion.`;
+      ? ` The context length is ${number(context_length, 6)}: a job stops at a longer prompt. Shorten or remove such rows.`
+      : ` The context length is ${number(context_length, 6)}: at least ${number(room, 6)} remain for the completion.`;
   return spread + fit + sample;
 }

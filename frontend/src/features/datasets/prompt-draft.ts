@@ -66,8 +66,10 @@ export function rowRanges(rows: readonly number[], most = 40): string {
     if (last && row === last[1] + 1) last[1] = row;
     else runs.push([row, row]);
   }
-  const shown = runs.slice(0, most);
+  const visible = runs.slice(0, most);
   const left = runs.slice(most).reduce((sum, [from, to]) => sum + to - from + 1, 0);
-  const text = shown.map(([from, to]) => (from === to ? `${from + 1}` : `${from + 1}–${to + 1}`)).join(", ");
+  const text = visible
+    .map(([from, to]) => (from === to ? `${from + 1}` : `${from + 1}–${to + 1}`))
+    .join(", ");
   return left > 0 ? `${text} and ${left} more` : text;
 }

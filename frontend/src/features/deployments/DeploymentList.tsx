@@ -34,7 +34,7 @@ function Weights({ of }: { of: Deployment }) {
 }
 
 function columns(
-  shown: Deployment | undefined,
+  selected: Deployment | undefined,
   onShow: (name: string) => void,
   refusal: string | null,
   onPoint: (of: Deployment) => void,
@@ -48,7 +48,7 @@ function columns(
           type="button"
           data-row
           title={one.name}
-          aria-pressed={one.id === shown?.id}
+          aria-pressed={one.id === selected?.id}
           className={styles.name}
           onClick={() => onShow(one.name)}
         >
@@ -83,11 +83,16 @@ function columns(
 
 /** Numbers of one deployment in words, for screens too narrow for their columns. */
 function Counts({ of }: { of: Deployment }) {
-  const { requests, failed_requests: failed, prompt_tokens: asked, completion_tokens: said } = of.usage;
+  const {
+    requests,
+    failed_requests: failed,
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+  } = of.usage;
   return (
     <p className={styles.counts}>
       {`${count(requests, "request")}${failed ? `, ${whole(failed)} failed` : ""}: `}
-      {`${count(asked, "token")} in, ${whole(said)} out.`}
+      {`${count(promptTokens, "token")} in, ${whole(completionTokens)} out.`}
     </p>
   );
 }
@@ -98,7 +103,7 @@ export function DeploymentList({ place, onPlace }: Props) {
   const deployments = useQuery(deploymentsQuery);
   const [pointing, setPointing] = useState<Deployment>();
   const rows = deployments.data?.data;
-  const shown = rows?.find((one) => one.name === place.show) ?? rows?.[0];
+  const selected = rows?.find((one) => one.name === place.show) ?? rows?.[0];
   const add = (
     <GatedButton refusal={refusal} onClick={() => onPlace({ ...place, from: "" })}>
       New deployment
@@ -121,19 +126,22 @@ export function DeploymentList({ place, onPlace }: Props) {
         <div className={styles.page}>
           <DataTable
             label="Deployments"
-            columns={columns(shown, (show) => onPlace({ show }), refusal, setPointing)}
+            columns={columns(selected, (show) => onPlace({ show }), refusal, setPointing)}
             rows={rows}
             rowKey={(one) => one.id}
             expected={2}
             keys
           />
-          {shown?.error && (
-            <Notice tone={shown.state === "failed" ? "warn" : "info"} title={`${shown.name} did not respond`}>
-              {shown.error.message} {shown.error.hint} The next request tries again.
+          {selected?.error && (
+            <Notice
+              tone={selected.state === "failed" ? "warn" : "info"}
+              title={`${selected.name} did not respond`}
+            >
+              {selected.error.message} {selected.error.hint} The next request tries again.
             </Notice>
           )}
-          {shown && <Counts of={shown} />}
-          {shown && <Ask key={shown.id} of={shown} />}
+          {selected && <Counts of={selected} />}
+          {selected && <Ask key={selected.id} of={selected} />}
         </div>
       )}
       {rows && (place.from !== undefined || pointing) && !refusal && (

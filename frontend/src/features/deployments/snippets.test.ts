@@ -24,8 +24,10 @@ describe("snippets", () => {
 
   it("write the chat template that was chosen", () => {
     const vllm = { ...deployment.vllm, chat_template: "{{ messages }}\n" };
-    const [found] = snippets({ ...deployment, vllm }, "").filter((one) => one.key === "vllm");
-    expect(found?.text).toContain("\ncat > chat_template.jinja <<'END'\n{{ messages }}\nEND\nvllm serve m ");
+    const [snippet] = snippets({ ...deployment, vllm }, "").filter((one) => one.key === "vllm");
+    expect(snippet?.text).toContain(
+      "\ncat > chat_template.jinja <<'END'\n{{ messages }}\nEND\nvllm serve m ",
+    );
   });
 });
 

@@ -55,9 +55,9 @@ type Props = {
 
 /** By how much it differs from another one, row by row. */
 export function Comparison({ of, other, own, theirs, rows, passAbove, adapters }: Props) {
-  const found = differences(own, theirs, passAbove);
+  const changesByMetric = differences(own, theirs, passAbove);
   const name = titleOf(other, adapters);
-  const first = found[0];
+  const first = changesByMetric[0];
   if (!first)
     return (
       <Notice tone="warn" title={`${name} shares no rows with this evaluation`}>
@@ -65,7 +65,7 @@ export function Comparison({ of, other, own, theirs, rows, passAbove, adapters }
       </Notice>
     );
   const apart = unlike(of, other);
-  const ends = found.flatMap(({ change }) => [change.low, change.high]);
+  const ends = changesByMetric.flatMap(({ change }) => [change.low, change.high]);
   const reach = Math.max(0.01, ...ends.map(Math.abs));
   const changes = rows.flatMap(({ change }) => (change === null ? [] : [change]));
   return (
@@ -84,7 +84,7 @@ export function Comparison({ of, other, own, theirs, rows, passAbove, adapters }
         </Notice>
       )}
       <dl className={styles.figures}>
-        {found.map(({ metric, change }) => (
+        {changesByMetric.map(({ metric, change }) => (
           <div key={metric}>
             <dt>{METRIC_WORDS[metric][0]}</dt>
             <dd>

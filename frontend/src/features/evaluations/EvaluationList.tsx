@@ -43,10 +43,10 @@ const columns = ({ adapters, datasets }: Names): Column<Evaluation>[] => [
     head: "Mean reward",
     align: "right",
     cell: (one) => {
-      const found = metric(one, "eval/reward");
-      return found ? (
+      const estimate = metric(one, "eval/reward");
+      return estimate ? (
         <>
-          <b>{reward(found.value)}</b> <span className={styles.interval}>{between(found)}</span>
+          <b>{reward(estimate.value)}</b> <span className={styles.interval}>{between(estimate)}</span>
         </>
       ) : (
         NOTHING

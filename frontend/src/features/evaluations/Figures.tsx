@@ -7,7 +7,7 @@ import { between, FEW_ROWS } from "./words";
 
 /** What it came to: three estimates with their intervals, and what they rest on. */
 export function Figures({ summary }: { summary: EvaluationSummary }) {
-  const found = METRICS.flatMap((name) => {
+  const estimates = METRICS.flatMap((name) => {
     const one = summary.metrics[name];
     return one ? [{ name, one }] : [];
   });
@@ -15,7 +15,7 @@ export function Figures({ summary }: { summary: EvaluationSummary }) {
   return (
     <section aria-label="Results" className={styles.part}>
       <dl className={styles.figures}>
-        {found.map(({ name, one }) => {
+        {estimates.map(({ name, one }) => {
           const [title, about] = METRIC_WORDS[name];
           const own = name === "eval/reward";
           const scale = own

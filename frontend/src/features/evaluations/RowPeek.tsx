@@ -8,7 +8,7 @@ import { count, number } from "@/lib/format";
 import { valueText } from "@/lib/prompt";
 import styles from "./Evaluations.module.css";
 
-function Said({ one }: { one: EvaluatedCompletion }) {
+function CompletionReason({ one }: { one: EvaluatedCompletion }) {
   const { result } = one;
   const scored = result.status === "ok";
   return (
@@ -40,7 +40,7 @@ function Side({ id, row, title }: { id: string; row: number; title: string }) {
       {query.isPending && <Skeleton height={90} />}
       {query.data?.data.length === 0 && <p className={styles.rest}>The evaluation has no such row.</p>}
       {query.data?.data.map((one) => (
-        <Said key={one.sample} one={one} />
+        <CompletionReason key={one.sample} one={one} />
       ))}
     </section>
   );
@@ -56,8 +56,8 @@ type Props = {
 
 /** One row: what was asked, what was said, and what the reward said of that. */
 export function RowPeek({ row, dataset, sides, onClose }: Props) {
-  const asked = useQuery({ ...datasetRowsQuery(dataset ?? "", row, 1), enabled: Boolean(dataset) });
-  const values = asked.data?.data[0];
+  const datasetRow = useQuery({ ...datasetRowsQuery(dataset ?? "", row, 1), enabled: Boolean(dataset) });
+  const values = datasetRow.data?.data[0];
   return (
     <Drawer
       opened

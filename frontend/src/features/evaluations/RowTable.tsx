@@ -57,7 +57,7 @@ type Props = {
 
 /** Every row with its completions' rewards; a row opens what was said. */
 export function RowTable({ rows, beside, order, onOrder, onOpen }: Props) {
-  const [shown, setShown] = useState(FIRST);
+  const [limit, setLimit] = useState(FIRST);
   const sorted = rows && ordered(rows, order);
   return (
     <section className={styles.part} aria-labelledby="evaluated-rows">
@@ -73,13 +73,13 @@ export function RowTable({ rows, beside, order, onOrder, onOpen }: Props) {
       <DataTable
         label="Evaluated rows"
         columns={columns(beside, onOpen)}
-        rows={sorted?.slice(0, shown)}
+        rows={sorted?.slice(0, limit)}
         rowKey={(one) => one.row}
         keys
       />
-      {sorted && sorted.length > shown && (
+      {sorted && sorted.length > limit && (
         <div>
-          <Button variant="default" onClick={() => setShown(shown + 4 * FIRST)}>
+          <Button variant="default" onClick={() => setLimit(limit + 4 * FIRST)}>
             Show more of {number(sorted.length, 6)}
           </Button>
         </div>

@@ -28,10 +28,10 @@ export function rowValue(
   metric: Metric,
   passAbove: number,
 ): number | null {
-  const found = scored(rewards);
-  if (found.length === 0) return null;
-  if (metric === "eval/reward") return mean(found);
-  const passed = found.map((one) => Number(one > passAbove));
+  const scores = scored(rewards);
+  if (scores.length === 0) return null;
+  if (metric === "eval/reward") return mean(scores);
+  const passed = scores.map((one) => Number(one > passAbove));
   return metric === "eval/pass_rate" ? mean(passed) : Math.max(...passed);
 }
 

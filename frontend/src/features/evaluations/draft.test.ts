@@ -31,7 +31,7 @@ describe("the form", () => {
       stop: "\\n",
     };
     const { kind, adapter, dataset, reward, revision, name, granularity, ...settings } = bodyOf(draft);
-    const shown = {
+    const form = {
       kind,
       adapter,
       model: "m",
@@ -42,7 +42,7 @@ describe("the form", () => {
       name,
       settings,
     };
-    expect(like(shown as unknown as Evaluation)).toEqual(draft);
+    expect(like(form as unknown as Evaluation)).toEqual(draft);
   });
 });
 

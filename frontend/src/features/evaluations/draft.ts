@@ -101,7 +101,7 @@ export function bodyOf(draft: Draft): EvaluationCreate {
 /** The form that would ask for the same once more. */
 export function like(one: Evaluation): Draft {
   const { split, split_by, stop, held_out_rows, ...numbers } = { ...one.settings };
-  const known = Object.fromEntries(Object.entries(numbers).filter(([name]) => name in NUMBERS));
+  const valid = Object.fromEntries(Object.entries(numbers).filter(([name]) => name in NUMBERS));
   return {
     name: one.name ?? "",
     what: one.adapter ?? one.checkpoint ?? one.model ?? "",
@@ -111,7 +111,7 @@ export function like(one: Evaluation): Draft {
     revision: one.revision ? String(one.revision) : "",
     split: split ?? "all",
     together: split_by === "prompt",
-    numbers: { ...DEFAULTS, ...known, held_out_rows: held_out_rows ?? "" },
+    numbers: { ...DEFAULTS, ...valid, held_out_rows: held_out_rows ?? "" },
     stop: stop?.[0]?.replaceAll("\n", "\\n").replaceAll("\t", "\\t") ?? "",
   };
 }

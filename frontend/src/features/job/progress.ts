@@ -55,10 +55,10 @@ export function timeLine(job: Job, series: SeriesMap): string {
   }
   if (job.status !== "running") return "";
   const { eta_seconds: middle, eta_low_seconds: low, eta_high_seconds: high, steps } = job.progress;
-  const told = middle != null ? { middle, low: low ?? middle, high: high ?? middle } : null;
-  const left = estimate(stepEnds(series), steps - lastStep(series)) ?? told;
+  const seconds = middle != null ? { middle, low: low ?? middle, high: high ?? middle } : null;
+  const left = estimate(stepEnds(series), steps - lastStep(series)) ?? seconds;
   if (!left) return "time left: available after a few steps";
-  const said = roughly(left.middle);
+  const text = roughly(left.middle);
   const between = range(left.low, left.high);
-  return `about ${said} left${between === said ? "" : ` (${between})`}`;
+  return `about ${text} left${between === text ? "" : ` (${between})`}`;
 }

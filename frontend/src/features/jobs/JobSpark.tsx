@@ -13,8 +13,8 @@ type Props = { job: Job; width?: number; height?: number };
 /** The job's reward so far; asked for when it comes into view, and again when the job has moved on. */
 export function JobSpark({ job, width = 96, height = 24 }: Props) {
   const place = useRef<HTMLSpanElement>(null);
-  const seen = useSeen(place);
-  const spark = useQuery({ ...sparkQuery(job), enabled: seen && job.progress.step > 0 }).data;
+  const inView = useSeen(place);
+  const spark = useQuery({ ...sparkQuery(job), enabled: inView && job.progress.step > 0 }).data;
   const words = describe(spark?.train, { up: "Reward up", down: "Reward down", format: reward });
   return (
     <span ref={place} className={styles.spark} style={{ width, height }} title={spark?.train && words}>

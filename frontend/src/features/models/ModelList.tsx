@@ -74,8 +74,8 @@ export function ModelList({ show, onShow }: Props) {
   const remove = useRemoveModel();
   const [adding, setAdding] = useState<{ id?: string; source?: string; template?: boolean }>();
   const rows = models.data?.data;
-  const shown = rows?.find((one) => one.id === show);
-  const mayChange = shown && !refusal && (!shown.shared || administrator);
+  const selected = rows?.find((one) => one.id === show);
+  const mayChange = selected && !refusal && (!selected.shared || administrator);
   const add = (
     <GatedButton refusal={refusal} onClick={() => setAdding({})}>
       Add a model
@@ -101,22 +101,22 @@ export function ModelList({ show, onShow }: Props) {
         />
       )}
       {adding && <AddModel start={adding} onClose={() => setAdding(undefined)} onAdded={onShow} />}
-      {shown && (
+      {selected && (
         <Inspection
-          model={shown}
+          model={selected}
           onClose={() => onShow(undefined)}
           onRetry={
             mayChange
               ? () =>
                   setAdding({
-                    id: shown.id,
-                    source: shown.source,
-                    template: shown.failure?.code === "no_chat_template",
+                    id: selected.id,
+                    source: selected.source,
+                    template: selected.failure?.code === "no_chat_template",
                   })
               : undefined
           }
           onRemove={
-            mayChange ? () => remove.mutate(shown.id, { onSuccess: () => onShow(undefined) }) : undefined
+            mayChange ? () => remove.mutate(selected.id, { onSuccess: () => onShow(undefined) }) : undefined
           }
           mayShare={administrator && !refusal}
         />

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { Control } from "@/components/spec/Control";
 import { Path, Words } from "@/components/spec/Words";
 import { range, type Field as SpecField } from "@/lib/spec-fields";
-import { shown } from "@/lib/spec-values";
+import { valueText } from "@/lib/spec-values";
 import styles from "./Field.module.css";
 import { fieldId } from "./focus";
 import { useField, useForm } from "./form";
@@ -46,7 +46,8 @@ export function ShortField({ path, label, children, where, placeholder }: Props)
 
 function defaultText(field: SpecField, auto: string | undefined): string {
   if (field.required || field.kind === "fixed") return "";
-  const value = field.fallback == null || shown(field.fallback) === "" ? "not set" : shown(field.fallback);
+  const value =
+    field.fallback == null || valueText(field.fallback) === "" ? "not set" : valueText(field.fallback);
   return `Default: ${auto ?? (value === "{}" ? "none" : value)}`;
 }
 

@@ -54,7 +54,7 @@ export function JobForm(props: Props) {
   const spec = useMemo(() => toSpec(basis, draft), [basis, draft]);
   const check = useCheck(spec);
   const quick = check.quick.data;
-  const full = check.known ? check.full.data : undefined;
+  const full = check.complete ? check.full.data : undefined;
   const checks = useMemo(() => [quick, full], [quick, full]);
   const { complete, placed, visible, insist, tell } = useProblems({ draft, spec, fields, byPath, checks });
   const thorough = useFullCheck();

@@ -53,19 +53,17 @@ export function withDataset(draft: Draft, dataset: Dataset | null): Draft {
   const view = (dataset.prompt_view ?? {}) as JsonObject;
   for (const part of PROMPT_PARTS) {
     const value = view[part];
-    const given = isObject(value)
-      ? Object.fromEntries(Object.entries(value).filter(([, one]) => one))
-      : value;
-    if (given && (typeof given !== "object" || Object.keys(given).length > 0)) {
-      next = setAt(next, `data.${part}`, given as Json);
+    const spec = isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, one]) => one)) : value;
+    if (spec && (typeof spec !== "object" || Object.keys(spec).length > 0)) {
+      next = setAt(next, `data.${part}`, spec as Json);
     }
   }
   return next;
 }
 
 /** A name that rewards may have, free in this draft: letters first, no blanks, at most 64. */
-export function rewardName(wanted: string, draft: Draft): string {
-  const cleaned = wanted.replace(/\.py$/, "").replace(/[^A-Za-z0-9_.-]+/g, "_");
+export function rewardName(baseName: string, draft: Draft): string {
+  const cleaned = baseName.replace(/\.py$/, "").replace(/[^A-Za-z0-9_.-]+/g, "_");
   const name = (/^[A-Za-z]/.test(cleaned) ? cleaned : `reward_${cleaned}`).replace(/_+$/, "").slice(0, 60);
   const taken = new Set(rewardsOf(draft).map((one) => one.name ?? "reward"));
   let free = name;

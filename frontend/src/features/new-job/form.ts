@@ -27,7 +27,7 @@ export const FormProvider = FormContext.Provider;
 
 export function useForm(): Form {
   const form = useContext(FormContext);
-  if (!form) throw new Error("a field of the job form stands outside of it");
+  if (!form) throw new Error("a field of the job form is outside the form");
   return form;
 }
 

@@ -1,10 +1,10 @@
 import type { BaseModel } from "@/api/models";
-import { shown } from "@/lib/spec-values";
+import { valueText } from "@/lib/spec-values";
 
 export const LEARNING_RATE = "optimizer.learning_rate";
 
 /** What an empty learning rate stands for: `auto (6.25e-4)`. */
 export function autoText(model: BaseModel | undefined): string {
   const auto = model?.auto_learning_rate;
-  return auto ? `auto (${shown(auto.value)})` : "auto";
+  return auto ? `auto (${valueText(auto.value)})` : "auto";
 }

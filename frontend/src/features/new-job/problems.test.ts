@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ApiError } from "@/api/client";
 import { firstPath, goldenOf, place, refusal, stillTrue } from "./problems";
 
-const KNOWN = new Set([
+const FIELDS = new Set([
   "model",
   "data.dataset",
   "limits.steps",
@@ -11,7 +11,7 @@ const KNOWN = new Set([
   "rewards[0].weight",
 ]);
 const where = (param: string | null, message = "no") =>
-  [...place([{ param, message }], KNOWN).at.keys()][0] ?? null;
+  [...place([{ param, message }], FIELDS).at.keys()][0] ?? null;
 
 describe("place", () => {
   it.each([
@@ -31,22 +31,22 @@ describe("place", () => {
 
   it("names the field that is none of the form's", () => {
     const wrong = ["bogus", "optimiser"].map((param) => ({ param, message: "Unknown." }));
-    expect(place(wrong, KNOWN).elsewhere.map(({ message }) => message)).toEqual([
+    expect(place(wrong, FIELDS).elsewhere.map(({ message }) => message)).toEqual([
       "bogus: Unknown.",
       "optimiser: Unknown.",
     ]);
-    const inside = place([{ param: "rewards[0].colour", message: "Unknown." }], KNOWN);
+    const inside = place([{ param: "rewards[0].colour", message: "Unknown." }], FIELDS);
     expect(inside.at.get("rewards[0]")?.[0]?.message).toBe("rewards[0].colour: Unknown.");
-    expect(place([{ param: "model", message: "Gone." }], KNOWN).at.get("model")?.[0]?.message).toBe("Gone.");
+    expect(place([{ param: "model", message: "Gone." }], FIELDS).at.get("model")?.[0]?.message).toBe("Gone.");
   });
 
   it("says the same thing once", () => {
     const twice = place(
       [0, 1].map(() => ({ param: "model", message: "no" })),
-      KNOWN,
+      FIELDS,
     );
     expect(twice.at.get("model")).toHaveLength(1);
-    expect(place([{ param: null, message: "Odd." }], KNOWN).elsewhere).toHaveLength(1);
+    expect(place([{ param: null, message: "Odd." }], FIELDS).elsewhere).toHaveLength(1);
   });
 });
 
@@ -85,10 +85,10 @@ it("the first problem is the first on the screen", () => {
       { param: "limits.steps", message: "a" },
       { param: "model", message: "b" },
     ],
-    KNOWN,
+    FIELDS,
   );
   expect(firstPath(placed, ["model", "limits.steps"])).toBe("model");
-  expect(firstPath(place([], KNOWN), ["model"])).toBeNull();
+  expect(firstPath(place([], FIELDS), ["model"])).toBeNull();
 });
 
 describe("stillTrue", () => {

@@ -23,16 +23,16 @@ export function stillTrue(problems: readonly JobProblem[], spec: JsonObject): Jo
 }
 
 /** Puts each problem under the field it names, or the nearest part around it; one message once. */
-export function place(problems: readonly JobProblem[], known: ReadonlySet<string>): Placed {
+export function place(problems: readonly JobProblem[], fields: ReadonlySet<string>): Placed {
   const at = new Map<string, JobProblem[]>();
   const elsewhere: JobProblem[] = [];
   for (const problem of problems) {
-    const field = home(problem, known);
+    const field = home(problem, fields);
     const list = field === null ? elsewhere : (at.get(field) ?? []);
     if (field !== null) at.set(field, list);
-    const told = named(problem, field);
-    if (!list.some((one) => one.message === told.message && goldenOf(one) === goldenOf(told)))
-      list.push(told);
+    const message = named(problem, field);
+    if (!list.some((one) => one.message === message.message && goldenOf(one) === goldenOf(message)))
+      list.push(message);
   }
   return { at, elsewhere };
 }
@@ -44,12 +44,12 @@ function named(problem: JobProblem, field: string | null): JobProblem {
   return { ...problem, message: `${param}: ${message}` };
 }
 
-function home({ param, message }: JobProblem, known: ReadonlySet<string>): string | null {
+function home({ param, message }: JobProblem, fields: ReadonlySet<string>): string | null {
   // A rule between two fields has no place of its own; its message begins with one of them.
   const start = param ?? message.match(/^[a-z_]+(?:\.[a-z_]+|\[\d+\])+/)?.[0] ?? "";
   for (let path = start; path !== ""; path = parent(path)) {
     const field = STAND_INS[path] ?? path;
-    if (known.has(field)) return field;
+    if (fields.has(field)) return field;
   }
   return null;
 }

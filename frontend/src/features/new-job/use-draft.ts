@@ -28,15 +28,15 @@ export function useDraft({ ids, from, onIds }: Options) {
   const [restored] = useState(loadDraft);
   const [draft, setDraft] = useState<Draft>(restored?.draft ?? EMPTY);
   const [fromName, setFromName] = useState<string | null>(null);
-  const given = useRef(ids);
+  const initialIds = useRef(ids);
   const taken = useRef<{ from?: string; dataset?: string; reward?: string }>({});
   const source = useQuery({ ...jobQuery(from ?? ""), enabled: from !== undefined });
-  const wanted = given.current;
+  const initial = initialIds.current;
   const dataset = useQuery({
-    ...datasetQuery(wanted.dataset ?? ""),
-    enabled: wanted.dataset !== undefined,
+    ...datasetQuery(initial.dataset ?? ""),
+    enabled: initial.dataset !== undefined,
   }).data;
-  const rewards = useQuery({ ...rewardsQuery, enabled: wanted.reward !== undefined }).data?.data;
+  const rewards = useQuery({ ...rewardsQuery, enabled: initial.reward !== undefined }).data?.data;
 
   useEffect(() => {
     if (!from || source.data?.id !== from || taken.current.from === from) return;
@@ -46,7 +46,7 @@ export function useDraft({ ids, from, onIds }: Options) {
   }, [from, source.data]);
 
   useEffect(() => {
-    const { model } = given.current;
+    const { model } = initialIds.current;
     if (model) setDraft((old) => (modelOf(old) === model ? old : setAt(old, "model", model)));
   }, []);
 
@@ -57,7 +57,7 @@ export function useDraft({ ids, from, onIds }: Options) {
   }, [dataset]);
 
   useEffect(() => {
-    const reward = rewards?.find((one) => one.id === wanted.reward);
+    const reward = rewards?.find((one) => one.id === initial.reward);
     if (!reward || taken.current.reward === reward.id) return;
     taken.current.reward = reward.id;
     setDraft((old) =>
@@ -65,7 +65,7 @@ export function useDraft({ ids, from, onIds }: Options) {
         ? old
         : withStored({ ...old, rewards: [] }, reward),
     );
-  }, [rewards, wanted.reward]);
+  }, [rewards, initial.reward]);
 
   const waiting = from !== undefined && taken.current.from !== from && !source.isError;
   useEffect(() => {
@@ -73,7 +73,7 @@ export function useDraft({ ids, from, onIds }: Options) {
     saveDraft(draft);
     const now = idsOf(draft);
     // What the address asked for stays there until it has been taken.
-    const pending = given.current;
+    const pending = initialIds.current;
     const next: Ids = {
       model: now.model,
       dataset: now.dataset ?? (taken.current.dataset ? undefined : pending.dataset),
@@ -83,7 +83,7 @@ export function useDraft({ ids, from, onIds }: Options) {
   }, [draft, waiting, ids, from, onIds]);
 
   const startOver = useCallback(() => {
-    given.current = {};
+    initialIds.current = {};
     setFromName(null);
     setDraft(EMPTY);
   }, []);

@@ -16,42 +16,42 @@ type Options = {
 /** Everything wrong with the draft, by field: what the form sees itself, and what the server says. */
 export function useProblems({ draft, spec, fields, byPath, checks }: Options) {
   // Before the first try, what is only missing is not yet a fault.
-  const [asked, setAsked] = useState(false);
-  const [told, setTold] = useState<{ spec: Draft; problems: readonly JobProblem[] } | null>(null);
+  const [submitted, setSubmitted] = useState(false);
+  const [refusal, setRefusal] = useState<{ spec: Draft; problems: readonly JobProblem[] } | null>(null);
   const own = useMemo(() => ownProblems(draft, fields), [draft, fields]);
   const all = useMemo(() => {
     const mine = new Set(own.map((one) => one.param));
     const theirs = [
-      ...(told?.spec === spec ? told.problems : []),
+      ...(refusal?.spec === spec ? refusal.problems : []),
       ...checks.flatMap((check) => check?.problems ?? []),
     ];
     // A field with a fault of its own is told once, in the form's words.
     const still = stillTrue(theirs, spec);
     return [...own, ...still.filter(({ param }) => !mine.has(param) && !(param === "data" && mine.size > 0))];
-  }, [own, told, spec, checks]);
+  }, [own, refusal, spec, checks]);
 
-  const known = useMemo(() => {
+  const fieldPaths = useMemo(() => {
     const anchors = ["rewards", ...rewardsOf(draft).map((_, i) => `rewards[${i}]`)];
     return new Set([...byPath.keys(), ...anchors]);
   }, [byPath, draft]);
-  const placed = useMemo(() => place(all, known), [all, known]);
+  const placed = useMemo(() => place(all, fieldPaths), [all, fieldPaths]);
   const visible = useMemo<Placed>(() => {
-    if (asked) return placed;
+    if (submitted) return placed;
     const missing = new Set(own.filter((one) => !byPath.get(one.param ?? "")?.value).map((one) => one.param));
     return { ...placed, at: new Map([...placed.at].filter(([path]) => !missing.has(path))) };
-  }, [asked, placed, own, byPath]);
+  }, [submitted, placed, own, byPath]);
 
   return {
     complete: own.length === 0,
     placed,
     visible,
     /** From now on missing fields are faults. */
-    insist: () => setAsked(true),
+    insist: () => setSubmitted(true),
     /** What the server said of this very specification when it was asked to start or check it. */
     tell: (problems: readonly JobProblem[]) => {
-      setAsked(true);
-      setTold({ spec, problems });
-      return place(problems, known);
+      setSubmitted(true);
+      setRefusal({ spec, problems });
+      return place(problems, fieldPaths);
     },
   };
 }

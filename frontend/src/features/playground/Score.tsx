@@ -7,11 +7,11 @@ type Props = { reward: string; prompt: string; completion: string; item: Record<
 
 /** What a reward says about an answer, with its reason or what went wrong at the pointer. */
 export function Score({ reward, prompt, completion, item }: Props) {
-  const asked = useQuery(scoreQuery(reward, { completion, prompt, item: item ?? {} }));
-  const result = asked.data?.results[0];
-  if (asked.isPending) return <span className={styles.score}>scoring…</span>;
+  const score = useQuery(scoreQuery(reward, { completion, prompt, item: item ?? {} }));
+  const result = score.data?.results[0];
+  if (score.isPending) return <span className={styles.score}>scoring…</span>;
   const fault =
-    asked.error?.message ?? asked.data?.load_error ?? (result?.status === "ok" ? null : result?.message);
+    score.error?.message ?? score.data?.load_error ?? (result?.status === "ok" ? null : result?.message);
   if (result?.status !== "ok")
     return (
       <span className={styles.score} title={fault ?? undefined}>

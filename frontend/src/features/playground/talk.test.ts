@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { SampleEvent } from "@/api/playground";
-import { asked, ending, heard, history, promptOf, spoken, stopOf, type Turn, withSystem } from "./talk";
+import {
+  afterEvent,
+  ending,
+  history,
+  pendingReply,
+  promptOf,
+  spoken,
+  stopOf,
+  type Turn,
+  withSystem,
+} from "./talk";
 
 const event = (more: Partial<SampleEvent>) => more as SampleEvent;
 
@@ -11,19 +21,21 @@ describe("heard", () => {
       event({ type: "delta", text: "1" }),
       event({ type: "delta", text: "3" }),
     ];
-    const writing = events.reduce((reply, one) => heard(reply, one, 1), asked("base"));
+    const writing = events.reduce((reply, one) => afterEvent(reply, one, 1), pendingReply("base"));
     expect(writing).toMatchObject({ state: "writing", text: "13", status: "" });
-    const done = heard(
+    const done = afterEvent(
       writing,
       event({ type: "done", text: "132", tokens: 4, finish_reason: "length" }),
       2.5,
     );
     expect(done).toMatchObject({ state: "done", text: "132", tokens: 4, seconds: 2.5, finish: "length" });
-    expect(heard(done, event({ type: "end" }), 3)).toEqual(done);
+    expect(afterEvent(done, event({ type: "end" }), 3)).toEqual(done);
   });
 
   it("shows what is happening before the first token", () => {
-    expect(heard(asked("base"), event({ type: "status", message: "Loading m" }), 0).status).toBe("Loading m");
+    expect(afterEvent(pendingReply("base"), event({ type: "status", message: "Loading m" }), 0).status).toBe(
+      "Loading m",
+    );
   });
 });
 
@@ -34,8 +46,10 @@ const turn = (prompt: string, base: string, adapter?: string): Turn => ({
   alone: false,
   prompt,
   replies: {
-    base: { ...asked("base"), state: "done", text: base },
-    ...(adapter === undefined ? {} : { adapter: { ...asked("step 1"), state: "done", text: adapter } }),
+    base: { ...pendingReply("base"), state: "done", text: base },
+    ...(adapter === undefined
+      ? {}
+      : { adapter: { ...pendingReply("step 1"), state: "done", text: adapter } }),
   },
 });
 
@@ -78,7 +92,7 @@ it("says how it ended only when that is not the usual", () => {
 
 it("is read out once, when both sides have ended", () => {
   const growing = turn("a", "B1", "A1");
-  const waiting = { ...growing, replies: { ...growing.replies, adapter: asked("step 1") } };
+  const waiting = { ...growing, replies: { ...growing.replies, adapter: pendingReply("step 1") } };
   expect(spoken(waiting)).toBe("");
   expect(spoken(growing)).toBe("base said: B1. step 1 said: A1");
   expect(spoken(undefined)).toBe("");

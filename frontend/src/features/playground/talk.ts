@@ -31,7 +31,7 @@ export type Turn = {
   replies: Partial<Record<Side, Reply>>;
 };
 
-export const asked = (by: string): Reply => ({
+export const pendingReply = (by: string): Reply => ({
   state: "waiting",
   status: "Waiting for a worker",
   text: "",
@@ -43,7 +43,7 @@ export const asked = (by: string): Reply => ({
 });
 
 /** A reply after one more event of its stream; `seconds` since it was asked for. */
-export function heard(reply: Reply, event: SampleEvent, seconds: number): Reply {
+export function afterEvent(reply: Reply, event: SampleEvent, seconds: number): Reply {
   switch (event.type) {
     case "status":
       return { ...reply, status: event.message ?? reply.status };

@@ -31,7 +31,7 @@ export function useRows(job: JobDetail | undefined) {
   };
   const dataset = text("data.dataset") ?? "";
   const other = text("data.held_out");
-  const kept = useQuery({ ...datasetQuery(other ?? ""), enabled: other !== undefined });
+  const heldOutDataset = useQuery({ ...datasetQuery(other ?? ""), enabled: other !== undefined });
   const split = useQuery({
     ...splitQuery(
       dataset,
@@ -41,7 +41,8 @@ export function useRows(job: JobDetail | undefined) {
     ),
     enabled: dataset !== "" && other === undefined,
   });
-  const total = other === undefined ? (split.data?.held_out_rows.length ?? 0) : (kept.data?.rows ?? 0);
+  const total =
+    other === undefined ? (split.data?.held_out_rows.length ?? 0) : (heldOutDataset.data?.rows ?? 0);
 
   const take = async (step: number): Promise<Row | null> => {
     if (total === 0 || !job) return null;

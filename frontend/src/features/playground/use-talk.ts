@@ -3,10 +3,10 @@ import { chatStream } from "@/api/chat";
 import { ApiError } from "@/api/client";
 import { type SampleEvent, sampleError, sampleStream } from "@/api/playground";
 import {
-  asked,
-  heard,
+  afterEvent,
   history,
   type Message,
+  pendingReply,
   type Reply,
   type Side,
   stopOf,
@@ -85,7 +85,7 @@ export function useTalk(model: string | undefined) {
           patch(turn, seat.side, (reply) =>
             event.type === "error"
               ? { ...reply, state: "failed", status: "", error: sampleError(event) }
-              : heard(reply, event, seconds()),
+              : afterEvent(reply, event, seconds()),
           );
         },
         signal,
@@ -102,11 +102,11 @@ export function useTalk(model: string | undefined) {
     abort.current?.abort();
     const controller = new AbortController();
     abort.current = controller;
-    const replies = Object.fromEntries(seats.map((seat) => [seat.side, asked(seat.by)]));
+    const replies = Object.fromEntries(seats.map((seat) => [seat.side, pendingReply(seat.by)]));
     setTurns([...earlier, { ...turn, replies }]);
     for (const seat of seats) {
-      const said = history(turn.alone ? [] : earlier, seat.side, before);
-      const messages = [...said, { role: "user", content: turn.prompt }];
+      const earlierMessages = history(turn.alone ? [] : earlier, seat.side, before);
+      const messages = [...earlierMessages, { role: "user", content: turn.prompt }];
       void sample(turn.id, seat, messages, sampling, controller.signal);
     }
   };

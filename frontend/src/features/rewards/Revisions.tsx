@@ -28,11 +28,11 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
   const [asking, { open, close }] = useDisclosure(false);
   const { jobs, revisions: used } = useRewardJobs(reward.id);
   const all = reward.revisions.toSorted((a, b) => b.revision - a.revision);
-  const shown = all.find((one) => one.revision === place.revision) ?? all[0];
-  if (!shown) return null;
-  const before = all.find((one) => one.revision === (place.against ?? shown.revision - 1));
+  const selected = all.find((one) => one.revision === place.revision) ?? all[0];
+  if (!selected) return null;
+  const before = all.find((one) => one.revision === (place.against ?? selected.revision - 1));
   const usedBy = (revision: number) => (jobs ?? []).filter((job) => used.get(job.id) === revision);
-  const newest = shown.revision === reward.revision ? "This is the newest revision." : null;
+  const newest = selected.revision === reward.revision ? "This is the newest revision." : null;
 
   return (
     <div className={styles.columns}>
@@ -40,7 +40,7 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
         {all.map((one) => {
           const users = usedBy(one.revision);
           return (
-            <li key={one.revision} aria-current={one.revision === shown.revision || undefined}>
+            <li key={one.revision} aria-current={one.revision === selected.revision || undefined}>
               <Link
                 to="/rewards/$id"
                 params={{ id: reward.id }}
@@ -60,7 +60,9 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
       <div className={styles.shown}>
         <div className={styles.bar}>
           <h2>
-            {before ? `From revision ${before.revision} to ${shown.revision}` : `Revision ${shown.revision}`}
+            {before
+              ? `From revision ${before.revision} to ${selected.revision}`
+              : `Revision ${selected.revision}`}
           </h2>
           {all.length > 1 && (
             <Select
@@ -69,7 +71,7 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
               w={170}
               allowDeselect={false}
               data={all
-                .filter((one) => one.revision !== shown.revision)
+                .filter((one) => one.revision !== selected.revision)
                 .map((one) => ({ value: String(one.revision), label: `Diff to revision ${one.revision}` }))}
               value={before ? String(before.revision) : null}
               placeholder="Compare with…"
@@ -80,10 +82,10 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
             Restore as revision {reward.revision + 1}
           </GatedButton>
         </div>
-        {usedBy(shown.revision).length > 0 && (
+        {usedBy(selected.revision).length > 0 && (
           <p className={styles.jobs}>
             Used by{" "}
-            {usedBy(shown.revision)
+            {usedBy(selected.revision)
               .slice(0, 5)
               .map((job, i) => (
                 <span key={job.id}>
@@ -96,30 +98,30 @@ export function Revisions({ reward, place, onPlace, refusal, busy, error, onRest
           </p>
         )}
         {error && <UploadProblems title="Could not restore the revision" error={error} />}
-        {before?.source === shown.source && (
+        {before?.source === selected.source && (
           <p className={styles.jobs}>Both revisions have the same source.</p>
         )}
-        {before && before.source !== shown.source ? (
+        {before && before.source !== selected.source ? (
           <div className={styles.diff}>
             <CodeDiff
               before={before.source}
-              after={shown.source}
-              labels={[`Revision ${before.revision}`, `Revision ${shown.revision}`]}
+              after={selected.source}
+              labels={[`Revision ${before.revision}`, `Revision ${selected.revision}`]}
               unified={narrow ?? false}
             />
           </div>
         ) : (
-          <CodeBlock text={shown.source} label={`Source of revision ${shown.revision}`} numbered />
+          <CodeBlock text={selected.source} label={`Source of revision ${selected.revision}`} numbered />
         )}
       </div>
       <Confirm
         opened={asking}
         onClose={close}
-        title={`Restore revision ${shown.revision}?`}
+        title={`Restore revision ${selected.revision}?`}
         action="Restore"
         busy={busy}
         onConfirm={() => {
-          onRestore(shown);
+          onRestore(selected);
           close();
         }}
       >

@@ -10,10 +10,10 @@ export function Join({ token, onDone }: { token: string; onDone: () => void }) {
   const [name, setName] = useState("");
   const offer = useInvitationOffer(token);
   const accept = useAcceptInvitation();
-  const known = offer.data?.signed_in_as;
+  const account = offer.data?.signed_in_as;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    accept.mutate({ token, name: known ? undefined : name.trim() }, { onSuccess: onDone });
+    accept.mutate({ token, name: account ? undefined : name.trim() }, { onSuccess: onDone });
   };
   return (
     <main className={styles.page}>
@@ -26,9 +26,9 @@ export function Join({ token, onDone }: { token: string; onDone: () => void }) {
           <>
             <p>
               You are invited as {offer.data.role}.{" "}
-              {known ? `You join as ${known}, the signed-in account.` : "Enter your name."}
+              {account ? `You join as ${account}, the signed-in account.` : "Enter your name."}
             </p>
-            {!known && (
+            {!account && (
               <TextInput
                 label="Name"
                 description="Shown with the jobs you start."
@@ -39,7 +39,7 @@ export function Join({ token, onDone }: { token: string; onDone: () => void }) {
               />
             )}
             {accept.error && <Failure title="Could not join the project" error={accept.error} />}
-            <Button type="submit" loading={accept.isPending} disabled={!known && !name.trim()}>
+            <Button type="submit" loading={accept.isPending} disabled={!account && !name.trim()}>
               Join
             </Button>
           </>

@@ -39,7 +39,7 @@ export function SignIn({ token, ended, onDone }: Props) {
     else mutate(key.trim(), { onSuccess: onDone });
   };
 
-  const said = () => {
+  const failure = () => {
     if (byPassword && withPassword.error)
       return <Failure title="Could not sign in" error={withPassword.error} />;
     if (error && byLink && "status" in error && error.status === 401) {
@@ -66,7 +66,7 @@ export function SignIn({ token, ended, onDone }: Props) {
       <form className={styles.card} onSubmit={submit}>
         <Brand />
         <h1>Sign in</h1>
-        {said()}
+        {failure()}
         <p>
           Open the link that <code>reinforge up</code> printed or that an owner sent you, or paste an API key.
           The key is sent once; the browser then uses a session.

@@ -117,7 +117,7 @@ export function ProjectSection() {
           action="Create project"
           busy={create.isPending}
           error={create.error}
-          onSubmit={(given) => create.mutate(given)}
+          onSubmit={(newName) => create.mutate(newName)}
           onClose={makes.close}
         />
       )}
@@ -128,7 +128,7 @@ export function ProjectSection() {
           action="Rename project"
           busy={rename.isPending}
           error={rename.error}
-          onSubmit={(given) => rename.mutate({ id, name: given }, { onSuccess: renamed })}
+          onSubmit={(newName) => rename.mutate({ id, name: newName }, { onSuccess: renamed })}
           onClose={renames.close}
         />
       )}
@@ -142,7 +142,7 @@ export function ProjectSection() {
           danger
           busy={remove.isPending}
           error={remove.error}
-          onSubmit={(given) => remove.mutate({ id, name: given })}
+          onSubmit={(newName) => remove.mutate({ id, name: newName })}
           onClose={deletes.close}
         />
       )}

@@ -105,7 +105,7 @@ export const jobItems = (jobs: readonly Schemas["Job"][]): Item[] =>
  * only in so far as an exact name comes first; otherwise their order is fixed, so that the list does not jump.
  */
 export function arrange(query: string, items: readonly Item[]): Item[] {
-  const asked = query.trim() !== "";
-  const fitting = rank(query, asked ? items : items.filter(({ group }) => UNASKED.has(group)));
+  const searching = query.trim() !== "";
+  const fitting = rank(query, searching ? items : items.filter(({ group }) => UNASKED.has(group)));
   return GROUPS.flatMap((group) => fitting.filter((item) => item.group === group).slice(0, PER_GROUP));
 }

@@ -22,8 +22,8 @@ it.each([
   [[], "No worker online: jobs wait."],
   [[worker({ online: false })], "No worker online: jobs wait."],
   [[worker({ kind: "calls" })], "No trainer online: jobs wait."],
-  [[worker(), worker({ kind: "calls" })], "1 worker online · jail: Landlock"],
-  [[worker({ jail: "N" }), worker({ jail: "L" })], "2 workers online · jail: namespaces, Landlock"],
+  [[worker(), worker({ kind: "calls" })], "1 worker online · sandbox: Landlock"],
+  [[worker({ jail: "N" }), worker({ jail: "L" })], "2 workers online · sandbox: namespaces, Landlock"],
   [[worker({ jail: null })], "1 worker online · no sandbox: rewards are rejected"],
 ] as [Worker[], string][])("says who works (%#)", (workers, line) => {
   expect(plain(workersLine(workers))).toBe(line);

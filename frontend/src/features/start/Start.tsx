@@ -46,8 +46,8 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
   const demoJob = newest?.find((job) => job.id === counts?.demo_job) ?? demo;
   const moving = own?.filter(({ status }) => !isFinal(status) && !WAITING.has(status)).slice(0, LARGE) ?? [];
   // What the demo brought along is known from its specification, which only the job itself tells.
-  const told = counts !== undefined && (!counts.demo_job || demo !== undefined || demoLost);
-  const ready = newest !== undefined && datasets !== undefined && rewards !== undefined && told;
+  const demoSettled = counts !== undefined && (!counts.demo_job || demo !== undefined || demoLost);
+  const ready = newest !== undefined && datasets !== undefined && rewards !== undefined && demoSettled;
 
   const body = () => {
     if (jobs.isError && !newest)

@@ -17,8 +17,8 @@ export function PromptCurve({ steps, scale: [low, high], from, to }: Props) {
   const [first, last] = [steps[0]?.step ?? 0, steps.at(-1)?.step ?? 1];
   const x = (step: number) => (last === first ? WIDTH / 2 : ((step - first) / (last - first)) * WIDTH);
   const y = (mean: number) => HEIGHT - ((mean - low) / (high - low)) * HEIGHT;
-  const known = steps.filter((one) => one.mean !== null);
-  const at = known.map((one) => `${x(one.step)} ${y(one.mean as number)}`);
+  const measured = steps.filter((one) => one.mean !== null);
+  const at = measured.map((one) => `${x(one.step)} ${y(one.mean as number)}`);
   const words = trend(steps, number);
   return (
     <figure className={styles.curve}>

@@ -22,8 +22,8 @@ export function bySteps(rows: readonly CompletionRow[]): StepOfPrompt[] {
     .map(([step, mine]) => {
       const sampled = mine.toSorted((a, b) => a.prompt_no - b.prompt_no || a.sample_no - b.sample_no);
       const rewards = sampled.map((row) => row.reward);
-      const known = rewards.filter((reward) => reward !== null);
-      const mean = known.length > 0 ? known.reduce((a, b) => a + b) / known.length : null;
+      const measured = rewards.filter((reward) => reward !== null);
+      const mean = measured.length > 0 ? measured.reduce((a, b) => a + b) / measured.length : null;
       return { step, rows: sampled, rewards, mean };
     });
 }
@@ -55,8 +55,8 @@ export function pair(
 
 /** One sentence for those who do not see the chart. */
 export function trend(steps: readonly StepOfPrompt[], say: (value: number) => string): string {
-  const known = steps.filter((one) => one.mean !== null);
-  const [first, last] = [known[0], known.at(-1)];
+  const measured = steps.filter((one) => one.mean !== null);
+  const [first, last] = [measured[0], measured.at(-1)];
   if (!first || !last) return "No rewards yet.";
   const [from, to] = [first.mean as number, last.mean as number];
   if (first === last) return `Mean reward ${say(from)} at step ${first.step}.`;

@@ -5,27 +5,27 @@ const BEFORE = "<think>7+5=12</think> <answer>122</answer>";
 const AFTER = "<think>7+5=12, carry 1</think> <answer>132</answer>";
 
 async function changes(before: string, after: string) {
-  const found = await compare(before, after);
-  if (!found) throw new Error("given up");
-  return found;
+  const diff = await compare(before, after);
+  if (!diff) throw new Error("given up");
+  return diff;
 }
 
 describe("a word diff", () => {
   it("has both texts in it", async () => {
-    const found = await changes(BEFORE, AFTER);
+    const diff = await changes(BEFORE, AFTER);
     const without = (kind: string) =>
-      found
+      diff
         .filter((change) => change.kind !== kind)
         .map((change) => change.text)
         .join("");
     expect(without("added")).toBe(BEFORE);
     expect(without("removed")).toBe(AFTER);
-    expect(found.filter((change) => change.kind === "removed").map((change) => change.text)).toEqual(["122"]);
+    expect(diff.filter((change) => change.kind === "removed").map((change) => change.text)).toEqual(["122"]);
   });
 
   it("takes a tag as a whole", async () => {
-    const found = await changes("<answer>75</answer>", "<think>7+5</think><answer>75</answer>");
-    expect(found).toEqual([
+    const diff = await changes("<answer>75</answer>", "<think>7+5</think><answer>75</answer>");
+    expect(diff).toEqual([
       { kind: "added", text: "<think>7+5</think>" },
       { kind: "same", text: "<answer>75</answer>" },
     ]);

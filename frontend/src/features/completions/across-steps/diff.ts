@@ -13,9 +13,9 @@ const OPENS = /[<([{"'`]+$/;
  * added, not `think>…<`. Both texts stay what they are.
  */
 export function settle(changes: readonly Change[]): Change[] {
-  const found = changes.map((change) => ({ ...change }));
-  found.forEach((change, i) => {
-    const [before, after] = [found[i - 1], found[i + 1]];
+  const merged = changes.map((change) => ({ ...change }));
+  merged.forEach((change, i) => {
+    const [before, after] = [merged[i - 1], merged[i + 1]];
     if (change.kind === "same" || before?.kind !== "same" || after?.kind !== "same") return;
     const mark = OPENS.exec(before.text)?.[0] ?? "";
     if (mark === "" || !change.text.endsWith(mark)) return;
@@ -23,7 +23,7 @@ export function settle(changes: readonly Change[]): Change[] {
     change.text = mark + change.text.slice(0, -mark.length);
     after.text = mark + after.text;
   });
-  return found.filter((change) => change.text !== "");
+  return merged.filter((change) => change.text !== "");
 }
 
 /** In reading order: joined without `added` they are `before`, without `removed` they are `after`. Null: given up. */

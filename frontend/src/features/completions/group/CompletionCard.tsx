@@ -7,7 +7,7 @@ import tokenStyles from "../tokens/Tokens.module.css";
 import { Advantage } from "./Advantage";
 import styles from "./Card.module.css";
 import { CompletionText } from "./CompletionText";
-import { RewardSaid, statusWords } from "./RewardSaid";
+import { RewardReason, statusWords } from "./RewardReason";
 
 const TokenStrip = lazy(() => import("../tokens/TokenStrip"));
 
@@ -75,7 +75,7 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen, onKee
       <CompletionText text={row.text} words={words} fold={place.fold} open={open} />
       <div className={styles.said}>
         {rewards.map((result) => (
-          <RewardSaid key={result.name} result={result} alone={rewards.length === 1} />
+          <RewardReason key={result.name} result={result} alone={rewards.length === 1} />
         ))}
       </div>
       {open && (

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { count } from "@/lib/format";
-import { Marked } from "../search/Marked";
+import { Highlighted } from "../search/Highlighted";
 import { head, parts, thinks } from "../text";
 import styles from "./Card.module.css";
 
@@ -21,8 +21,8 @@ const SCROLLS = 300;
 /** A completion as it stands; nothing in it is interpreted. */
 export function CompletionText({ text, words, fold, open }: Props) {
   const [all, setAll] = useState(false);
-  const shown = all || text.length <= SHORT ? text : head(text, SHORT);
-  const scrolls = shown.length > SCROLLS || shown.split("\n").length > 8;
+  const excerpt = all || text.length <= SHORT ? text : head(text, SHORT);
+  const scrolls = excerpt.length > SCROLLS || excerpt.split("\n").length > 8;
   const more = text.length > SHORT && (
     <button type="button" className={styles.all} aria-expanded={all} onClick={() => setAll(!all)}>
       {all ? "show less" : `show all (${count(text.length, "character")})`}
@@ -31,26 +31,26 @@ export function CompletionText({ text, words, fold, open }: Props) {
   return (
     <div className={styles.body} data-open={open} tabIndex={scrolls ? 0 : undefined}>
       {text === "" && <p className={styles.nothing}>empty completion</p>}
-      {fold && thinks(shown) ? (
-        parts(shown).map((part, i) =>
+      {fold && thinks(excerpt) ? (
+        parts(excerpt).map((part, i) =>
           part.kind === "think" ? (
             // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text have no other name
             <details key={i} className={styles.think}>
               <summary>thinking, {count([...part.text].length, "character")}</summary>
               <pre dir="auto">
-                <Marked text={part.text} words={words} />
+                <Highlighted text={part.text} words={words} />
               </pre>
             </details>
           ) : (
             // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text have no other name
             <pre key={i} dir="auto">
-              <Marked text={part.text} words={words} />
+              <Highlighted text={part.text} words={words} />
             </pre>
           ),
         )
       ) : (
         <pre dir="auto">
-          <Marked text={shown} words={words} />
+          <Highlighted text={excerpt} words={words} />
           {!all && text.length > SHORT && "… "}
         </pre>
       )}

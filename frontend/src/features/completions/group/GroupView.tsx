@@ -43,12 +43,12 @@ const STAND_INS = [1, 2, 3, 4, 5, 6, 7, 8];
 export function GroupView({ job, step, group, place, words, go, keysAreTaken }: Props) {
   const { split, sort, sample } = place;
   const detail = useQuery(groupQuery(job, { split, step, prompt_no: group.prompt_no }));
-  const found = detail.data;
+  const fullGroup = detail.data;
   const stored = useStoredRewards(job);
   const { refusal } = useAccess();
   const [keeping, setKeeping] = useState<number | null>(null);
-  const kept = found?.completions.find((row) => row.sample_no === keeping);
-  const rows = useMemo(() => sortCompletions(found?.completions ?? [], sort), [found, sort]);
+  const goldenRow = fullGroup?.completions.find((row) => row.sample_no === keeping);
+  const rows = useMemo(() => sortCompletions(fullGroup?.completions ?? [], sort), [fullGroup, sort]);
   // The step stays when a completion is open, also while the job goes on.
   const open = (sample_no: number | undefined) =>
     go({ step: place.step ?? step, prompt: group.prompt_no, sample: sample_no });
@@ -63,13 +63,13 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
     g: sample === undefined ? undefined : () => go({ sample: undefined }),
   });
 
-  if (detail.isError && !found)
+  if (detail.isError && !fullGroup)
     return (
       <Failure title="Could not load this group" error={detail.error} retry={() => void detail.refetch()} />
     );
   return (
     <>
-      {found ? <PromptView group={found} /> : <div className={styles.promptWaits} />}
+      {fullGroup ? <PromptView group={fullGroup} /> : <div className={styles.promptWaits} />}
       <div className={styles.tools}>
         <p>
           {count(group.rewards?.length ?? 0, "completion")},{" "}
@@ -102,7 +102,7 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
       </div>
       <div
         className={card.group}
-        aria-busy={!found || detail.isPlaceholderData}
+        aria-busy={!fullGroup || detail.isPlaceholderData}
         data-long={rows.some((row) => row.text.length > LONG)}
       >
         {rows.map((row) => (
@@ -118,14 +118,14 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
             onKeep={stored.length > 0 && !refusal ? () => setKeeping(row.sample_no) : undefined}
           />
         ))}
-        {!found && STAND_INS.map((n) => <div key={n} className={styles.cardWaits} />)}
+        {!fullGroup && STAND_INS.map((n) => <div key={n} className={styles.cardWaits} />)}
       </div>
-      {found && kept && (
+      {fullGroup && goldenRow && (
         <Suspense fallback={null}>
           <KeepCompletion
             job={job}
-            group={found}
-            row={kept}
+            group={fullGroup}
+            row={goldenRow}
             rewards={stored}
             onClose={() => setKeeping(null)}
           />

@@ -23,7 +23,7 @@ export default function KeepCompletion({ job, group, row, rewards, onClose }: Pr
   const [chosen, setChosen] = useState(rewards[0]?.id);
   const reward = rewards.find(({ id }) => id === chosen) ?? rewards[0];
   if (!reward) return null;
-  const said = saidOf(row, reward.name);
+  const result = saidOf(row, reward.name);
   const scoreOf = (one: Completion) => {
     const result = saidOf(one, reward.name);
     return result?.status === "ok" ? (result.value ?? null) : null;
@@ -36,7 +36,7 @@ export default function KeepCompletion({ job, group, row, rewards, onClose }: Pr
     <KeepGolden
       key={reward.id}
       completion={row.text}
-      start={defaultExpectation(scoreOf(row), { applies: said?.status !== "not_applicable", rivals })}
+      start={defaultExpectation(scoreOf(row), { applies: result?.status !== "not_applicable", rivals })}
       rivals={[...new Set(rivals.map(({ text }) => text))]}
       rewards={rewards}
       reward={reward.id}

@@ -50,9 +50,9 @@ function Trouble({ failed = 0, truncated = 0 }: Group) {
 /** The prompts of a step: what each asks and how its completions did. Arrow keys move along. */
 export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: Props) {
   const list = useRef<HTMLOListElement>(null);
-  const shown = onlyThese(groups, only);
+  const filtered = onlyThese(groups, only);
   const scale = rewardScale(groups);
-  const reachable = chosen && shown.includes(chosen) ? chosen : shown[0];
+  const reachable = chosen && filtered.includes(chosen) ? chosen : filtered[0];
 
   // Within the list alone: the page stays where the person has put it.
   useEffect(() => {
@@ -93,9 +93,9 @@ export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: P
           reward {number(scale[0])} to {number(scale[1])}
         </small>
       </div>
-      {shown.length === 0 && <p className={styles.none}>No prompt matches this filter at this step.</p>}
+      {filtered.length === 0 && <p className={styles.none}>No prompt matches this filter at this step.</p>}
       <ol ref={list} onKeyDown={onKeyDown}>
-        {shown.map((group) => (
+        {filtered.map((group) => (
           <li key={group.prompt_no}>
             <button
               type="button"

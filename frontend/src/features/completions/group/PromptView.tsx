@@ -8,7 +8,7 @@ const LONGEST = 20_000;
 const BRIEF = 80;
 
 const words = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 1));
-const shown = (value: unknown) => {
+const asText = (value: unknown) => {
   const text = words(value) ?? "";
   return visible(text.length > LONGEST ? `${head(text, LONGEST)} … (${text.length} characters)` : text);
 };
@@ -31,11 +31,11 @@ export function PromptView({ group }: { group: CompletionGroup }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: messages have no other name
             <div key={i}>
               <small>{message.role}</small>
-              <pre dir="auto">{shown(message.content)}</pre>
+              <pre dir="auto">{asText(message.content)}</pre>
             </div>
           ))
         ) : (
-          <pre dir="auto">{shown(messages[0] ? messages[0].content : group.prompt)}</pre>
+          <pre dir="auto">{asText(messages[0] ? messages[0].content : group.prompt)}</pre>
         )}
       </section>
       <details className={styles.row}>
@@ -56,18 +56,18 @@ export function PromptView({ group }: { group: CompletionGroup }) {
           {answer !== null && answer.length > BRIEF && (
             <div>
               <dt>reference answer</dt>
-              <dd dir="auto">{shown(answer)}</dd>
+              <dd dir="auto">{asText(answer)}</dd>
             </div>
           )}
           {columns.map(([name, value]) => (
             <div key={name}>
               <dt>{name}</dt>
-              <dd dir="auto">{shown(value)}</dd>
+              <dd dir="auto">{asText(value)}</dd>
             </div>
           ))}
           <div>
             <dt>with chat template</dt>
-            <dd dir="auto">{shown(group.prompt)}</dd>
+            <dd dir="auto">{asText(group.prompt)}</dd>
           </div>
         </dl>
       </details>

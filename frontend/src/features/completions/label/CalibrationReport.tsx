@@ -34,8 +34,8 @@ function columns(job: string): Column<LabelView>[] {
 }
 
 /** How far a reward agrees with the labels: agreement, confusion, cost, and where the two differ. */
-export function CalibrationReport({ job, found }: { job: string; found: Calibration }) {
-  const { report, reward, pass_above, disagreements } = found;
+export function CalibrationReport({ job, calibration }: { job: string; calibration: Calibration }) {
+  const { report, reward, pass_above, disagreements } = calibration;
   const mind = warning(report);
   return (
     <section className={styles.report} aria-label="Calibration">

@@ -73,14 +73,14 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
   const { refusal } = useAccess();
   const [queue, setQueue] = useState<readonly LabelPlace[] | null>(null);
   const [done, setDone] = useState<ReadonlySet<string>>(new Set());
-  const [given, setGiven] = useState<readonly LabelPlace[]>([]);
-  const [wanted, setWanted] = useState(false);
+  const [labelled, setLabelled] = useState<readonly LabelPlace[]>([]);
+  const [reportOpen, setReportOpen] = useState(false);
   const room = useRef<HTMLElement>(null);
 
   const places = queue ?? calibration.data?.unlabelled ?? [];
   const [place, next] = nextPlaces(places, done);
   const total = labels.data?.data.length ?? 0;
-  const reads = wanted || (total > 0 && total >= ENOUGH) || (total > 0 && !place);
+  const reads = reportOpen || (total > 0 && total >= ENOUGH) || (total > 0 && !place);
 
   const pass = (one: LabelPlace) => {
     setQueue(places);
@@ -89,13 +89,13 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
   };
   const back = (one: LabelPlace) => {
     setDone((old) => new Set([...old].filter((key) => key !== labelKey(one))));
-    setGiven((old) => old.filter((each) => each !== one));
+    setLabelled((old) => old.filter((other) => other !== one));
   };
   const say = (right: boolean) => {
     if (!place || refusal) return;
     const one = place;
     pass(one);
-    setGiven((old) => [...old, one]);
+    setLabelled((old) => [...old, one]);
     put.mutate(
       { ...one, right },
       {
@@ -106,7 +106,7 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
       },
     );
   };
-  const last = given.at(-1);
+  const last = labelled.at(-1);
   const takeBack = () => last && put.mutate({ ...last, right: null }, { onSuccess: () => back(last) });
   const skip = () => place && pass(place);
   const more = async () => {
@@ -147,7 +147,7 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
             variant="default"
             size="compact-sm"
             onClick={() => {
-              setWanted(true);
+              setReportOpen(true);
               void calibration.refetch();
             }}
           >
@@ -188,7 +188,7 @@ export default function LabelMode({ job, rewards, onClose }: Props) {
           </div>
         </>
       )}
-      {reads && calibration.data && <CalibrationReport job={job} found={calibration.data} />}
+      {reads && calibration.data && <CalibrationReport job={job} calibration={calibration.data} />}
       {calibration.data && !place && (
         <Empty
           title={total > 0 ? "No more suggestions" : "No completions to label yet"}

@@ -17,12 +17,12 @@ function RangeField({
 }) {
   const text = (at: 0 | 1) => range?.[at]?.toString() ?? "";
   const [[low, high], setTyped] = useState([text(0), text(1)] as const);
-  const given = writeRange(range);
+  const rangeText = writeRange(range);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a range from elsewhere replaces what was typed
-  useEffect(() => setTyped([text(0), text(1)]), [given]);
+  useEffect(() => setTyped([text(0), text(1)]), [rangeText]);
   const settle = () => {
     const next = readRange(`${low.replace(",", ".")}..${high.replace(",", ".")}`);
-    if (writeRange(next) !== given) onRange(next);
+    if (writeRange(next) !== rangeText) onRange(next);
   };
   const onKeyDown = (event: { key: string }) => event.key === "Enter" && settle();
   return (

@@ -7,12 +7,12 @@ import { Failure } from "@/components/Failure";
 import { count, number } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
 import { Advantage } from "../group/Advantage";
-import { statusWords } from "../group/RewardSaid";
+import { statusWords } from "../group/RewardReason";
 import { type Place, writePlace } from "../place";
 import styles from "./Find.module.css";
 import { type Find, NO_FIND, ORDERS, type Order } from "./find";
+import { Highlighted } from "./Highlighted";
 import { excerpt } from "./hits";
-import { Marked } from "./Marked";
 import { Chips } from "./SearchBar";
 import type { Hits } from "./use-hits";
 
@@ -64,7 +64,7 @@ function Result({ job, place, row, words }: Pick<Props, "job" | "place" | "words
         {row.finish_reason === "length" && <span className={styles.truncated}>truncated</span>}
       </span>
       <span className={styles.excerpt} dir="auto">
-        <Marked text={excerpt(row.text, words)} words={words} />
+        <Highlighted text={excerpt(row.text, words)} words={words} />
       </span>
     </Link>
   );

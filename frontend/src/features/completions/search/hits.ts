@@ -4,29 +4,29 @@ export type Piece = { text: string; hit: boolean };
 
 /** The words and "exact phrases" of a web search; `-without` and `or` mark nothing. */
 export function terms(query: string): string[] {
-  const found: string[] = [];
+  const words: string[] = [];
   for (const [, minus, phrase, word] of query.matchAll(/(-?)(?:"([^"]*)"?|(\S+))/g)) {
     const text = (phrase ?? word ?? "").trim();
     if (minus || text === "" || /^or$/i.test(text)) continue;
-    found.push(text);
+    words.push(text);
   }
-  return found;
+  return words;
 }
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+");
 
 function pattern(words: readonly string[]): RegExp | null {
-  const wanted = words.map(escaped).sort((a, b) => b.length - a.length);
-  return wanted.length > 0 ? new RegExp(wanted.join("|"), "giu") : null;
+  const alternatives = words.map(escaped).sort((a, b) => b.length - a.length);
+  return alternatives.length > 0 ? new RegExp(alternatives.join("|"), "giu") : null;
 }
 
 /** The text in pieces, in order; joined they are the text. */
 export function mark(text: string, words: readonly string[]): Piece[] {
-  const wanted = pattern(words);
-  if (!wanted) return text === "" ? [] : [{ text, hit: false }];
+  const expression = pattern(words);
+  if (!expression) return text === "" ? [] : [{ text, hit: false }];
   const pieces: Piece[] = [];
   let from = 0;
-  for (const match of text.matchAll(wanted)) {
+  for (const match of text.matchAll(expression)) {
     if (match.index > from) pieces.push({ text: text.slice(from, match.index), hit: false });
     pieces.push({ text: match[0], hit: true });
     from = match.index + match[0].length;

@@ -14,14 +14,14 @@ const Cells = memo(function Cells({
   tokens,
   values,
   measure,
-  shown,
+  visible,
 }: {
   tokens: readonly string[];
   values: Values;
   measure: Measure;
-  shown: number;
+  visible: number;
 }) {
-  return tokens.slice(0, shown).map((token, i) => {
+  return tokens.slice(0, visible).map((token, i) => {
     const value = values?.[i];
     return (
       <bdi
@@ -38,7 +38,7 @@ const Cells = memo(function Cells({
 });
 
 /** All that is known about one token, as a line. */
-function told(completion: Completion, i: number): string {
+function tokenTitle(completion: Completion, i: number): string {
   const at = (values: readonly number[] | undefined) => values?.[i];
   const [sampler, trainer, entropy] = [
     at(completion.sampler_logprobs),
@@ -73,7 +73,7 @@ export function TokenCells({ completion, values, measure }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [cursor, setCursor] = useState(0);
   const [over, setOver] = useState<number | null>(null);
-  const { shown, showTo, sentinel } = useMore(tokens.length, 1500);
+  const { visible, showTo, sentinel } = useMore(tokens.length, 1500);
   const at = over ?? cursor;
   const last = tokens.length - 1;
 
@@ -107,7 +107,7 @@ export function TokenCells({ completion, values, measure }: Props) {
           token {at + 1} of {number(tokens.length, 6)}
         </span>
         <code dir="auto">{name}</code>
-        <span>{told(completion, at)}</span>
+        <span>{tokenTitle(completion, at)}</span>
       </p>
       <div
         ref={box}
@@ -119,14 +119,14 @@ export function TokenCells({ completion, values, measure }: Props) {
         aria-valuemin={1}
         aria-valuemax={tokens.length}
         aria-valuenow={cursor + 1}
-        aria-valuetext={`${cursor + 1} of ${tokens.length}: ${named(tokens[cursor] ?? "")}, ${told(completion, cursor)}`}
+        aria-valuetext={`${cursor + 1} of ${tokens.length}: ${named(tokens[cursor] ?? "")}, ${tokenTitle(completion, cursor)}`}
         onKeyDown={onKeyDown}
         onMouseOver={(event) => setOver(pointed(event))}
         onFocus={() => setOver(null)}
         onMouseLeave={() => setOver(null)}
         onClick={(event) => setCursor(pointed(event) ?? cursor)}
       >
-        <Cells tokens={tokens} values={values} measure={measure} shown={shown} />
+        <Cells tokens={tokens} values={values} measure={measure} visible={visible} />
         <span ref={sentinel} aria-hidden="true" />
       </div>
     </>

@@ -35,12 +35,12 @@ function Legend({ measure }: { measure: Measure }) {
 export default function TokenStrip({ job, row, measure, onMeasure }: Props) {
   const detail = useQuery(completionQuery(job, row));
   const [asTable, setAsTable] = useState(false);
-  const found = detail.data;
-  const values = useMemo(() => found && valuesOf(found, measure), [found, measure]);
-  const tokens = found?.tokens ?? [];
+  const completion = detail.data;
+  const values = useMemo(() => completion && valuesOf(completion, measure), [completion, measure]);
+  const tokens = completion?.tokens ?? [];
   if (detail.isError)
     return <Failure title="Could not load tokens" error={detail.error} retry={() => void detail.refetch()} />;
-  if (!found) return <div className={styles.waiting} role="status" aria-label="Loading tokens" />;
+  if (!completion) return <div className={styles.waiting} role="status" aria-label="Loading tokens" />;
   return (
     <section className={styles.strip} aria-label={`Tokens of completion ${row.sample_no + 1}`}>
       <div className={styles.head}>
@@ -67,9 +67,9 @@ export default function TokenStrip({ job, row, measure, onMeasure }: Props) {
       {tokens.length === 0 ? (
         <p className={styles.meaning}>No tokens recorded for this completion.</p>
       ) : asTable ? (
-        <TokenTable completion={found} />
+        <TokenTable completion={completion} />
       ) : (
-        <TokenCells completion={found} values={values} measure={measure} />
+        <TokenCells completion={completion} values={values} measure={measure} />
       )}
     </section>
   );

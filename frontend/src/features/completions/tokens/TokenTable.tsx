@@ -8,7 +8,7 @@ import { useMore } from "./use-more";
 export function TokenTable({ completion }: { completion: Completion }) {
   const { tokens = [], token_ids: ids = [], entropies = [] } = completion;
   const { sampler_logprobs: sampler = [], trainer_logprobs: trainer = [] } = completion;
-  const { shown, sentinel } = useMore(tokens.length, 200);
+  const { visible, sentinel } = useMore(tokens.length, 200);
   return (
     <section className={styles.table} aria-label="Tokens as a table" tabIndex={0}>
       <table>
@@ -25,7 +25,7 @@ export function TokenTable({ completion }: { completion: Completion }) {
           </tr>
         </thead>
         <tbody>
-          {tokens.slice(0, shown).map((token, i) => {
+          {tokens.slice(0, visible).map((token, i) => {
             const [mine, other] = [sampler[i], trainer[i]];
             return (
               // biome-ignore lint/suspicious/noArrayIndexKey: the place is the name of a token

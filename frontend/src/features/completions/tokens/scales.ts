@@ -77,16 +77,16 @@ export const nat = (value: number | null | undefined) => `${number(value)} nat`;
 
 /** One sentence about a completion's values: where to look. */
 export function summary(values: readonly (number | null)[], measure: Measure): string {
-  let [worst, at, sum, known] = [0, -1, 0, 0];
+  let [worst, at, sum, measured] = [0, -1, 0, 0];
   values.forEach((value, i) => {
     if (value === null || Number.isNaN(value)) return;
     sum += value;
-    known += 1;
+    measured += 1;
     if (at < 0 || Math.abs(value) > Math.abs(worst)) [worst, at] = [value, i];
   });
-  if (known === 0) return "No values.";
+  if (measured === 0) return "No values.";
   if (measure === "gap" && Math.abs(worst) < 1e-3)
     return `Negligible: the largest gap is ${nat(Math.abs(worst))}.`;
   const what = { logprob: "least likely", entropy: "highest entropy", gap: "largest gap" }[measure];
-  return `Mean ${nat(sum / known)}; ${what} at token ${at + 1}: ${nat(worst)}.`;
+  return `Mean ${nat(sum / measured)}; ${what} at token ${at + 1}: ${nat(worst)}.`;
 }

@@ -3,15 +3,15 @@ import { useEffect, useState } from "react";
 
 /** Draws a long row of things piece by piece: more of it each time its end (`sentinel`) comes into view. */
 export function useMore(total: number, piece: number) {
-  const [wanted, setWanted] = useState(piece);
+  const [limit, setLimit] = useState(piece);
   const { ref: sentinel, entry } = useIntersection({ rootMargin: "400px" });
-  const shown = Math.min(wanted, total);
+  const visible = Math.min(limit, total);
   const atEnd = entry?.isIntersecting === true;
   useEffect(() => {
-    if (atEnd && shown < total) setWanted(shown + piece);
-  }, [atEnd, shown, total, piece]);
+    if (atEnd && visible < total) setLimit(visible + piece);
+  }, [atEnd, visible, total, piece]);
   const showTo = (index: number) => {
-    if (index >= wanted) setWanted(index + piece);
+    if (index >= limit) setLimit(index + piece);
   };
-  return { shown, showTo, sentinel };
+  return { visible, showTo, sentinel };
 }

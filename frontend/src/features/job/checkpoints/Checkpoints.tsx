@@ -165,7 +165,7 @@ function columns(
   ];
 }
 
-function NoneYet({ job }: { job: JobDetail }) {
+function NoCompletions({ job }: { job: JobDetail }) {
   const every = getAt((job.resolved_spec ?? job.spec) as JsonObject, "limits.checkpoint_every") ?? 10;
   if (isFinal(job.status)) {
     return (
@@ -200,7 +200,7 @@ export function Checkpoints(props: Props) {
     return (
       <div className={styles.page}>
         {now}
-        <NoneYet job={job} />
+        <NoCompletions job={job} />
       </div>
     );
   }

@@ -26,8 +26,8 @@ function Line({ one, job }: { one: Checkpoint; job: JobDetail }) {
  * base. */
 export function WeightsActions({ job, adapter }: { job: JobDetail; adapter: string }) {
   const list = useQuery(checkpointsQuery(job.id));
-  const kept = list.data?.data ?? [];
-  const { chosen, others, problem } = weightsOf(job, kept);
+  const checkpoints = list.data?.data ?? [];
+  const { chosen, others, problem } = weightsOf(job, checkpoints);
   const idOf = (one: Checkpoint) => (one.final ? adapter : one.id);
   const url = (one: Checkpoint) =>
     one.final ? adapterDownloadUrl(adapter) : checkpointDownloadUrl(job.id, one.step);

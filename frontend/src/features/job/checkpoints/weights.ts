@@ -11,17 +11,20 @@ export type Weights = {
 };
 
 /** Which checkpoint a finished job's Download and Deploy offer. The same choice as `reinforge.checkpoint_choice`. */
-export function weightsOf(job: Pick<Job, "held_out_reward_before">, kept: readonly Checkpoint[]): Weights {
-  const best = kept.find((one) => one.best);
-  const measured = kept.filter((one) => one.held_out_reward !== null);
+export function weightsOf(
+  job: Pick<Job, "held_out_reward_before">,
+  checkpoints: readonly Checkpoint[],
+): Weights {
+  const best = checkpoints.find((one) => one.best);
+  const measured = checkpoints.filter((one) => one.held_out_reward !== null);
   const base = job.held_out_reward_before;
   const top = measured.toSorted((a, b) => (b.held_out_reward ?? 0) - (a.held_out_reward ?? 0))[0];
   if (!best && base != null && top) {
     const problem = `No checkpoint is better than base (${reward(base)}): step ${top.step} reached ${reward(top.held_out_reward)}.`;
-    return { chosen: null, others: kept, problem };
+    return { chosen: null, others: checkpoints, problem };
   }
-  const chosen = best ?? kept.find((one) => one.final) ?? null;
-  return { chosen, others: kept.filter((one) => one !== chosen), problem: null };
+  const chosen = best ?? checkpoints.find((one) => one.final) ?? null;
+  return { chosen, others: checkpoints.filter((one) => one !== chosen), problem: null };
 }
 
 /** Evidence that the reward pays for something else than it should: the highest one is then not the best. */

@@ -56,14 +56,16 @@ export function Config({ job }: { job: JobDetail }) {
       },
     [form],
   );
-  const given = job.spec as JsonObject;
+  const submitted = job.spec as JsonObject;
   const view: View = chosen === "resolved" && !job.resolved_spec ? "given" : chosen;
   const spec = useMemo(() => {
-    const found = view === "resolved" ? (job.resolved_spec as JsonObject) : given;
-    if (!basis) return found;
-    return view === "different" ? pruned(basis.schema, basis.presets, given) : ordered(basis.schema, found);
-  }, [view, basis, given, job.resolved_spec]);
-  const lines = useMemo(() => markedLines(spec, given, basis), [spec, given, basis]);
+    const json = view === "resolved" ? (job.resolved_spec as JsonObject) : submitted;
+    if (!basis) return json;
+    return view === "different"
+      ? pruned(basis.schema, basis.presets, submitted)
+      : ordered(basis.schema, json);
+  }, [view, basis, submitted, job.resolved_spec]);
+  const lines = useMemo(() => markedLines(spec, submitted, basis), [spec, submitted, basis]);
   const text = format === "yaml" ? toYaml(spec) : `${JSON.stringify(spec, null, 2)}\n`;
   const facts = flat(job.facts ?? {});
   return (

@@ -7,15 +7,15 @@ import { flat, markedLines } from "./config-lines";
 const schema = jobSpec as unknown as JsonSchema;
 const plain = defaultOf(schema, schema) as JsonObject;
 const basis = { schema, presets: { grpo: { algorithm: plain.algorithm as JsonObject } } };
-const given: JsonObject = {
+const submitted: JsonObject = {
   model: "m",
   data: { dataset: "file-1" },
   rewards: [{ type: "python", reward: "rew_1", weight: 1 }],
   adapter: { rank: 8 },
   optimizer: { betas: [0.9, 0.95] },
 };
-const resolved = merge(merge(plain, given), { adapter: { alpha: 16 } }) as JsonObject;
-const line = (text: string, all = markedLines(resolved, given, basis)) =>
+const resolved = merge(merge(plain, submitted), { adapter: { alpha: 16 } }) as JsonObject;
+const line = (text: string, all = markedLines(resolved, submitted, basis)) =>
   all.find((one) => one.text.trim() === text);
 
 describe("markedLines", () => {
@@ -31,7 +31,7 @@ describe("markedLines", () => {
     const number = merge(resolved, { optimizer: { learning_rate: 6.25e-4 } }) as JsonObject;
     for (const learning_rate of [undefined, "auto", 6.25e-4]) {
       const optimizer = learning_rate === undefined ? {} : { learning_rate };
-      const all = markedLines(number, { ...given, optimizer } as JsonObject, basis);
+      const all = markedLines(number, { ...submitted, optimizer } as JsonObject, basis);
       expect(line("learning_rate: 0.000625", all)).toMatchObject({
         mark: learning_rate === 6.25e-4 ? "given" : "filled",
         was: '"auto"',
@@ -45,7 +45,7 @@ describe("markedLines", () => {
   });
 
   it("marks nothing while the schema is not there", () => {
-    expect(markedLines(resolved, given, undefined).every((one) => one.mark === null)).toBe(true);
+    expect(markedLines(resolved, submitted, undefined).every((one) => one.mark === null)).toBe(true);
   });
 });
 

@@ -13,19 +13,19 @@ export type Basis = { schema: JsonSchema; presets: Presets };
 const pathOf = (field: Field) => (field.kind === "variant" ? `${field.path}.type` : field.path);
 
 /** The lines of a specification in YAML, those that differ from the defaults marked with what the default is. */
-export function markedLines(shown: JsonObject, given: JsonObject, basis: Basis | undefined): MarkedLine[] {
+export function markedLines(spec: JsonObject, submitted: JsonObject, basis: Basis | undefined): MarkedLine[] {
   const different = new Map<string, { mark: Mark; was: Json | undefined }>();
   if (basis) {
-    const base = defaults(basis.schema, basis.presets, shown);
-    for (const field of fieldsOf(basis.schema, shown, base)) {
+    const base = defaults(basis.schema, basis.presets, spec);
+    for (const field of fieldsOf(basis.schema, spec, base)) {
       if (field.kind === "fixed" || field.value === undefined || same(field.value, field.fallback)) continue;
       const path = pathOf(field);
-      const said = getAt(given, path);
-      const mark = said === undefined || said === "auto" ? "filled" : "given";
+      const value = getAt(submitted, path);
+      const mark = value === undefined || value === "auto" ? "filled" : "given";
       different.set(path, { mark, was: field.required ? undefined : field.fallback });
     }
   }
-  return yamlLines(shown).map(({ text, path }) => {
+  return yamlLines(spec).map(({ text, path }) => {
     const own = different.get(path) ?? different.get(path.replace(/\[\d+\]$/, ""));
     const was = different.get(path)?.was;
     return { text, mark: own?.mark ?? null, was: was === undefined ? null : JSON.stringify(was) };

@@ -24,14 +24,14 @@ const REST_MS = 150;
 
 /** A value that shows at once and is handed on when it rests; a change from outside wins. */
 function useResting<T>(value: T, commit: (value: T) => void): [T, (value: T) => void] {
-  const [shown, setShown] = useState(value);
+  const [draft, setDraft] = useState(value);
   const later = useDebouncedCallback(commit, REST_MS);
-  useEffect(() => setShown(value), [value]);
+  useEffect(() => setDraft(value), [value]);
   const change = (next: T) => {
-    setShown(next);
+    setDraft(next);
     later(next);
   };
-  return [shown, change];
+  return [draft, change];
 }
 
 /** How all curves are drawn: axis, smoothing, log scale, visible steps, which charts. */

@@ -71,8 +71,8 @@ describe("chartGroups", () => {
     expect(titles(KEYS)).not.toContain("Rewards");
     const groups = chartGroups([...KEYS, "reward/format/mean", "reward/format/part/tags"], []);
     const charts = groups.flatMap((group) => group.charts);
-    const each = charts.find((def) => def.id === "rewards");
-    expect(each?.lines.map((line) => line.label)).toEqual(["correct", "format"]);
+    const chart = charts.find((def) => def.id === "rewards");
+    expect(chart?.lines.map((line) => line.label)).toEqual(["correct", "format"]);
     expect(charts.find((def) => def.id === "parts-format")?.lines[0]?.label).toBe("tags");
   });
 
@@ -93,10 +93,10 @@ describe("chartGroups", () => {
 
   it("tells more lines than colours apart by dashes", () => {
     const many = Array.from({ length: 6 }, (_, i) => `reward/r${i}/mean`);
-    const each = chartGroups(many, [])
+    const chart = chartGroups(many, [])
       .flatMap((group) => group.charts)
       .find((def) => def.id === "rewards");
-    expect(new Set(each?.lines.map((line) => `${line.color} ${line.dash}`)).size).toBe(6);
+    expect(new Set(chart?.lines.map((line) => `${line.color} ${line.dash}`)).size).toBe(6);
   });
 });
 

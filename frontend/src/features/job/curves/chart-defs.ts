@@ -255,15 +255,15 @@ const SPLITS = {
 /** The rewards of a job with several, in one chart, and the parts of each that has parts. */
 function rewardCharts(keys: readonly string[], split: (typeof SPLITS)[keyof typeof SPLITS]): ChartDef[] {
   const { sparse } = split;
-  const found = keys.flatMap((key) => {
+  const entries = keys.flatMap((key) => {
     const [, name, part] = split.pattern.exec(key) ?? [];
     return name ? [{ key, name, part }] : [];
   });
-  const lines = (of: typeof found, label: (one: (typeof found)[number]) => string): LineDef[] =>
+  const lines = (of: typeof entries, label: (one: (typeof entries)[number]) => string): LineDef[] =>
     of.map((one, at) => ({ key: one.key, label: label(one), ...style(at), ...(sparse && { sparse }) }));
   const title = (text: string) =>
     sparse ? split.title + text.charAt(0).toLowerCase() + text.slice(1) : text;
-  const means = found.filter((one) => one.part === undefined);
+  const means = entries.filter((one) => one.part === undefined);
   const charts: ChartDef[] = [];
   // With a single reward its own mean is the mean that is already shown.
   if (means.length > 1) {
@@ -271,8 +271,8 @@ function rewardCharts(keys: readonly string[], split: (typeof SPLITS)[keyof type
     const id = `${split.id}rewards`;
     charts.push({ ...plain, id, title: title("Rewards"), unit: "mean", min: undefined, lines: all });
   }
-  for (const name of new Set(found.flatMap((one) => (one.part === undefined ? [] : [one.name])))) {
-    const parts = found.filter((one) => one.name === name && one.part !== undefined);
+  for (const name of new Set(entries.flatMap((one) => (one.part === undefined ? [] : [one.name])))) {
+    const parts = entries.filter((one) => one.name === name && one.part !== undefined);
     if (parts.length === 0) continue;
     const id = `${split.id}parts-${slug(name)}`;
     const called = title(means.length > 1 ? `Parts of “${name}”` : "Parts of the reward");
@@ -310,18 +310,18 @@ export function chartGroups(keys: readonly string[], catalogue: readonly Metric[
     { title: "Speed and memory", charts: SPEED },
     { title: "Optimizer", charts: OPTIMIZER },
   ];
-  const shown = new Set<string>(COUNTERS);
+  const charted = new Set<string>(COUNTERS);
   for (const def of [...bigCharts(keys), ...fixed.flatMap((group) => group.charts), ...heldOutRewards]) {
-    for (const line of def.lines) shown.add(line.key);
-    if (def.band) shown.add(def.band.low).add(def.band.high);
-    if (def.about) shown.add(def.about);
+    for (const line of def.lines) charted.add(line.key);
+    if (def.band) charted.add(def.band.low).add(def.band.high);
+    if (def.about) charted.add(def.about);
   }
   // With a single reward its own mean is the mean that is already shown.
   for (const split of ["reward", "held_out"]) {
     const single = keys.filter((key) => key.startsWith(`${split}/`) && /\/.+\/mean$/.test(key));
-    if (single.length === 1) shown.add(single[0] as string);
+    if (single.length === 1) charted.add(single[0] as string);
   }
-  const rest = [...new Set(keys)].filter((key) => !shown.has(key) && !isOfFamily(key)).sort();
+  const rest = [...new Set(keys)].filter((key) => !charted.has(key) && !isOfFamily(key)).sort();
   const held = rest.filter((key) => key.startsWith("held_out/"));
   const other = rest.filter((key) => !key.startsWith("held_out/"));
   const groups = [

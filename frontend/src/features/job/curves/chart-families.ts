@@ -41,9 +41,9 @@ function atK(keys: readonly string[]): ChartDef[] {
 function slices(keys: readonly string[]): ChartDef[] {
   const charts = new Map<string, ChartDef>();
   for (const key of [...keys].sort()) {
-    const found = slicePart(key);
-    if (!found) continue;
-    const [, held, value = "", name = ""] = found;
+    const match = slicePart(key);
+    if (!match) continue;
+    const [, held, value = "", name = ""] = match;
     const id = `${held ? "held-out-" : ""}slices-${name.replaceAll("_", "-")}`;
     const title = `${held ? "Held-out s" : "S"}lices: ${name.replaceAll("_", " ")}`;
     const unit = SLICE_UNITS[name] ?? "reward";

@@ -78,13 +78,13 @@ export function withLog(view: View, id: string): View {
 
 /** Whether a text passes the filter: as a regular expression, or where that is none, by every one of its words. */
 export function matcher(filter: string): (haystack: string) => boolean {
-  const wanted = filter.trim();
-  if (!wanted) return () => true;
-  const words = wanted.toLowerCase().split(/\s+/);
+  const query = filter.trim();
+  if (!query) return () => true;
+  const words = query.toLowerCase().split(/\s+/);
   const byWords = (haystack: string) => words.every((word) => haystack.toLowerCase().includes(word));
-  if (!/[\\^$.*+?()[\]{}|]/.test(wanted)) return byWords;
+  if (!/[\\^$.*+?()[\]{}|]/.test(query)) return byWords;
   try {
-    const pattern = new RegExp(wanted, "i");
+    const pattern = new RegExp(query, "i");
     return (haystack) => pattern.test(haystack);
   } catch {
     return byWords;

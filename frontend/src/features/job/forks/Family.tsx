@@ -45,7 +45,7 @@ function Line({ member: { job, depth }, open }: { member: Member; open: string }
 /** The curves of all members over their steps; a fork's begin where it does. */
 function Curves({ jobs }: { jobs: readonly Job[] }) {
   const drawn = jobs.slice(0, MOST);
-  const found = useQueries({ queries: drawn.map(({ id }) => metricsQuery(id)) });
+  const metrics = useQueries({ queries: drawn.map(({ id }) => metricsQuery(id)) });
   const names = labels(drawn);
   const last = Math.max(1, ...drawn.map(({ progress }) => progress.steps));
   const lines = (key: string, sparse: boolean): ChartLine[] =>
@@ -54,7 +54,7 @@ function Curves({ jobs }: { jobs: readonly Job[] }) {
       color: COLORS[i % COLORS.length] ?? "c1",
       dash: i >= COLORS.length,
       sparse,
-      source: pick(seriesMap(found[i]?.data), key),
+      source: pick(seriesMap(metrics[i]?.data), key),
     }));
   const shared = { unit: "per step", height: HEIGHT, min: 0, max: 1, format: reward, tick };
   return (

@@ -10,7 +10,7 @@ import { rewardsQuery } from "@/api/rewards";
 import { Failure } from "@/components/Failure";
 import { NumberText } from "@/components/spec/Control";
 import type { Json, JsonObject } from "@/lib/paths";
-import { shown } from "@/lib/spec-values";
+import { valueText } from "@/lib/spec-values";
 import styles from "../steer/ChangeSettings.module.css";
 import { EMPTY, type ForkDraft, forkBody, isWrong, valueAt } from "./fork-body";
 
@@ -89,7 +89,7 @@ export function ForkJob({ job, step, onClose }: Props) {
           <NumberText
             id={`fork-${path}`}
             label={label}
-            placeholder={shown(valueAt(spec, changes, path, step ?? 0))}
+            placeholder={valueText(valueAt(spec, changes, path, step ?? 0))}
             value={draft.numbers[path]}
             invalid={isWrong(draft.numbers[path])}
             disabled={false}

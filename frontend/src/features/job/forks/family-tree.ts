@@ -4,10 +4,10 @@ export type Member = { job: Job; depth: number };
 
 /** A family as the lines of a tree: each job before its forks, forks by the step that they begin at. */
 export function treeLines(jobs: readonly Job[]): Member[] {
-  const known = new Set(jobs.map((job) => job.id));
+  const ids = new Set(jobs.map((job) => job.id));
   const childrenOf = (id: string | null) =>
     jobs
-      .filter(({ forked_from: from }) => (from && known.has(from.job) ? from.job : null) === id)
+      .filter(({ forked_from: from }) => (from && ids.has(from.job) ? from.job : null) === id)
       .sort((a, b) => (a.forked_from?.step ?? 0) - (b.forked_from?.step ?? 0));
   const lines = (id: string | null, depth: number): Member[] =>
     childrenOf(id).flatMap((job) => [{ job, depth }, ...lines(job.id, depth + 1)]);

@@ -29,11 +29,11 @@ export function Logs({ id }: { id: string }) {
   const [query, setQuery] = useState("");
   const [follow, setFollow] = useState(true);
   const box = useRef<HTMLDivElement>(null);
-  const wanted = useDeferredValue(query);
+  const deferredQuery = useDeferredValue(query);
   const all = logs.data;
-  const shown = useMemo(() => select(all ?? [], level, wanted), [all, level, wanted]);
-  const parts = useMemo(() => blocks(shown, BLOCK), [shown]);
-  const last = shown.at(-1)?.seq;
+  const lines = useMemo(() => select(all ?? [], level, deferredQuery), [all, level, deferredQuery]);
+  const parts = useMemo(() => blocks(lines, BLOCK), [lines]);
+  const last = lines.at(-1)?.seq;
 
   const top = useRef(0);
 
@@ -92,14 +92,14 @@ export function Logs({ id }: { id: string }) {
           onChange={(event) => setQuery(event.currentTarget.value)}
         />
         <span role="status" className={styles.count}>
-          {shown.length === all.length
+          {lines.length === all.length
             ? count(all.length, "line")
-            : `${count(shown.length, "line")} of ${count(all.length, "line")}`}
+            : `${count(lines.length, "line")} of ${count(all.length, "line")}`}
         </span>
         <Button variant="default" aria-pressed={follow} onClick={() => setFollow((old) => !old)} miw={120}>
           {follow ? "Stop following" : "Follow"}
         </Button>
-        <CopyButton text={asText(shown)} />
+        <CopyButton text={asText(lines)} />
         <Button variant="default" onClick={() => saveAs(`${id}.log`, asText(all))}>
           Download
         </Button>
@@ -107,9 +107,9 @@ export function Logs({ id }: { id: string }) {
       <div className={styles.holder}>
         <section ref={box} className={styles.log} aria-label="Log" tabIndex={0} onScroll={onScroll}>
           {parts.map((block) => (
-            <LogBlock key={block.key} block={block} query={wanted} box={box} />
+            <LogBlock key={block.key} block={block} query={deferredQuery} box={box} />
           ))}
-          {shown.length === 0 && <p className={styles.none}>No matching lines.</p>}
+          {lines.length === 0 && <p className={styles.none}>No matching lines.</p>}
         </section>
         {!follow && (
           <Button className={styles.end} size="compact-sm" onClick={() => setFollow(true)}>

@@ -11,18 +11,16 @@ const HIDDEN: Record<Level, ReadonlySet<string>> = {
 };
 
 export function select(lines: readonly LogEntry[], level: Level, query: string): readonly LogEntry[] {
-  const wanted = query.trim().toLowerCase();
-  if (level === "all" && wanted === "") return lines;
-  return lines.filter(
-    (line) => !HIDDEN[level].has(line.level) && line.message.toLowerCase().includes(wanted),
-  );
+  const text = query.trim().toLowerCase();
+  if (level === "all" && text === "") return lines;
+  return lines.filter((line) => !HIDDEN[level].has(line.level) && line.message.toLowerCase().includes(text));
 }
 
 /** The text around every match of a search: pieces at odd places are the matches. */
 export function pieces(text: string, query: string): string[] {
-  const wanted = query.trim();
-  if (wanted === "") return [text];
-  const escaped = wanted.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const needle = query.trim();
+  if (needle === "") return [text];
+  const escaped = needle.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return text.split(new RegExp(`(${escaped})`, "gi"));
 }
 

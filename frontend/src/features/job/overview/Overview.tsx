@@ -58,7 +58,7 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
   const groups = useMemo(() => chartGroups(keys ? keys.split(" ") : [], catalogue ?? []), [keys, catalogue]);
 
   const passes = useMemo(() => matcher(view.filter), [view.filter]);
-  const shown = groups.flatMap((group) => {
+  const filtered = groups.flatMap((group) => {
     const charts = group.charts.filter((def) => passes(searchText(def, group.title)));
     return charts.length > 0 ? [{ ...group, charts }] : [];
   });
@@ -100,13 +100,13 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
       <ChartSpaceProvider value={space}>
         {big.length > 0 && <div className={styles.big}>{big.map((def) => draw(def, BIG_HEIGHT))}</div>}
         <Family job={job} />
-        {shown.map((group) => (
+        {filtered.map((group) => (
           <section key={group.title} aria-label={group.title}>
             <h2 className={styles.group}>{group.title}</h2>
             <div className={styles.small}>{group.charts.map((def) => draw(def, SMALL_HEIGHT))}</div>
           </section>
         ))}
-        {big.length === 0 && shown.length === 0 && (
+        {big.length === 0 && filtered.length === 0 && (
           <p className={styles.none}>No chart has “{view.filter}” in its title, lines or metric keys.</p>
         )}
         <Modal

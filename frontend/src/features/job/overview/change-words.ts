@@ -1,5 +1,5 @@
 import type { JobChange } from "@/api/job-changes";
-import { shown } from "@/lib/spec-values";
+import { valueText } from "@/lib/spec-values";
 
 /** Steps from which something else was at work, each once, in order: where the charts have a mark. */
 export const marksOf = (changes: readonly JobChange[]): number[] =>
@@ -13,7 +13,7 @@ export function revisionOf(label: string): { reward: string; revision: number } 
 
 /** "5e-6, before 1e-5" of a changed number. */
 export const valueWords = ({ value, before }: Pick<JobChange, "value" | "before">) =>
-  `${shown(value)}, before ${shown(before)}`;
+  `${valueText(value)}, before ${valueText(before)}`;
 
 /** When a change takes effect: "from step 12 on", or before the next step of a job that is under way. */
 export const sinceWords = ({ step }: Pick<JobChange, "step">) =>

@@ -84,11 +84,11 @@ describe("checkTraining", () => {
   });
 
   it("praises nothing where the server does not say that the job learned", () => {
-    const found = (outcome: "learned" | "no_change") =>
+    const observation = (outcome: "learned" | "no_change") =>
       checkTraining(job(HEALTHY), { outcome }).observations.map((one) => one.id);
-    expect(found("learned")).toContain("held-out");
-    expect(found("no_change")).not.toContain("held-out");
-    expect(found("no_change")).not.toContain("entropy");
+    expect(observation("learned")).toContain("held-out");
+    expect(observation("no_change")).not.toContain("held-out");
+    expect(observation("no_change")).not.toContain("entropy");
   });
 
   it("says no to a reward that is the same for everything, however high", () => {
@@ -228,7 +228,9 @@ describe("checkTraining", () => {
     ["reward-errors", { "reward/error_share": 0.1 }],
     ["entropy-blow-up", { "entropy/mean": rising(0.2, 2) }],
   ])("names %s with evidence and advice", (id, shapes) => {
-    const one = checkTraining(job({ ...HEALTHY, ...shapes })).observations.find((found) => found.id === id);
+    const one = checkTraining(job({ ...HEALTHY, ...shapes })).observations.find(
+      (observation) => observation.id === id,
+    );
     expect(one?.evidence).toMatch(/\d/);
     expect(one?.advice).toBeTruthy();
   });

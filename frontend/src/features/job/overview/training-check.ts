@@ -91,9 +91,9 @@ function heldOut(
 
 /** What contradicts a rising reward, and the fall that explains all that began after it. */
 function doubts(at: Curves, held: HeldOut | null, answers: HeldOut | null): Observation[] {
-  const found: Observation[] = [];
+  const observations: Observation[] = [];
   const add = (id: string, title: string, begun: number, evidence: string, advice: string, doubt: string) =>
-    found.push({ id, tone: "act", title, since: begun, evidence, advice, doubt });
+    observations.push({ id, tone: "act", title, since: begun, evidence, advice, doubt });
   const lengths = at("reward/length_correlation");
   const r = lengths.length < 3 ? 0 : meanOf(lengths);
   if (r >= (answers?.clear ? IS_LENGTH : FOLLOWS_LENGTH)) {
@@ -116,16 +116,16 @@ function doubts(at: Curves, held: HeldOut | null, answers: HeldOut | null): Obse
     const begun = since(curve, (value) => value < (curve[0]?.value ?? 0) / 2) ?? held.worse;
     add("worse", "Worse than base", begun, text, advice, `held-out reward fell below base, ${fall}`);
   }
-  return found;
+  return observations;
 }
 
 function rewards(at: Curves, held: HeldOut | null): Observation[] {
-  const found: Observation[] = [];
+  const observations: Observation[] = [];
   const trend = trendOf(at("reward/mean"));
   const spread = at("reward/std");
   if (spread.length >= ENOUGH_STEPS && (recentOf(spread, RECENT) ?? 1) < 1e-6) {
     const all = recentOf(at("reward/mean")) ?? 0;
-    found.push({
+    observations.push({
       id: "no-spread",
       tone: "act",
       title: "All completions score the same",
@@ -134,7 +134,7 @@ function rewards(at: Curves, held: HeldOut | null): Observation[] {
     });
   }
   if (held?.clear) {
-    found.push({
+    observations.push({
       id: "held-out",
       tone: "good",
       title: "Held-out reward rose",
@@ -142,7 +142,7 @@ function rewards(at: Curves, held: HeldOut | null): Observation[] {
     });
   }
   if (held?.fell && held.worse === null) {
-    found.push({
+    observations.push({
       id: "past-best",
       tone: "watch",
       title: "Past the best checkpoint",
@@ -150,7 +150,7 @@ function rewards(at: Curves, held: HeldOut | null): Observation[] {
       advice: `Use the checkpoint of step ${held.bestStep}. Next time, use fewer steps or a lower learning rate.`,
     });
   } else if (held && trend?.direction === "up" && !held.clear) {
-    found.push({
+    observations.push({
       id: "not-carried-over",
       tone: "watch",
       title: "No gain on held-out rows",
@@ -159,7 +159,7 @@ function rewards(at: Curves, held: HeldOut | null): Observation[] {
         "Read completions with a high reward: does the reward measure what you want? More varied rows also help.",
     });
   }
-  return found;
+  return observations;
 }
 
 function groups(at: Curves): Observation[] {
@@ -195,11 +195,11 @@ function groups(at: Curves): Observation[] {
 }
 
 function policy(at: Curves): Observation[] {
-  const found: Observation[] = [];
+  const observations: Observation[] = [];
   const entropy = trendOf(at("entropy/mean"));
   const score = recentOf(at("reward/mean"), RECENT) ?? 0;
   if (entropy && entropy.from > 0 && entropy.to < 0.15 * entropy.from && score < NEARLY_ALL) {
-    found.push({
+    observations.push({
       id: "entropy-collapse",
       tone: "act",
       title: "The policy stopped exploring",
@@ -208,14 +208,14 @@ function policy(at: Curves): Observation[] {
         "Lower the learning rate, add a KL weight (algorithm.loss.kl.beta) or raise the upper clip bound.",
     });
   } else if (entropy?.direction === "down") {
-    found.push({
+    observations.push({
       id: "entropy",
       tone: "note",
       title: "Less exploration, as expected",
       evidence: `Entropy fell from ${number(entropy.from)} to ${number(entropy.to)} nat per token, as expected while the reward rises.`,
     });
   } else if (entropy && entropy.direction === "up" && entropy.to > 2 * entropy.from) {
-    found.push({
+    observations.push({
       id: "entropy-blow-up",
       tone: "watch",
       title: "Entropy rises",
@@ -228,7 +228,7 @@ function policy(at: Curves): Observation[] {
     recentOf(at("policy/clip_low_share"), RECENT) ?? 0,
   );
   if (clipped > CLIPPED) {
-    found.push({
+    observations.push({
       id: "clipped",
       tone: "watch",
       title: "Updates are too large",
@@ -238,7 +238,7 @@ function policy(at: Curves): Observation[] {
   }
   const gap = recentOf(at("sampler/gap_mean"), RECENT) ?? 0;
   if (gap > GAP) {
-    found.push({
+    observations.push({
       id: "gap",
       tone: "act",
       title: "Sampler and trainer disagree",
@@ -248,7 +248,7 @@ function policy(at: Curves): Observation[] {
   }
   const skipped = at("optimizer/skipped_updates").at(-1)?.value ?? 0;
   if (skipped > 0) {
-    found.push({
+    observations.push({
       id: "skipped",
       tone: "watch",
       title: "Skipped updates",
@@ -256,14 +256,14 @@ function policy(at: Curves): Observation[] {
       advice: "Lower the learning rate or change the precision.",
     });
   }
-  return found;
+  return observations;
 }
 
 function completions(at: Curves): Observation[] {
-  const found: Observation[] = [];
+  const observations: Observation[] = [];
   const errors = recentOf(at("reward/error_share"), RECENT) ?? 0;
   if (errors > REWARD_ERRORS) {
-    found.push({
+    observations.push({
       id: "reward-errors",
       tone: errors > REWARD_ERRORS_BAD ? "act" : "watch",
       title: "Reward errors",
@@ -274,7 +274,7 @@ function completions(at: Curves): Observation[] {
   const truncated = recentOf(at("completions/truncated_share"), RECENT) ?? 0;
   const all = truncated >= ALL_TRUNCATED;
   if (truncated > TRUNCATED) {
-    found.push({
+    observations.push({
       id: "truncated",
       since: since(
         at("completions/truncated_share"),
@@ -290,7 +290,7 @@ function completions(at: Curves): Observation[] {
   const length = trendOf(at("completions/length_mean"));
   const trend = trendOf(at("reward/mean"));
   if (length && length.to > 1.5 * length.from && trend && trend.direction !== "up") {
-    found.push({
+    observations.push({
       id: "longer-for-nothing",
       tone: "watch",
       title: "Longer but not better",
@@ -298,7 +298,7 @@ function completions(at: Curves): Observation[] {
       advice: "Read some completions: the reward may favor length.",
     });
   }
-  return found;
+  return observations;
 }
 
 /** Why nobody should read the loss. Always told, because it is what people look at first. */
@@ -314,19 +314,19 @@ const LOSS: Observation = {
 const PRAISE = new Set(["held-out", "solved", "entropy"]);
 
 /** What is known beside the curves: held-out rows, and the server's verdict on a job that has ended. */
-type Known = { rows?: number | undefined; outcome?: Job["verdict"] | undefined };
+type Context = { rows?: number | undefined; outcome?: Job["verdict"] | undefined };
 
 const ORDER: Record<Tone, number> = { act: 0, watch: 1, good: 2, note: 3 };
 
-function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]): [Verdict, string] {
+function judge(at: Curves, held: HeldOut | null, observations: readonly Observation[]): [Verdict, string] {
   const curve = at("reward/mean");
   const trend = trendOf(curve);
-  const had = (id: string) => found.some((one) => one.id === id);
+  const had = (id: string) => observations.some((one) => one.id === id);
   if (curve.length === 0) return ["nothing", "No data yet."];
   if (curve.length < ENOUGH_STEPS || !trend) {
     return ["early", `Too early to say: the first ${ENOUGH_STEPS} steps are not enough.`];
   }
-  const why = found.flatMap(({ doubt }) => doubt || []).join(", ");
+  const why = observations.flatMap(({ doubt }) => doubt || []).join(", ");
   if (why) return held?.worse != null ? ["no", `No: ${why}.`] : ["unsure", `Cannot tell: ${why}.`];
   if (held && held.last < held.first) {
     const low = `held-out reward is ${reward(held.last)}, below base (${reward(held.first)})`;
@@ -359,7 +359,7 @@ function judge(at: Curves, held: HeldOut | null, found: readonly Observation[]):
  * Reads a job's curves as somebody experienced would: is it training, what speaks for and against it, what to do.
  * Rules over the newest points; the worst first.
  */
-export function checkTraining(series: SeriesMap, { rows, outcome }: Known = {}): Check {
+export function checkTraining(series: SeriesMap, { rows, outcome }: Context = {}): Check {
   const at: Curves = (key) => curveOf(pick(series, key));
   const held = heldOut(series, rows);
   const early = at("reward/mean").length < ENOUGH_STEPS;
@@ -368,7 +368,7 @@ export function checkTraining(series: SeriesMap, { rows, outcome }: Known = {}):
   const begun = (one: Observation) => (one.id === "worse" ? 1.5 : (one.since ?? 1e9));
   const wrong = [...doubted, ...completions(at)];
   const praised = (outcome ?? "learned") === "learned" && !wrong.some(({ doubt }) => doubt);
-  const found = wrong
+  const notes = wrong
     .concat(early ? [] : [...rewards(at, held), ...groups(at), ...policy(at)])
     .filter(({ id }) => !PRAISE.has(id) || praised)
     // What began after the policy broke follows from that: no advice of its own.
@@ -376,7 +376,7 @@ export function checkTraining(series: SeriesMap, { rows, outcome }: Known = {}):
       broke === null || one.id === "worse" || begun(one) <= 1 ? one : { ...one, advice: undefined },
     )
     .toSorted((a, b) => begun(a) - begun(b));
-  const [verdict, headline] = judge(at, held, found);
-  const observations = [...found, LOSS].toSorted((a, b) => ORDER[a.tone] - ORDER[b.tone]);
+  const [verdict, headline] = judge(at, held, notes);
+  const observations = [...notes, LOSS].toSorted((a, b) => ORDER[a.tone] - ORDER[b.tone]);
   return { verdict, headline, observations };
 }

@@ -43,14 +43,14 @@ type FormProps = {
 /** Which revision of which reward, what its golden cases say of it, and the way to a replay before. */
 function Form({ job, all, onClose }: FormProps) {
   const [name, setName] = useState(all[0]?.name ?? "");
-  const [wanted, setWanted] = useState<number | null>(null);
+  const [selectedRevision, setSelectedRevision] = useState<number | null>(null);
   const change = useChangeReward(job.id);
   const now = all.find((one) => one.name === name) ?? (all[0] as LiveReward);
   const reward = useQuery(rewardQuery(now.stored));
   const others = (reward.data?.revisions ?? [])
     .filter((one) => one.revision !== now.revision)
     .toSorted((a, b) => b.revision - a.revision);
-  const revision = wanted ?? others[0]?.revision ?? null;
+  const revision = selectedRevision ?? others[0]?.revision ?? null;
   const gate = useGoldenGate(now.stored, revision);
   const apply = () => {
     if (revision === null) return;
@@ -73,7 +73,7 @@ function Form({ job, all, onClose }: FormProps) {
           data={all.map((one) => one.name)}
           onChange={(event) => {
             setName(event.currentTarget.value);
-            setWanted(null);
+            setSelectedRevision(null);
           }}
         />
       )}
@@ -99,7 +99,7 @@ function Form({ job, all, onClose }: FormProps) {
               value: String(one.revision),
               label: `revision ${one.revision}, stored ${ago(one.created_at)}`,
             }))}
-            onChange={(event) => setWanted(Number(event.currentTarget.value))}
+            onChange={(event) => setSelectedRevision(Number(event.currentTarget.value))}
           />
           <Differs key={revision} reward={reward.data} from={now.revision} to={revision} />
           <GoldenGate reward={now.stored} gate={gate} />

@@ -6,10 +6,10 @@ import { Failure } from "@/components/Failure";
 import { Skeleton } from "@/components/Skeleton";
 import { NumberText } from "@/components/spec/Control";
 import type { Json } from "@/lib/paths";
-import { shown } from "@/lib/spec-values";
+import { valueText } from "@/lib/spec-values";
 import { isWrong } from "../forks/fork-body";
 import styles from "./ChangeSettings.module.css";
-import { asked } from "./change-settings";
+import { changedSettings } from "./change-settings";
 
 type Values = Record<string, Json | undefined>;
 
@@ -30,7 +30,7 @@ function Row({
       <NumberText
         id={id}
         label={setting.title}
-        placeholder={shown(setting.value)}
+        placeholder={valueText(setting.value)}
         value={value}
         invalid={isWrong(value)}
         disabled={false}
@@ -47,7 +47,7 @@ export function ChangeSettings({ job, opened, onClose }: Props) {
   const settings = useQuery({ ...settingsQuery(job), enabled: opened });
   const change = useChangeSettings(job);
   const [values, setValues] = useState<Values>({});
-  const wanted = asked(settings.data?.data ?? [], values);
+  const changes = changedSettings(settings.data?.data ?? [], values);
   const close = () => {
     setValues({});
     change.reset();
@@ -61,12 +61,12 @@ export function ChangeSettings({ job, opened, onClose }: Props) {
       </p>
       {settings.isError && <Failure title="Could not load the settings" error={settings.error} />}
       {settings.data ? (
-        settings.data.data.map((each) => (
+        settings.data.data.map((setting) => (
           <Row
-            key={each.setting}
-            setting={each}
-            value={values[each.setting]}
-            onChange={(value) => setValues((old) => ({ ...old, [each.setting]: value }))}
+            key={setting.setting}
+            setting={setting}
+            value={values[setting.setting]}
+            onChange={(value) => setValues((old) => ({ ...old, [setting.setting]: value }))}
           />
         ))
       ) : (
@@ -78,11 +78,11 @@ export function ChangeSettings({ job, opened, onClose }: Props) {
           Cancel
         </Button>
         <Button
-          disabled={wanted === null || wanted.length === 0}
+          disabled={changes === null || changes.length === 0}
           loading={change.isPending}
-          onClick={() => wanted && change.mutate(wanted, { onSuccess: close })}
+          onClick={() => changes && change.mutate(changes, { onSuccess: close })}
         >
-          {wanted && wanted.length > 1 ? `Change ${wanted.length} settings` : "Change"}
+          {changes && changes.length > 1 ? `Change ${changes.length} settings` : "Change"}
         </Button>
       </Group>
     </Modal>

@@ -11,10 +11,10 @@ const NO_CASES: GoldenCase[] = [];
 /** The golden cases of a reward run against one of its revisions, and why it may not take over, if so. */
 export function useGoldenGate(reward: string, revision: number | null) {
   const cases = useQuery(goldenQuery(reward));
-  const known = cases.data?.data ?? NO_CASES;
-  const options = goldenRunQuery(reward, revision ?? 0, known);
-  const run = useQuery({ ...options, enabled: revision !== null && known.length > 0 });
-  const waits = cases.isPending || (known.length > 0 && run.isFetching);
+  const goldenCases = cases.data?.data ?? NO_CASES;
+  const options = goldenRunQuery(reward, revision ?? 0, goldenCases);
+  const run = useQuery({ ...options, enabled: revision !== null && goldenCases.length > 0 });
+  const waits = cases.isPending || (goldenCases.length > 0 && run.isFetching);
   // The server runs them again when it is asked to change: what could not be asked here is no refusal.
   const refusal = waits
     ? "The golden cases are still running."
@@ -22,7 +22,7 @@ export function useGoldenGate(reward: string, revision: number | null) {
       ? "Not all golden cases pass."
       : null;
   return {
-    known,
+    goldenCases,
     waits,
     refusal,
     answer: run.data,
@@ -31,12 +31,12 @@ export function useGoldenGate(reward: string, revision: number | null) {
   };
 }
 
-function Failing({ answer, known }: { answer: GoldenRun; known: readonly GoldenCase[] }) {
+function Failing({ answer, goldenCases }: { answer: GoldenRun; goldenCases: readonly GoldenCase[] }) {
   const failing = answer.results.filter(({ outcome }) => !outcome.passed);
   return (
     <ul aria-label="Failed golden cases">
       {failing.map(({ case: id, outcome }) => {
-        const one = known.find((each) => each.id === id);
+        const one = goldenCases.find((golden) => golden.id === id);
         return (
           <li key={id}>
             {one &&
@@ -53,7 +53,7 @@ type Props = { reward: string; gate: ReturnType<typeof useGoldenGate> };
 
 /** What the golden cases say of the revision. */
 export function GoldenGate({ reward, gate }: Props) {
-  const { known, waits, answer, error, again } = gate;
+  const { goldenCases, waits, answer, error, again } = gate;
   const link = (
     <Link to="/rewards/$id" params={{ id: reward }} search={{ tab: "golden" }}>
       Golden cases
@@ -61,17 +61,18 @@ export function GoldenGate({ reward, gate }: Props) {
   );
   if (waits) return <p role="status">Running the golden cases…</p>;
   if (error) return <Failure title="Could not run the golden cases" error={error} retry={again} />;
-  if (known.length === 0) return <p role="status">{link}: none yet.</p>;
+  if (goldenCases.length === 0) return <p role="status">{link}: none yet.</p>;
   if (!answer) return null;
   const failed = answer.results.filter(({ outcome }) => !outcome.passed).length;
   return (
     <div role="status" className={styles.golden} data-passed={answer.passed}>
       <p>
-        <b>{answer.passed ? `✓ Passes all ${count(known.length, "golden case")}.` : "✕ Failed."}</b>{" "}
-        {answer.load_error ?? (answer.passed ? "" : `${count(failed, "case")} of ${known.length} failed.`)}{" "}
+        <b>{answer.passed ? `✓ Passes all ${count(goldenCases.length, "golden case")}.` : "✕ Failed."}</b>{" "}
+        {answer.load_error ??
+          (answer.passed ? "" : `${count(failed, "case")} of ${goldenCases.length} failed.`)}{" "}
         {link}
       </p>
-      {failed > 0 && <Failing answer={answer} known={known} />}
+      {failed > 0 && <Failing answer={answer} goldenCases={goldenCases} />}
     </div>
   );
 }

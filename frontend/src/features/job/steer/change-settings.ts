@@ -3,7 +3,7 @@ import type { Json } from "@/lib/paths";
 import { isWrong } from "../forks/fork-body";
 
 /** What a person wants to change; null while one of the fields holds no number. */
-export function asked(
+export function changedSettings(
   settings: readonly JobSetting[],
   values: Readonly<Record<string, Json | undefined>>,
 ): NewValue[] | null {

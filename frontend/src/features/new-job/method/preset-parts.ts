@@ -20,15 +20,15 @@ export type Family = { readonly id: string; readonly title: string; readonly pre
 /** Presets in which every word is found, by family; families without any are left out. */
 export function searched(presets: readonly Preset[], query: string): readonly Family[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = presets.filter((one) => {
+  const matching = presets.filter((one) => {
     const { id, title, family, summary, source, needs } = one;
     const text = [id, title, family, summary, source, ...needs].join(" ").toLowerCase();
     return words.every((word) => text.includes(word));
   });
-  const known = FAMILIES.map(([id]) => id);
-  const others = [...new Set(found.map((one) => one.family))].filter((id) => !known.includes(id));
+  const order = FAMILIES.map(([id]) => id);
+  const others = [...new Set(matching.map((one) => one.family))].filter((id) => !order.includes(id));
   return [...FAMILIES, ...others.map((id): [string, string] => [id, id])]
-    .map(([id, title]) => ({ id, title, presets: found.filter((one) => one.family === id) }))
+    .map(([id, title]) => ({ id, title, presets: matching.filter((one) => one.family === id) }))
     .filter((family) => family.presets.length > 0);
 }
 
@@ -46,7 +46,7 @@ export function leaves(value: JsonObject, path = ""): Leaf[] {
 /** A part of the job that a preset fills: `loss.aggregation` and `token_mean`. */
 export type Filled = { readonly part: string; readonly text: string };
 
-const shown = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
+const asText = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
 
 /** The parts in which a preset differs from what a job has without one. */
 export function filled(schema: JsonSchema, plain: JsonObject, preset: Pick<Preset, "algorithm" | "job">) {
@@ -57,7 +57,10 @@ export function filled(schema: JsonSchema, plain: JsonObject, preset: Pick<Prese
     const part = parent(path).replace(/^algorithm\./, "");
     const name = path.slice(path.lastIndexOf(".") + 1);
     if (name === "type" && same(getAt(plain, path), value)) continue;
-    parts.set(part, [...(parts.get(part) ?? []), name === "type" ? shown(value) : `${name} ${shown(value)}`]);
+    parts.set(part, [
+      ...(parts.get(part) ?? []),
+      name === "type" ? asText(value) : `${name} ${asText(value)}`,
+    ]);
   }
   return [...parts].map(([part, texts]): Filled => ({ part, text: texts.join(", ") }));
 }

@@ -18,7 +18,7 @@ export function Advanced({ open, onOpen }: Props) {
   const [query, setQuery] = useState("");
   const [changedOnly, setChangedOnly] = useState(false);
   const changed = fields.filter((one) => one.value !== undefined && one.kind !== "fixed");
-  const found = search(changedOnly ? changed : fields, query);
+  const matching = search(changedOnly ? changed : fields, query);
   const names = rewardsOf(draft).map((one) => one.name ?? "reward");
   return (
     <details className={styles.advanced} open={open} onToggle={(event) => onOpen(event.currentTarget.open)}>
@@ -43,16 +43,16 @@ export function Advanced({ open, onOpen }: Props) {
               checked={changedOnly}
               onChange={(event) => setChangedOnly(event.currentTarget.checked)}
             />
-            <span role="status">{query && count(found.length, "field")}</span>
+            <span role="status">{query && count(matching.length, "field")}</span>
           </div>
-          {found.length === 0 && (
+          {matching.length === 0 && (
             <p className={styles.quiet}>
               {changedOnly && query === ""
                 ? "No changed fields: the job uses all defaults."
                 : `No field matches “${query}”.`}
             </p>
           )}
-          {grouped(found, names).map((group) => (
+          {grouped(matching, names).map((group) => (
             <section key={group.key} className={styles.group} aria-label={`${group.title}: all fields`}>
               <h3>{group.title}</h3>
               {group.fields.map((one) => {

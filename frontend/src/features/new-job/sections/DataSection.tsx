@@ -32,7 +32,7 @@ function Pick({ onPick }: { onPick: (dataset: Dataset) => void }) {
             label: `${one.name} · ${count(one.rows, "row")}`,
           }))}
           onChange={(id) => {
-            const one = datasets.find((each) => each.id === id);
+            const one = datasets.find((entry) => entry.id === id);
             if (one) onPick(one);
           }}
         />

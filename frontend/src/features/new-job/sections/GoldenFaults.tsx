@@ -10,7 +10,7 @@ const LONGEST = 80;
 
 /** Golden cases that keep a job from starting: each with its completion, and the way to them. */
 export function GoldenFaults({ reward, problems }: { reward: string; problems: readonly JobProblem[] }) {
-  const known = useQuery({ ...goldenQuery(reward), enabled: problems.length > 0 }).data?.data;
+  const cases = useQuery({ ...goldenQuery(reward), enabled: problems.length > 0 }).data?.data;
   if (problems.length === 0) return null;
   return (
     <div className={styles.problems}>
@@ -22,7 +22,7 @@ export function GoldenFaults({ reward, problems }: { reward: string; problems: r
       </p>
       <ul aria-label="Failed golden cases">
         {problems.map(({ code, message }) => {
-          const one = known?.find(({ id }) => id === code);
+          const one = cases?.find(({ id }) => id === code);
           return (
             <li key={code}>
               {one && (

@@ -146,8 +146,8 @@ export function PromptFields({ id }: { id: string }) {
   const template = getAt(draft, "data.prompt_template");
   const bare = dataset && !names.some((name) => name === "messages" || name === "prompt");
   const columns = getAt(draft, "data.columns");
-  const given = isObject(columns) && (columns.prompt || columns.messages);
-  const needs = bare && !given && template === undefined;
+  const hasColumns = isObject(columns) && (columns.prompt || columns.messages);
+  const needs = bare && !hasColumns && template === undefined;
   const view = {
     columns: isObject(columns) ? columns : {},
     prompt_template: template,

@@ -132,7 +132,7 @@ function Add({ first }: { first: boolean }) {
           value={null}
           data={rewards.map((one) => ({ value: one.id, label: `${one.name} · revision ${one.revision}` }))}
           onChange={(id) => {
-            const one = rewards.find((each) => each.id === id);
+            const one = rewards.find((entry) => entry.id === id);
             if (one) change((old) => withStored(old, one));
           }}
         />

@@ -16,10 +16,10 @@ const NAMES: Record<Format, string> = {
 
 /** The same job as text that starts it from elsewhere: only what differs from the defaults. */
 export function CopyAs({ spec, ready }: { spec: JsonObject; ready: boolean }) {
-  const [shown, setShown] = useState<Format | null>(null);
+  const [format, setFormat] = useState<Format | null>(null);
   const { copy } = useClipboard();
   const take = (format: Format) => {
-    setShown(format);
+    setFormat(format);
     copy(copyAs(format, spec));
   };
   return (
@@ -38,17 +38,17 @@ export function CopyAs({ spec, ready }: { spec: JsonObject; ready: boolean }) {
           ))}
         </Menu.Dropdown>
       </Menu>
-      {shown && (
+      {format && (
         <div className={styles.copied}>
           <div>
-            <b>{NAMES[shown]}</b>
-            <CopyButton text={copyAs(shown, spec)} size="compact-sm" />
-            <Button variant="default" size="compact-sm" onClick={() => setShown(null)}>
+            <b>{NAMES[format]}</b>
+            <CopyButton text={copyAs(format, spec)} size="compact-sm" />
+            <Button variant="default" size="compact-sm" onClick={() => setFormat(null)}>
               Hide
             </Button>
           </div>
           {!ready && <p>Fill in all fields correctly first.</p>}
-          <CodeBlock text={copyAs(shown, spec)} label={NAMES[shown]} />
+          <CodeBlock text={copyAs(format, spec)} label={NAMES[format]} />
         </div>
       )}
     </div>

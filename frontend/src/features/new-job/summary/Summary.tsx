@@ -55,7 +55,7 @@ export function Summary({ quick, full, looking, children }: Props) {
         <dt>{rewards.length > 1 ? count(rewards.length, "reward") : "Reward"}</dt>
         <dd>
           {rewards
-            .map((one) => one.name ?? stored?.find((each) => each.id === one.reward)?.name ?? "reward")
+            .map((one) => one.name ?? stored?.find((entry) => entry.id === one.reward)?.name ?? "reward")
             .join(", ") || NOTHING}
         </dd>
         <dt>Method</dt>

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Field } from "@/lib/spec-fields";
-import { fromLines, parseNumber, shown, toLines } from "@/lib/spec-values";
+import { fromLines, parseNumber, toLines, valueText } from "@/lib/spec-values";
 import { grouped, search } from "../sections/advanced";
 import { summaryLines } from "./summary-lines";
 
 describe("values in text fields", () => {
   it("shows small numbers with an exponent and reads what people type", () => {
-    expect([1e-5, 6e-4, 0.001, 0, 56, null, ["a", "b"]].map((one) => shown(one))).toEqual([
+    expect([1e-5, 6e-4, 0.001, 0, 56, null, ["a", "b"]].map((one) => valueText(one))).toEqual([
       "1e-5",
       "6e-4",
       "0.001",
@@ -54,9 +54,9 @@ describe("Advanced", () => {
 });
 
 describe("summaryLines", () => {
-  const given = { rows: 512, steps: 60, prompts: 16, completions: 8 };
+  const sizes = { rows: 512, steps: 60, prompts: 16, completions: 8 };
   const line = (name: string, facts: object) =>
-    summaryLines({ ...given, facts }).find((one) => one.name === name);
+    summaryLines({ ...sizes, facts }).find((one) => one.name === name);
   it("counts by itself until the server has", () => {
     expect(line("Total completions", {})?.text).toContain("7");
     expect(line("Training rows", {})?.text).toContain("total");

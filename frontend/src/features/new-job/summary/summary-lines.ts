@@ -17,7 +17,7 @@ export type Facts = {
 
 export type Line = { name: string; text: string; note?: string; bad?: boolean };
 
-type Given = {
+type Sizes = {
   facts: Facts;
   rows: number | undefined;
   steps: Json | undefined;
@@ -34,7 +34,7 @@ const product = (...values: (Json | undefined)[]) => {
 };
 
 /** The counts of the summary: the server's where it has told them, else what the form itself can tell. */
-export function summaryLines({ facts, rows, steps, prompts, completions }: Given): Line[] {
+export function summaryLines({ facts, rows, steps, prompts, completions }: Sizes): Line[] {
   const perStep = facts.completions_per_step ?? product(prompts, completions);
   const all = facts.completions ?? product(steps, prompts, completions);
   const { longest_prompt_tokens: longest, prompt_limit: limit } = facts;
@@ -66,6 +66,6 @@ export function summaryLines({ facts, rows, steps, prompts, completions }: Given
       note: limit != null ? `limit ${number(limit)}` : undefined,
       bad: longest != null && limit != null && longest > limit,
     },
-    { name: "Reward sandbox", text: facts.jail ? `jail: ${jailName(facts.jail)}` : NOTHING },
+    { name: "Reward sandbox", text: facts.jail ? jailName(facts.jail) : NOTHING },
   ];
 }

@@ -30,17 +30,17 @@ export function useCheck(spec: Draft) {
 
   const part = JSON.stringify(workersPart(spec));
   const [settled] = useDebouncedValue(part, SETTLED_MS);
-  const asked = useMemo(() => JSON.parse(settled) as Draft | null, [settled]);
+  const settledSpec = useMemo(() => JSON.parse(settled) as Draft | null, [settled]);
   const full = useQuery({
-    ...fullCheckQuery(asked ?? {}),
-    enabled: asked !== null && quick.data !== undefined && !concerns(quick.data),
+    ...fullCheckQuery(settledSpec ?? {}),
+    enabled: settledSpec !== null && quick.data !== undefined && !concerns(quick.data),
   });
-  const current = asked !== null && settled === part;
+  const current = settledSpec !== null && settled === part;
   return {
     quick,
     full,
     /** The worker's answer is about what the form says now. */
-    known: current && full.data !== undefined && !full.isPlaceholderData,
+    complete: current && full.data !== undefined && !full.isPlaceholderData,
     pending: key !== typed || quick.isFetching,
   };
 }

@@ -42,8 +42,8 @@ export const NO_EXAMPLE: Example = { item: '{"prompt": "68+52=", "answer": "120"
 export function useBenchDataset(place: RewardPlace, likely?: string): string | undefined {
   const datasets = useQuery(datasetsQuery).data?.data;
   if (place.dataset === BY_HAND || place.dataset === STORED) return undefined;
-  const known = (id: string | undefined) => datasets?.find((one) => one.id === id)?.id;
-  return place.dataset ?? known(likely) ?? datasets?.[0]?.id;
+  const existing = (id: string | undefined) => datasets?.find((one) => one.id === id)?.id;
+  return place.dataset ?? existing(likely) ?? datasets?.[0]?.id;
 }
 
 /** Rows and completions on which the source is tried as it stands, saved or not. */

@@ -3,25 +3,27 @@ import { useRef } from "react";
 import { number } from "@/lib/format";
 import { valueText } from "@/lib/prompt";
 import styles from "./Bench.module.css";
-import type { Case, Given } from "./bench";
+import type { BenchCompletion, Case } from "./bench";
 
-const FROM: Record<Given["from"], string> = {
+const FROM: Record<BenchCompletion["from"], string> = {
   reference: "reference answer",
   typed: "typed",
   sampled: "sampled",
   stored: "stored",
 };
 
-type Change = (key: string, edit: (old: Given[]) => Given[]) => void;
+type Change = (key: string, edit: (old: BenchCompletion[]) => BenchCompletion[]) => void;
 
 function Completions({ one, change }: { one: Case; change: Change }) {
   const set = (at: number, text: string) =>
-    change(one.key, (old) => old.map((given, i) => (i === at ? { text, from: "typed", done: true } : given)));
+    change(one.key, (old) =>
+      old.map((completion, i) => (i === at ? { text, from: "typed", done: true } : completion)),
+    );
   const added = useRef(false);
   const name = one.row === null ? "the row" : `row ${one.row + 1}`;
   return (
     <>
-      {one.completions.map((given, i) => (
+      {one.completions.map((completion, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: completions have no other name
         <div key={i} className={styles.given}>
           <Textarea
@@ -37,16 +39,16 @@ function Completions({ one, change }: { one: Case; change: Change }) {
             maxRows={8}
             dir="auto"
             placeholder="Empty. Enter a possible answer."
-            value={given.text}
-            readOnly={!given.done}
+            value={completion.text}
+            readOnly={!completion.done}
             classNames={{ input: styles.mono }}
             onChange={(event) => set(i, event.currentTarget.value)}
           />
-          <span className={styles.from}>{given.done ? FROM[given.from] : "writing…"}</span>
+          <span className={styles.from}>{completion.done ? FROM[completion.from] : "writing…"}</span>
           <CloseButton
             size={28}
             aria-label={`Remove completion ${i + 1} of ${name}`}
-            disabled={!given.done}
+            disabled={!completion.done}
             onClick={() => change(one.key, (old) => old.filter((_, at) => at !== i))}
           />
         </div>

@@ -82,7 +82,7 @@ export function Results({ run, stale, onKeep }: Props) {
   const scores = scoresOf(run);
   const values = scores.flatMap(({ value }) => (value === null ? [] : [value]));
   const references = run.tested.every((one) => one.reference);
-  const said = verdict(scores, references);
+  const judgement = verdict(scores, references);
   const facts = spread(values);
   const inside = groupSpread(scores);
   const failed = results.filter(({ status }) => status !== "ok" && status !== "not_applicable").length;
@@ -104,9 +104,9 @@ export function Results({ run, stale, onKeep }: Props) {
         )}
         {stale && <span>The source or the completions have changed: run again.</span>}
       </p>
-      {said && (
-        <Notice tone={said.tone} title={said.title}>
-          {said.text}
+      {judgement && (
+        <Notice tone={judgement.tone} title={judgement.title}>
+          {judgement.text}
         </Notice>
       )}
       <section className={styles.frame} tabIndex={0} aria-label="Scores">

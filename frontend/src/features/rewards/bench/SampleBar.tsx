@@ -4,12 +4,12 @@ import { useState } from "react";
 import { modelsQuery } from "@/api/models";
 import { Failure } from "@/components/Failure";
 import styles from "./Bench.module.css";
-import type { Case, Given } from "./bench";
+import type { BenchCompletion, Case } from "./bench";
 import { useSampling } from "./use-sampling";
 
 type Props = {
   cases: readonly Case[];
-  change: (key: string, edit: (old: Given[]) => Given[]) => void;
+  change: (key: string, edit: (old: BenchCompletion[]) => BenchCompletion[]) => void;
 };
 
 const BY_DEFAULT = { samples: 2, temperature: 1, maxTokens: 128 };

@@ -55,10 +55,16 @@ describe("choice of rows", () => {
   });
 });
 
-const given = (text: string, done = true) => ({ text, from: "typed" as const, done });
+const completion = (text: string, done = true) => ({ text, from: "typed" as const, done });
 const cases: Case[] = [
-  { key: "a", row: 0, item: { answer: "1" }, prompt: [], completions: [given("x"), given("half", false)] },
-  { key: "b", row: 4, item: { answer: "2" }, prompt: [], completions: [given(""), given("z")] },
+  {
+    key: "a",
+    row: 0,
+    item: { answer: "1" },
+    prompt: [],
+    completions: [completion("x"), completion("half", false)],
+  },
+  { key: "b", row: 4, item: { answer: "2" }, prompt: [], completions: [completion(""), completion("z")] },
 ];
 
 describe("flatten", () => {

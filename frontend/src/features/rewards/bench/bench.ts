@@ -5,10 +5,20 @@ export const MOST_ROWS = 16;
 /** What one request scores. The same as `RewardTest.rows`. */
 export const MOST_TESTED = 256;
 
-export type Given = { text: string; from: "reference" | "typed" | "sampled" | "stored"; done: boolean };
+export type BenchCompletion = {
+  text: string;
+  from: "reference" | "typed" | "sampled" | "stored";
+  done: boolean;
+};
 
 /** One row of a dataset (or one written by hand) with the completions that are to be scored. */
-export type Case = { key: string; row: number | null; item: Row; prompt: Message[]; completions: Given[] };
+export type Case = {
+  key: string;
+  row: number | null;
+  item: Row;
+  prompt: Message[];
+  completions: BenchCompletion[];
+};
 
 /** Which rows: `from`–`to` counted from 1, or `count` random ones of a seed. */
 export type RowChoice =
@@ -75,13 +85,13 @@ function mulberry(seed: number): () => number {
 
 /** Consecutive rows as (offset, limit), so that they are read with few requests. */
 export function windows(rows: readonly number[]): { offset: number; limit: number }[] {
-  const found: { offset: number; limit: number }[] = [];
+  const pages: { offset: number; limit: number }[] = [];
   for (const row of rows) {
-    const last = found.at(-1);
+    const last = pages.at(-1);
     if (last && row === last.offset + last.limit) last.limit += 1;
-    else found.push({ offset: row, limit: 1 });
+    else pages.push({ offset: row, limit: 1 });
   }
-  return found;
+  return pages;
 }
 
 /** What is sent, with where each of it came from; running samples wait for the next run. */

@@ -2,21 +2,25 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { type Dataset, datasetQuery, datasetRowsQuery } from "@/api/datasets";
 import { columnOfRole, itemOf, messagesOf, type Row, valueText } from "@/lib/prompt";
-import { type Case, type Given, parseItem, type RowChoice, rowsOf, windows } from "./bench";
+import { type BenchCompletion, type Case, parseItem, type RowChoice, rowsOf, windows } from "./bench";
 
 export const BY_HAND = "none";
 /** In place of a dataset: completions that a job has stored. */
 export const STORED = "job";
 /** Whether what the address names as dataset is one. */
 export const isDataset = (id: string | undefined) => id !== undefined && id !== BY_HAND && id !== STORED;
-const given = (text: string, from: Given["from"]): Given => ({ text, from, done: true });
+const benchCompletion = (text: string, from: BenchCompletion["from"]): BenchCompletion => ({
+  text,
+  from,
+  done: true,
+});
 
 /** A row starts with its reference answer, which a good reward should like; without one with an empty text. */
-function firstCompletions(item: Row, dataset: Dataset): Given[] {
+function firstCompletions(item: Row, dataset: Dataset): BenchCompletion[] {
   const names = dataset.columns.map((column) => String(column.name));
   const answer = columnOfRole("answer", dataset.prompt_view ?? {}, names);
   const text = answer === null ? "" : valueText(item[answer]);
-  return [given(text, text === "" ? "typed" : "reference")];
+  return [benchCompletion(text, text === "" ? "typed" : "reference")];
 }
 
 export type Example = { item: string; completions: string[] };
@@ -34,14 +38,14 @@ export function useCases(datasetId: string | undefined, choice: RowChoice, examp
   const values = new Map(
     pages.flatMap(({ data }) => (data?.data ?? []).map((row, i) => [(data?.offset ?? 0) + i, row] as const)),
   );
-  const [changed, setChanged] = useState<Record<string, Given[]>>({});
+  const [changed, setChanged] = useState<Record<string, BenchCompletion[]>>({});
   const [item, setItem] = useState(example.item);
   const written = parseItem(item);
 
   let cases: Case[];
   if (datasetId === undefined) {
     const row = "item" in written ? written.item : {};
-    const first = example.completions.map((text) => given(text, "typed"));
+    const first = example.completions.map((text) => benchCompletion(text, "typed"));
     cases = [
       { key: BY_HAND, row: null, item: row, prompt: messagesOf(row), completions: changed[BY_HAND] ?? first },
     ];
@@ -63,13 +67,16 @@ export function useCases(datasetId: string | undefined, choice: RowChoice, examp
     });
   }
 
-  const change = (key: string, edit: (old: Given[]) => Given[]) => {
-    const shown = cases.find((one) => one.key === key)?.completions ?? [];
-    setChanged((old) => ({ ...old, [key]: edit(old[key] ?? shown) }));
+  const change = (key: string, edit: (old: BenchCompletion[]) => BenchCompletion[]) => {
+    const completions = cases.find((one) => one.key === key)?.completions ?? [];
+    setChanged((old) => ({ ...old, [key]: edit(old[key] ?? completions) }));
   };
   const show = (next: Example) => {
     setItem(next.item);
-    setChanged((old) => ({ ...old, [BY_HAND]: next.completions.map((text) => given(text, "typed")) }));
+    setChanged((old) => ({
+      ...old,
+      [BY_HAND]: next.completions.map((text) => benchCompletion(text, "typed")),
+    }));
   };
   return {
     cases,

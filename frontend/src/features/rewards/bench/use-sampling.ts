@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "react";
 import { ApiError } from "@/api/client";
 import { type SampleEvent, sampleError, sampleStream } from "@/api/playground";
-import type { Case, Given } from "./bench";
+import type { BenchCompletion, Case } from "./bench";
 
 export type SampleOptions = { model: string; samples: number; temperature: number; maxTokens: number };
-type Change = (key: string, edit: (old: Given[]) => Given[]) => void;
+type Change = (key: string, edit: (old: BenchCompletion[]) => BenchCompletion[]) => void;
 
 /** How often what has streamed in is shown: tokens come faster than anybody reads. */
 const SHOW_MS = 120;
@@ -33,12 +33,12 @@ export function useSampling(change: Change) {
     const show = (over = false) => {
       cases.forEach((one, p) => {
         const made = (texts[p] ?? []).map(
-          (text, s): Given => ({ text, from: "sampled", done: finished[p]?.[s] ?? false }),
+          (text, s): BenchCompletion => ({ text, from: "sampled", done: finished[p]?.[s] ?? false }),
         );
-        const kept = over
+        const remaining = over
           ? made.filter(({ done, text }) => done || text !== "").map((m) => ({ ...m, done: true }))
           : made;
-        latest.current(one.key, (old) => [...old.slice(0, before[p]), ...kept]);
+        latest.current(one.key, (old) => [...old.slice(0, before[p]), ...remaining]);
       });
     };
     const onEvent = (event: SampleEvent) => {

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { type CompletionGroup, groupQuery, groupsQuery } from "@/api/completions";
 import { jobsQuery } from "@/api/jobs";
 import type { Message } from "@/lib/prompt";
-import { type Case, type Given, readStored } from "./bench";
+import { type BenchCompletion, type Case, readStored } from "./bench";
 
 /** Groups of a step that are tried at once. */
 export const MOST_GROUPS = 4;
@@ -16,43 +16,43 @@ function caseOf(job: string, group: CompletionGroup): Case {
     row: group.row_index,
     item: group.item ?? {},
     prompt: messages.length > 0 ? messages : [{ role: "user", content: group.prompt }],
-    completions: group.completions.map(({ text }): Given => ({ text, from: "stored", done: true })),
+    completions: group.completions.map(({ text }): BenchCompletion => ({ text, from: "stored", done: true })),
   };
 }
 
 /** Completions that a job has stored at a step, to be scored by the source as it stands. */
 export function useStored(on: boolean, rows: string | undefined) {
-  const wanted = readStored(rows);
+  const source = readStored(rows);
   const jobs = useInfiniteQuery({ ...jobsQuery(), enabled: on, refetchInterval: false });
-  const known = jobs.data?.pages.flatMap((page) => page.data) ?? [];
-  const job = wanted?.job ?? known[0]?.id;
-  const heads = useQuery({ ...groupsQuery(job ?? "", "train", wanted?.step), enabled: on && !!job });
+  const loadedJobs = jobs.data?.pages.flatMap((page) => page.data) ?? [];
+  const job = source?.job ?? loadedJobs[0]?.id;
+  const heads = useQuery({ ...groupsQuery(job ?? "", "train", source?.step), enabled: on && !!job });
   const step = heads.data?.step ?? undefined;
-  const shown = step === undefined ? [] : (heads.data?.data ?? []).slice(0, MOST_GROUPS);
+  const groupHeads = step === undefined ? [] : (heads.data?.data ?? []).slice(0, MOST_GROUPS);
   const groups = useQueries({
-    queries: shown.map(({ prompt_no }) =>
+    queries: groupHeads.map(({ prompt_no }) =>
       groupQuery(job ?? "", { split: "train", step: step ?? 0, prompt_no }),
     ),
   });
-  const [changed, setChanged] = useState<Record<string, Given[]>>({});
+  const [changed, setChanged] = useState<Record<string, BenchCompletion[]>>({});
   const cases = groups.flatMap(({ data, isPlaceholderData }) => {
     if (!data || isPlaceholderData || !job) return [];
     const one = caseOf(job, data as CompletionGroup);
     return [{ ...one, completions: changed[one.key] ?? one.completions }];
   });
-  const change = (key: string, edit: (old: Given[]) => Given[]) => {
+  const change = (key: string, edit: (old: BenchCompletion[]) => BenchCompletion[]) => {
     const now = cases.find((one) => one.key === key)?.completions ?? [];
     setChanged((old) => ({ ...old, [key]: edit(old[key] ?? now) }));
   };
   return {
     on,
-    jobs: known,
+    jobs: loadedJobs,
     job,
     step,
     steps: heads.data?.steps ?? [],
     cases,
     change,
     error: jobs.error ?? heads.error ?? groups.find(({ error }) => error)?.error ?? null,
-    loading: on && (jobs.isPending || (!!job && heads.isPending) || cases.length < shown.length),
+    loading: on && (jobs.isPending || (!!job && heads.isPending) || cases.length < groupHeads.length),
   };
 }

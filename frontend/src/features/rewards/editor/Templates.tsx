@@ -7,7 +7,7 @@ import { CopyButton } from "@/components/CopyButton";
 import { Failure } from "@/components/Failure";
 import { count } from "@/lib/format";
 import styles from "./Templates.module.css";
-import { found, reads } from "./templates";
+import { reads, searchTemplates } from "./templates";
 
 type Props = {
   opened: boolean;
@@ -70,7 +70,7 @@ export function Templates({ opened, onClose, columns, answer, onInsert }: Props)
   const templates = useQuery({ ...rewardTemplatesQuery, enabled: opened });
   const [query, setQuery] = useState("");
   const all = templates.data?.data ?? [];
-  const groups = found(all, query);
+  const groups = searchTemplates(all, query);
   const matching = groups.reduce((sum, { rewards }) => sum + rewards.length, 0);
   return (
     <Drawer

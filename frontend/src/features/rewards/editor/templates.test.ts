@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RewardTemplate } from "@/api/rewards";
-import { found, reads } from "./templates";
+import { reads, searchTemplates } from "./templates";
 
 const one = (id: string, group: string, more: Partial<RewardTemplate> = {}): RewardTemplate => ({
   id,
@@ -16,16 +16,17 @@ const ALL = [
   one("numeric", "Answers", { description: "Numbers with units.", optional_columns: ["tolerance"] }),
   one("schema", "Form"),
 ];
-const ids = (query: string) => found(ALL, query).flatMap(({ rewards }) => rewards.map(({ id }) => id));
+const ids = (query: string) =>
+  searchTemplates(ALL, query).flatMap(({ rewards }) => rewards.map(({ id }) => id));
 
 describe("the ready rewards", () => {
   it("stand in their groups and order", () => {
-    expect(found(ALL, "").map(({ name, rewards }) => [name, rewards.length])).toEqual([
+    expect(searchTemplates(ALL, "").map(({ name, rewards }) => [name, rewards.length])).toEqual([
       ["Answers", 2],
       ["Form", 1],
     ]);
   });
-  it("are found by every word, in any field", () => {
+  it("are searchTemplates by every word, in any field", () => {
     expect(ids("UNITS numbers")).toEqual(["numeric"]);
     expect(ids("answers")).toEqual(["exact", "numeric"]);
     expect(ids("tolerance")).toEqual(["numeric"]);

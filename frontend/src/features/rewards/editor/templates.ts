@@ -3,7 +3,7 @@ import type { RewardTemplate } from "@/api/rewards";
 export type TemplateGroup = { name: string; rewards: RewardTemplate[] };
 
 /** Those that hold every word of the query, group by group in the order of the list. */
-export function found(templates: readonly RewardTemplate[], query: string): TemplateGroup[] {
+export function searchTemplates(templates: readonly RewardTemplate[], query: string): TemplateGroup[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const groups: TemplateGroup[] = [];
   for (const reward of templates) {
@@ -22,11 +22,13 @@ export function found(templates: readonly RewardTemplate[], query: string): Temp
 
 /** Which columns a reward reads, and which of them the dataset lacks; `answer`: the column that is declared as it. */
 export function reads(template: RewardTemplate, columns: readonly string[], answer?: string): string {
-  const wanted = template.columns ?? [];
-  const missing = wanted.filter((name) => !columns.includes(name));
+  const columnsRead = template.columns ?? [];
+  const missing = columnsRead.filter((name) => !columns.includes(name));
   const names = (list: readonly string[]) => list.map((name) => `“${name}”`).join(", ");
-  if (wanted.length === 0) return "Uses no columns.";
+  if (columnsRead.length === 0) return "Uses no columns.";
   if (columns.length > 0 && missing.length > 0) return `Uses ${names(missing)}, not in the dataset.`;
-  const declared = wanted.includes("answer") && answer !== undefined && answer !== "answer";
-  return declared ? `Uses ${names(wanted)}: here the column “${answer}”.` : `Uses ${names(wanted)}.`;
+  const declared = columnsRead.includes("answer") && answer !== undefined && answer !== "answer";
+  return declared
+    ? `Uses ${names(columnsRead)}: here the column “${answer}”.`
+    : `Uses ${names(columnsRead)}.`;
 }

@@ -24,7 +24,7 @@ export function useCheck(source: string, entry: string | null, off: boolean) {
 /** Both in one sentence; `found` says what it is when nothing is wrong with it. */
 export function checkWords(
   { check, problems, entries, current }: ReturnType<typeof useCheck>,
-  found: (entries: readonly RewardEntry[]) => string = functions,
+  summarize: (entries: readonly RewardEntry[]) => string = functions,
 ): string {
   const error = check.error as ApiError | null;
   if (error) return `Not checked. ${error.message} ${error.hint ?? ""}`;
@@ -35,7 +35,7 @@ export function checkWords(
     const more = problems.length > 1 ? ` (and ${count(problems.length - 1, "more problem")})` : "";
     return `${place}${first.message}${more}`;
   }
-  return found(entries);
+  return summarize(entries);
 }
 
 function functions(entries: readonly RewardEntry[]): string {

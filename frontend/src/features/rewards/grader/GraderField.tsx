@@ -7,12 +7,12 @@ import { fieldOf, type Shape } from "@/lib/grader";
 import type { Json } from "@/lib/paths";
 import { complaint, range } from "@/lib/spec-fields";
 import type { Node } from "@/lib/spec-schema";
-import { shown } from "@/lib/spec-values";
+import { valueText } from "@/lib/spec-values";
 import { idOf, useBuilder } from "./context";
 import { Formula } from "./Formula";
 import styles from "./Grader.module.css";
+import { ProblemList } from "./ProblemList";
 import { under } from "./problems";
-import { Said } from "./Said";
 import { TemplateInput } from "./TemplateInput";
 import { ValueMap } from "./ValueMap";
 
@@ -76,7 +76,7 @@ function Input(props: Props & { id: string; label: string; describedBy: string; 
   const { id, label, describedBy, invalid, name, node, shape, required, value, owner, onChange } = props;
   const { readOnly, judges } = useBuilder();
   const field = fieldOf(name, node, value, required);
-  const placeholder = required ? "" : field.fallback == null ? "not set" : shown(field.fallback);
+  const placeholder = required ? "" : field.fallback == null ? "not set" : valueText(field.fallback);
   const common = { id, label, describedBy, invalid, value, onChange };
   if (shape.kind === "template") return <TemplateInput {...common} placeholder={placeholder} />;
   if (shape.kind === "values") return <ValueMap {...common} />;
@@ -134,8 +134,8 @@ export function GraderField(props: Props) {
   const id = idOf(path);
   const field = fieldOf(name, node, value, required);
   const own = complaint(field);
-  const told = own ? [{ message: own, field: path }] : under(problems, path);
-  const fallback = required || field.fallback == null ? "" : shown(field.fallback);
+  const messages = own ? [{ message: own, field: path }] : under(problems, path);
+  const fallback = required || field.fallback == null ? "" : valueText(field.fallback);
   const notes = [
     fallback !== "" && fallback !== "{}" && `Default: ${fallback.trim() || "a line break"}`,
     range(field),
@@ -143,8 +143,14 @@ export function GraderField(props: Props) {
   return (
     <div className={styles.field} data-kind={props.shape.kind}>
       <label htmlFor={id}>{field.label}</label>
-      <Input {...props} id={id} label={field.label} describedBy={`${id}-about`} invalid={told.length > 0} />
-      <Said problems={told} />
+      <Input
+        {...props}
+        id={id}
+        label={field.label}
+        describedBy={`${id}-about`}
+        invalid={messages.length > 0}
+      />
+      <ProblemList problems={messages} />
       <small id={`${id}-about`}>
         <Words text={field.description} />{" "}
         {judged && judges.length === 0 && <Link to="/settings">Add a judge in Settings</Link>}

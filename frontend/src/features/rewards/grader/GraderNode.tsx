@@ -10,8 +10,8 @@ import styles from "./Grader.module.css";
 import { GraderField } from "./GraderField";
 import { Items } from "./Items";
 import { Parts } from "./Parts";
+import { ProblemList } from "./ProblemList";
 import { at, strays, under } from "./problems";
-import { Said } from "./Said";
 
 type OneProps = {
   path: string;
@@ -75,9 +75,9 @@ type FieldsProps = {
 /** The fields of an object: what matters first, the rest behind "More". */
 export function Fields({ path, node, value, whole = false, onChange }: FieldsProps) {
   const { root, problems } = useBuilder();
-  const known = Object.keys(node.properties ?? {});
+  const names = Object.keys(node.properties ?? {});
   const { first, more } = whole
-    ? { first: known.filter((key) => key !== "type"), more: [] }
+    ? { first: names.filter((key) => key !== "type"), more: [] }
     : byImportance(node, root);
   const [opened, setOpened] = useState(() => more.some((key) => key !== "name" && value[key] !== undefined));
   const wrong = more.some((key) => under(problems, join(path, key)).length > 0);
@@ -103,7 +103,7 @@ export function Fields({ path, node, value, whole = false, onChange }: FieldsPro
   });
   return (
     <>
-      <Said problems={strays(problems, path, known)} />
+      <ProblemList problems={strays(problems, path, names)} />
       {first.map(one)}
       {shownMore.length > 0 && (
         <details
@@ -136,7 +136,7 @@ export function GraderNode({ path, of, value, label, onChange }: Props) {
   const type = typeof value.type === "string" ? value.type : "";
   const node = of[type];
   const id = idOf(join(path, "type"));
-  const told = at(problems, path);
+  const messages = at(problems, path);
   const types = typesOf(of);
   return (
     <div className={styles.grader}>
@@ -153,7 +153,7 @@ export function GraderNode({ path, of, value, label, onChange }: Props) {
             if (next) onChange(retyped(value, next, of, root, hints));
           }}
         />
-        {node ? <Said problems={told} /> : <p className={styles.problems}>Unknown type.</p>}
+        {node ? <ProblemList problems={messages} /> : <p className={styles.problems}>Unknown type.</p>}
         {node?.description && (
           <small>
             <Words text={node.description} />

@@ -46,9 +46,12 @@ const words = (entries: readonly RewardEntry[]) =>
 /** What the text says; while it is no JSON, what it said before. */
 function useGrader(source: string) {
   const read = useMemo(() => readGrader(source), [source]);
-  const [kept, setKept] = useState<{ source: string; grader: JsonObject }>({ source: "{}", grader: {} });
-  if ("grader" in read && kept.source !== source) setKept({ source, grader: read.grader });
-  return { fault: "fault" in read ? read.fault : null, grader: kept.grader, last: kept.source };
+  const [lastValid, setLastValid] = useState<{ source: string; grader: JsonObject }>({
+    source: "{}",
+    grader: {},
+  });
+  if ("grader" in read && lastValid.source !== source) setLastValid({ source, grader: read.grader });
+  return { fault: "fault" in read ? read.fault : null, grader: lastValid.grader, last: lastValid.source };
 }
 
 /** A grader as a form made from the server's schema, and as its JSON: each follows the other. */

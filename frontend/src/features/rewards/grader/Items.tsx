@@ -5,8 +5,8 @@ import type { Node } from "@/lib/spec-schema";
 import { useBuilder } from "./context";
 import styles from "./Grader.module.css";
 import { Fields } from "./GraderNode";
+import { ProblemList } from "./ProblemList";
 import { at } from "./problems";
-import { Said } from "./Said";
 
 type Props = {
   path: string;
@@ -26,7 +26,7 @@ export function Items({ path, name, node, item, value, onChange }: Props) {
     <fieldset className={styles.group}>
       <legend>{what}</legend>
       <p className={styles.quiet}>{node.description}</p>
-      <Said problems={at(problems, path)} />
+      <ProblemList problems={at(problems, path)} />
       {list.map((one, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a message's place is its name
         <div key={i} className={styles.item}>

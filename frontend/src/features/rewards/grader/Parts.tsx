@@ -8,8 +8,8 @@ import { idOf, useBuilder } from "./context";
 import { GateRow } from "./GateRow";
 import styles from "./Grader.module.css";
 import { GraderNode } from "./GraderNode";
+import { ProblemList } from "./ProblemList";
 import { at, under } from "./problems";
-import { Said } from "./Said";
 
 type Props = {
   path: string;
@@ -71,8 +71,8 @@ export function Parts({ path, node, item, multi, onChange }: Props) {
   return (
     <fieldset className={styles.group}>
       <legend>Graders</legend>
-      <Said problems={at(problems, path)} />
-      <Said problems={under(problems, gates)} />
+      <ProblemList problems={at(problems, path)} />
+      <ProblemList problems={under(problems, gates)} />
       {names.map((name, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a part keeps its place while its name changes
         <section key={i} className={styles.part} aria-label={`Part ${name}`}>

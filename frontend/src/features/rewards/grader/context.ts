@@ -21,7 +21,7 @@ export const BuilderProvider = BuilderContext.Provider;
 
 export function useBuilder(): Builder {
   const builder = useContext(BuilderContext);
-  if (!builder) throw new Error("a field of a grader stands outside of its form");
+  if (!builder) throw new Error("a field of a grader is outside its form");
   return builder;
 }
 

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { at, said, strays, under } from "./problems";
+import { at, messageOf, strays, under } from "./problems";
 
 const one = (field: string | null, message = "is wrong") => ({ field, message });
 const ALL = [one("input"), one("input[0].content"), one("inputs"), one("graders.a.b"), one(null)];
-const fields = (found: readonly { field?: string | null }[]) => found.map(({ field }) => field);
+const fields = (problems: readonly { field?: string | null }[]) => problems.map(({ field }) => field);
 
 it("finds what is said of a field, of what is in it, and of nothing", () => {
   expect(fields(at(ALL, "input"))).toEqual(["input"]);
@@ -17,7 +17,7 @@ it("finds keys that an object does not know", () => {
 });
 
 it("leaves the field out of words that stand beside it", () => {
-  expect(said(one("input", "input: Field required"))).toBe("Required.");
-  expect(said(one("a.hue", "a.hue: Extra inputs are not permitted"))).toBe("Unknown field hue.");
-  expect(said(one("a.b", "a.b: it is wrong"))).toBe("It is wrong");
+  expect(messageOf(one("input", "input: Field required"))).toBe("Required.");
+  expect(messageOf(one("a.hue", "a.hue: Extra inputs are not permitted"))).toBe("Unknown field hue.");
+  expect(messageOf(one("a.b", "a.b: it is wrong"))).toBe("It is wrong");
 });

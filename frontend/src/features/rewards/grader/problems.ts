@@ -3,7 +3,7 @@ import type { RewardProblem } from "@/api/rewards";
 export type Problems = readonly RewardProblem[];
 
 /** The message without the field that it begins with: it stands beside the field. */
-export const said = ({ message, field }: RewardProblem): string => {
+export const messageOf = ({ message, field }: RewardProblem): string => {
   const text = field && message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message;
   if (text === "Field required") return "Required.";
   if (text === "Extra inputs are not permitted") return `Unknown field ${field?.split(".").at(-1)}.`;
@@ -22,9 +22,9 @@ export const under = (problems: Problems, path: string): Problems =>
   problems.filter(({ field }) => (field ?? "") === path || inside(field ?? "", path));
 
 /** In this object, but in none of the fields that it has: keys that are not known. */
-export const strays = (problems: Problems, path: string, known: readonly string[]): Problems =>
+export const strays = (problems: Problems, path: string, names: readonly string[]): Problems =>
   problems.filter(({ field }) => {
     if (!field || !inside(field, path)) return false;
     const rest = path === "" ? field : field.slice(path.length + 1);
-    return !known.includes(rest.split(/[.[]/, 1)[0] as string);
+    return !names.includes(rest.split(/[.[]/, 1)[0] as string);
   });

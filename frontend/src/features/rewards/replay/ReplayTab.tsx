@@ -80,10 +80,10 @@ function Earlier({
 export default function ReplayTab({ reward, unsaved, place, onPlace, refusal }: Props) {
   const { query, jobs, revisions, names } = useRewardJobs(reward.id);
   const start = useStartReplay();
-  const [wanted, setWanted] = useState<string | null>(null);
+  const [jobId, setJobId] = useState<string | null>(null);
   const job = jobs?.find((one) => one.id === place.job) ?? jobs?.[0];
   const name = job && names.get(job.id);
-  const what = wanted ?? (unsaved ? UNSAVED : String(place.revision ?? reward.revision));
+  const what = jobId ?? (unsaved ? UNSAVED : String(place.revision ?? reward.revision));
 
   if (query.isError && !jobs) {
     return <Failure title="Could not load jobs" error={query.error} retry={() => void query.refetch()} />;
@@ -122,7 +122,7 @@ export default function ReplayTab({ reward, unsaved, place, onPlace, refusal }: 
         <NativeSelect
           label={`Replaces ${used ? `revision ${used}` : "the revision in use"}`}
           value={what}
-          onChange={(event) => setWanted(event.currentTarget.value)}
+          onChange={(event) => setJobId(event.currentTarget.value)}
           data={[
             ...(unsaved ? [{ value: UNSAVED, label: "unsaved source" }] : []),
             ...reward.revisions

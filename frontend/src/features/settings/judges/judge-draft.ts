@@ -42,7 +42,7 @@ export function draftOf(judge: Judge | undefined): JudgeDraft {
 }
 
 /** A text that is no number goes as it is: the server says what is wrong with it. */
-const given = (draft: JudgeDraft) =>
+const fields = (draft: JudgeDraft) =>
   Object.fromEntries(
     NUMBERS.map((name) => [name, parseNumber(draft[name])]).filter(([, value]) => value !== undefined),
   ) as Partial<Record<NumberName, number>>;
@@ -54,7 +54,7 @@ export const toJudge = (draft: JudgeDraft): NewJudge =>
     model: draft.model.trim(),
     structured: draft.structured,
     ...(draft.key !== "" && { api_key: draft.key }),
-    ...given(draft),
+    ...fields(draft),
   }) as NewJudge;
 
 /** Only what is another than before; a key that nobody typed is not spoken of. */
@@ -71,11 +71,11 @@ export function faultsOf(error: Problem | null): Record<string, string> {
   const fields = new Set<string>(["name", "base_url", "model", "api_key", "structured", ...NUMBERS]);
   const listed = (error.errors ?? []).filter((one) => one.param);
   const all = listed.length > 0 ? listed : [{ param: error.param, message: error.message }];
-  const found: Record<string, string> = {};
+  const faults: Record<string, string> = {};
   for (const { param, message } of all) {
     const field = param && fields.has(param) ? param : "";
     const text = message.replace(`${param}: `, "");
-    found[field] ??= text.charAt(0).toUpperCase() + text.slice(1);
+    faults[field] ??= text.charAt(0).toUpperCase() + text.slice(1);
   }
-  return found;
+  return faults;
 }

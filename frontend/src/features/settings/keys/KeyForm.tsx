@@ -5,8 +5,8 @@ import { CopyField } from "@/components/CopyField";
 import { Failure } from "@/components/Failure";
 import { useSingleFlight } from "@/lib/single-flight";
 import { RoleSelect } from "../members/RoleSelect";
+import { SecretDialog } from "../SecretDialog";
 import styles from "../Settings.module.css";
-import { ShownOnce } from "../ShownOnce";
 import { dayAfter, daysUntil, MOST_DAYS, SCOPE_WORDS, SCOPES_OF } from "./key-draft";
 
 const PERIODS = [
@@ -59,10 +59,10 @@ export function KeyForm({ onClose }: { onClose: () => void }) {
   const days = daysUntil(end);
   if (create.data)
     return (
-      <ShownOnce title={`The key ${create.data.name}`} onClose={onClose}>
+      <SecretDialog title={`The key ${create.data.name}`} onClose={onClose}>
         <p>Copy it now: it is not shown again. The server stores only its hash.</p>
         <CopyField label="API key secret" text={create.data.key} copy="Copy key" />
-      </ShownOnce>
+      </SecretDialog>
     );
   const submit = (event: FormEvent) => {
     event.preventDefault();

@@ -19,21 +19,21 @@ import { ago } from "@/lib/format";
 import { useSingleFlight } from "@/lib/single-flight";
 import { toastDone, toastFailed } from "@/lib/toast";
 import { endWords } from "../keys/key-draft";
+import { SecretDialog } from "../SecretDialog";
 import styles from "../Settings.module.css";
-import { ShownOnce } from "../ShownOnce";
 import { RoleSelect } from "./RoleSelect";
 
 const DAYS = [1, 7, 30, 90];
 
 function Address({ url, onClose }: { url: string; onClose: () => void }) {
   return (
-    <ShownOnce title="The invitation" onClose={onClose}>
+    <SecretDialog title="The invitation" onClose={onClose}>
       <p>
         The first person who opens this link joins the project. It is not shown again: the server stores only
         its hash.
       </p>
       <CopyField label="Invitation link" text={url} copy="Copy link" />
-    </ShownOnce>
+    </SecretDialog>
   );
 }
 

@@ -18,8 +18,8 @@ import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { toastDone, toastFailed } from "@/lib/toast";
 import { NewEntry } from "../NewEntry";
+import { SecretDialog } from "../SecretDialog";
 import styles from "../Settings.module.css";
-import { ShownOnce } from "../ShownOnce";
 import { type Acts, memberColumns } from "./member-columns";
 import { RemoveMember } from "./RemoveMember";
 
@@ -107,18 +107,18 @@ export function Members() {
       {inviting && <Invite onClose={close} />}
       {removing && <RemoveMember of={removing} onClose={() => setRemoving(undefined)} />}
       {newLink.data && (
-        <ShownOnce title={`New link for ${newLink.data.name}`} onClose={newLink.reset}>
+        <SecretDialog title={`New link for ${newLink.data.name}`} onClose={newLink.reset}>
           <Link of={newLink.data} />
-        </ShownOnce>
+        </SecretDialog>
       )}
       {passwordLink.data && (
-        <ShownOnce title={`A password for ${passwordLink.data.name}`} onClose={passwordLink.reset}>
+        <SecretDialog title={`A password for ${passwordLink.data.name}`} onClose={passwordLink.reset}>
           <p>
             Send this link to {passwordLink.data.name}. It sets a password once within 24 hours and signs out
             their other browsers. The current password works until then.
           </p>
           <CopyField label="One-time password link" text={passwordLink.data.url} copy="Copy link" />
-        </ShownOnce>
+        </SecretDialog>
       )}
     </>
   );

@@ -44,8 +44,8 @@ function NewBudget({ budgets }: { budgets: Budget[] }) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const chosen = kind === "storage_bytes" ? "total" : period;
-    const known = budgets.find((one) => one.kind === kind && one.period === chosen);
-    set.mutate({ etag: known?.etag, kind, period: chosen, amount: Number(amount) * size });
+    const existing = budgets.find((one) => one.kind === kind && one.period === chosen);
+    set.mutate({ etag: existing?.etag, kind, period: chosen, amount: Number(amount) * size });
   };
   return (
     <form onSubmit={submit}>

@@ -89,12 +89,12 @@ export function UsageSection() {
   if (usage.isError && !usage.data)
     return <Failure title="Could not load usage" error={usage.error} retry={() => void usage.refetch()} />;
   if (!usage.data) return null;
-  const known = Object.keys(KINDS) as UsageKind[];
-  const shown = known.filter((kind) => ALWAYS.includes(kind) || (usage.data.totals[kind] ?? 0) > 0);
+  const kinds = Object.keys(KINDS) as UsageKind[];
+  const visible = kinds.filter((kind) => ALWAYS.includes(kind) || (usage.data.totals[kind] ?? 0) > 0);
   return (
     <>
       <div className={styles.grid}>
-        {shown.map((kind) => (
+        {visible.map((kind) => (
           <Days key={kind} usage={usage.data} kind={kind} />
         ))}
       </div>

@@ -109,12 +109,12 @@ function Peek({
               <p className={styles.none}>None yet.</p>
             ) : (
               <ol className={styles.tries}>
-                {one.log.map((each) => (
-                  <li key={each.number}>
-                    <b>{each.status ?? "no response"}</b> {each.error ?? "received"}
+                {one.log.map((attempt) => (
+                  <li key={attempt.number}>
+                    <b>{attempt.status ?? "no response"}</b> {attempt.error ?? "received"}
                     <span className={styles.none}>
-                      {` · ${number(each.milliseconds)} ms · `}
-                      <time title={each.at}>{ago(each.at)}</time>
+                      {` · ${number(attempt.milliseconds)} ms · `}
+                      <time title={attempt.at}>{ago(attempt.at)}</time>
                     </span>
                   </li>
                 ))}

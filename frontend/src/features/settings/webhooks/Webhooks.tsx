@@ -32,7 +32,7 @@ type Acts = {
   onDelete: (webhook: Webhook) => void;
 };
 
-const columns = (shown: Webhook | undefined, acts: Acts): Column<Webhook>[] => [
+const columns = (selected: Webhook | undefined, acts: Acts): Column<Webhook>[] => [
   {
     head: "URL",
     grow: true,
@@ -40,7 +40,7 @@ const columns = (shown: Webhook | undefined, acts: Acts): Column<Webhook>[] => [
       <button
         type="button"
         data-row
-        aria-pressed={one.id === shown?.id}
+        aria-pressed={one.id === selected?.id}
         title={one.url}
         onClick={() => acts.onShow(one)}
       >
@@ -90,7 +90,7 @@ export function Webhooks({ place, onPlace }: Props) {
   const [form, setForm] = useState<{ of?: Webhook }>();
   const [deleting, setDeleting] = useState<Webhook>();
   const rows = webhooks.data?.data;
-  const shown = rows?.find((one) => one.id === place.webhook) ?? rows?.[0];
+  const selected = rows?.find((one) => one.id === place.webhook) ?? rows?.[0];
   if (ownersOnly)
     return (
       <Notice tone="info" title="Webhooks">
@@ -140,26 +140,26 @@ export function Webhooks({ place, onPlace }: Props) {
         <>
           <DataTable
             label="Webhooks"
-            columns={columns(shown, acts)}
+            columns={columns(selected, acts)}
             rows={rows}
             rowKey={(one) => one.id}
             expected={2}
           />
           <div className={styles.bar}>{add}</div>
-          {shown && !shown.enabled && (
+          {selected && !selected.enabled && (
             <Notice
-              tone={shown.disabled_reason ? "warn" : "info"}
-              title={`${short(shown.url)} is ${stateWords(shown)}`}
+              tone={selected.disabled_reason ? "warn" : "info"}
+              title={`${short(selected.url)} is ${stateWords(selected)}`}
             >
-              Disabled: nothing is sent. After you enable it, it receives new events only.
+              This webhook is disabled. After you enable it, it receives new events only.
             </Notice>
           )}
-          {shown && (
+          {selected && (
             <Deliveries
-              key={shown.id}
-              of={shown}
+              key={selected.id}
+              of={selected}
               open={place.delivery}
-              onOpen={(delivery) => onPlace({ tab: "webhooks", webhook: shown.id, delivery })}
+              onOpen={(delivery) => onPlace({ tab: "webhooks", webhook: selected.id, delivery })}
             />
           )}
         </>

@@ -1,13 +1,13 @@
 import styles from "./Grader.module.css";
-import { type Problems, said } from "./problems";
+import { messageOf, type Problems } from "./problems";
 
 /** What is wrong with a field, under it. */
-export function Said({ problems, id }: { problems: Problems; id?: string }) {
+export function ProblemList({ problems, id }: { problems: Problems; id?: string }) {
   if (problems.length === 0) return null;
   return (
     <ul id={id} className={styles.problems}>
       {problems.map((one) => (
-        <li key={`${one.field} ${one.message}`}>{said(one)}</li>
+        <li key={`${one.field} ${one.message}`}>{messageOf(one)}</li>
       ))}
     </ul>
   );

@@ -4,7 +4,7 @@ import card from "./group/Card.module.css";
 const CARDS = [1, 2, 3, 4, 5, 6, 7, 8];
 
 /** Stands where the step will be, in its sizes, so that nothing moves when it arrives. */
-export function Waiting() {
+export function CompletionsSkeleton() {
   return (
     <div role="status" aria-label="Loading completions">
       <div className={styles.scrubWaits} />

@@ -2,7 +2,7 @@ import type { Split } from "@/api/completions";
 import { Empty } from "@/components/Empty";
 
 /** No step has completions: when they come, or why they do not. */
-export function NoneYet({ split, live }: { split: Split; live: boolean }) {
+export function NoCompletions({ split, live }: { split: Split; live: boolean }) {
   if (!live)
     return (
       <Empty title="No completions">

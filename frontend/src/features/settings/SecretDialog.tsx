@@ -5,7 +5,7 @@ import styles from "./Settings.module.css";
 type Props = { title: string; onClose: () => void; children: ReactNode };
 
 /** Something that is shown this once; a stray click beside it does not close it. */
-export function ShownOnce({ title, onClose, children }: Props) {
+export function SecretDialog({ title, onClose, children }: Props) {
   return (
     <Modal opened onClose={onClose} title={title} closeOnClickOutside={false}>
       <div className={styles.form}>

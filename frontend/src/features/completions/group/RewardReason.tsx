@@ -27,15 +27,15 @@ export const statusWords = (status: string) => STATUS[status] ?? status.replaceA
 const LONGEST = 20_000;
 /** A reason of more characters may need scrolling. */
 const SCROLLS = 120;
-const shown = (text: string) =>
+const excerpt = (text: string) =>
   visible(
     text.length > LONGEST ? `${head(text, LONGEST)}\n… (${text.length - LONGEST} more characters)` : text,
   );
 
-type Said = Pick<RewardResult, "name" | "status" | "value" | "parts" | "reason" | "message" | "prints">;
+type Result = Pick<RewardResult, "name" | "status" | "value" | "parts" | "reason" | "message" | "prints">;
 
 /** What one reward said about a completion: parts, reason, prints, or how it failed. */
-export function RewardSaid({ result, alone }: { result: Said; alone: boolean }) {
+export function RewardReason({ result, alone }: { result: Result; alone: boolean }) {
   const parts = Object.entries(result.parts ?? {});
   const applies = result.status !== "not_applicable";
   const failed = result.status !== "ok" && applies;
@@ -58,14 +58,14 @@ export function RewardSaid({ result, alone }: { result: Said; alone: boolean }) 
       )}
       {result.reason && (
         <p className={styles.reason} dir="auto" tabIndex={result.reason.length > SCROLLS ? 0 : undefined}>
-          {shown(result.reason)}
+          {excerpt(result.reason)}
         </p>
       )}
       {result.message && (
         <details open>
           <summary>message</summary>
           <pre tabIndex={0} dir="auto">
-            {shown(result.message)}
+            {excerpt(result.message)}
           </pre>
         </details>
       )}
@@ -73,7 +73,7 @@ export function RewardSaid({ result, alone }: { result: Said; alone: boolean }) 
         <details>
           <summary>prints</summary>
           <pre tabIndex={0} dir="auto">
-            {shown(result.prints)}
+            {excerpt(result.prints)}
           </pre>
         </details>
       )}
