@@ -297,7 +297,9 @@ class TestLargeFiles:
         self.choose(page, file)
         bar = page.get_by_role("progressbar", name="Upload of pausing.jsonl")
         expect(bar).to_be_visible()
-        expect(page.get_by_text("The server does not answer; it goes on by itself.")).to_be_visible()
+        expect(
+            page.get_by_text("The server does not respond; the upload resumes automatically.")
+        ).to_be_visible()
         assert 30 <= float(bar.get_attribute("aria-valuenow") or 0) < 100
         page.context.set_offline(False)
         stored = client.datasets.get(dataset_of(page, MINUTES))

@@ -109,7 +109,7 @@ class TestWritingAReward:
         page.get_by_role("button", name="Templates").click()
         drawer = page.get_by_role("dialog", name="Start from a template")
         drawer.get_by_label("Search the templates").fill("exact answer")
-        expect(drawer).to_contain_text("Reads “answer”: here it is the column “total”.")
+        expect(drawer).to_contain_text("Uses “answer”: here the column “total”.")
         drawer.get_by_role("button", name=re.compile("^Use Exact")).click()
         completion(page, 2).fill("<answer>5</answer>")
         page.get_by_role("button", name=re.compile("^Run on")).click()
@@ -189,9 +189,9 @@ class TestTryingAReward:
         )
         expect(wrong).to_contain_text(re.compile("121.*0.*right 0.*length 3.*another sum", re.DOTALL))
         expect(crashed).to_contain_text("raised an exception")
-        page.get_by_role("button", name="Result 1, all of it").click()
+        page.get_by_role("button", name="Result 1, details").click()
         expect(page.get_by_text("compared with 120", exact=True)).to_be_visible()
-        page.get_by_role("button", name="Result 3, all of it").click()
+        page.get_by_role("button", name="Result 3, details").click()
         expect(page.locator("pre").filter(has_text="LookupError: nothing to compare with")).to_contain_text(
             "line 4, in grade"
         )

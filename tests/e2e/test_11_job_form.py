@@ -78,7 +78,11 @@ def copied(page: Page, format: str) -> str:
 class TestChecks:
     @pytest.mark.parametrize(
         ("text", "said"),
-        [("-1", "Allowed range: above 0"), ("fast", "Type a number, or auto."), ("1e", "Type a number, or auto.")],
+        [
+            ("-1", "Allowed range: above 0"),
+            ("fast", "Type a number, or auto."),
+            ("1e", "Type a number, or auto."),
+        ],
     )
     def test_a_number_out_of_range_is_told_beside_its_field(self, form: Page, text: str, said: str) -> None:
         field = typed(form, "Learning rate", text)
@@ -276,7 +280,7 @@ class TestDrafts:
         typed(form, "Steps", "17")
         expect(form.get_by_role("complementary", name="Summary")).to_contain_text("17")
         form.reload()
-        expect(form.get_by_text(re.compile("Your draft of .* is still here"))).to_be_visible()
+        expect(form.get_by_text(re.compile("Your draft of .* was restored"))).to_be_visible()
         expect(form.get_by_role("textbox", name="Steps", exact=True)).to_have_value("17")
         expect(form.get_by_role("complementary", name="Summary")).to_contain_text("correct_sum")
         form.get_by_role("button", name="Start over").click()

@@ -16,7 +16,7 @@ from reinforge.platform.up import Platform
 from tests.e2e.browser import sign_in, visit
 from tests.e2e.test_9_screens import SCREENS, settled
 
-VIEWERS = "Your role is viewer, which reads."
+VIEWERS = "Your role is viewer (read only)."
 
 
 def row(page: Page, name: str) -> Locator:
@@ -69,10 +69,8 @@ class TestKeys:
         assert httpx.get(address, headers=headers).json()["name"] == name
         row(page, name).get_by_role("button", name=f"Revoke {name}").click()
         page.get_by_role("dialog").get_by_role("button", name="Revoke key").click()
-        expect(page.get_by_text(f"{name} is revoked.")).to_be_visible()
-        expect(page.get_by_role("region", name="Active keys").get_by_text(name)).to_have_count(
-            0
-        )
+        expect(page.get_by_text(f"{name} revoked.")).to_be_visible()
+        expect(page.get_by_role("region", name="Active keys").get_by_text(name)).to_have_count(0)
         assert httpx.get(address, headers=headers).status_code == 401
 
 

@@ -63,7 +63,7 @@ def test_what_is_shown_is_what_the_api_samples(chat: Page, client: Reinforge, de
 def test_a_held_out_row_comes_with_its_answer(chat: Page) -> None:
     chat.get_by_role("button", name="Insert held-out row").click()
     note = chat.get_by_role("status").filter(has_text="Held-out row 1 of")
-    expect(note).to_contain_text(re.compile("its answer is [0-9]+"))
+    expect(note).to_contain_text(re.compile("reference answer: [0-9]+"))
     expect(chat.get_by_role("textbox", name="Prompt", exact=True)).to_have_value(re.compile(r"^\d+\+\d+=$"))
     chat.get_by_role("button", name="Send").click()
     expect(answers(chat)).to_have_count(2)
@@ -77,8 +77,8 @@ def test_answers_are_scored_with_a_reward_of_the_project(chat: Page, client: Rei
     chat.get_by_label("Score with").select_option(label=reward.name)
     chat.get_by_role("textbox", name="Temperature").fill("0")
     chat.get_by_role("button", name="Insert held-out row").click()
-    told = chat.get_by_role("status").filter(has_text="its answer is").inner_text()
-    item = {"answer": re.findall("its answer is ([0-9]+)", told)[0]}
+    told = chat.get_by_role("status").filter(has_text="reference answer:").inner_text()
+    item = {"answer": re.findall("reference answer: ([0-9]+)", told)[0]}
     chat.get_by_role("button", name="Send").click()
     for one in answers(chat).all():
         score = one.locator("footer").get_by_text(reward.name)

@@ -191,7 +191,7 @@ def test_a_logarithmic_axis_for_all_charts_or_for_one(page: Page, job: str) -> N
     for title in BIG:
         expect(chart(page, title).locator("figcaption")).to_contain_text(", log")
     # A share that is often 0 says what such an axis leaves out.
-    expect(chart(page, "Truncated").locator("p").last).to_contain_text("cannot be on a log axis")
+    expect(chart(page, "Truncated").locator("p").last).to_contain_text("not shown on the log axis")
     page.keyboard.press("l")
     expect(page).not_to_have_url(re.compile("log="))
     chart(page, "Entropy").get_by_role("button", name="More for Entropy").click()
@@ -382,7 +382,7 @@ def test_is_it_training_is_answered_with_evidence(page: Page, demo: Demo, job: s
     panel.locator("summary").click()
     expect(panel.get_by_text("A loss near 0 is normal")).to_be_visible()
     expect(
-        panel.get_by_text(f"From {two(before)} to {two(after)} on rows that are never trained on")
+        panel.get_by_text(f"From {two(before)} to {two(after)} on rows that are not used for training")
     ).to_be_visible()
     panel.get_by_role("button", name="See completions").first.click()
     expect(page).to_have_url(re.compile(r"(?=.*tab=completions)(?=.*step=60\b)"))

@@ -42,7 +42,7 @@ def found_words(total: int, counted_to: int) -> re.Pattern[str]:
         ("nothing says this", {}, {}),
         (
             "<think>",
-            {"Reward, at most": "0.5", "Step, at least": "20", "Tokens, at least": "30"},
+            {"Reward, maximum": "0.5", "Step, at least": "20", "Tokens, at least": "30"},
             {"reward_max": 0.5, "step_from": 20, "length_min": 30},
         ),
         ("", {"Advantage": "positive", "Rows": "train"}, {"advantage": "positive", "split": "train"}),
@@ -91,8 +91,8 @@ def test_a_result_leads_to_its_group_and_back(page: Page, client: Reinforge, job
     expect(search).to_be_focused()
     page.keyboard.type("think")
     page.get_by_role("button", name="Filters").click()
-    page.get_by_label("Reward, at most").fill("0.5")
-    page.get_by_label("Reward, at most").press("Enter")
+    page.get_by_label("Reward, maximum").fill("0.5")
+    page.get_by_label("Reward, maximum").press("Enter")
     page.keyboard.press("Escape")
     results = page.get_by_role("region", name="Search results")
     expect(results.get_by_role("listitem", name="“think”")).to_have_count(0)

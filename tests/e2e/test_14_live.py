@@ -226,7 +226,7 @@ def test_a_held_picture_stands_still_and_catches_up(
     open_table(page, job)
     reaches(page, 3)
     page.get_by_role("button", name="Freeze view").click()
-    expect(page.get_by_text(re.compile(r"^Held at step \d+$"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^Frozen at step \d+$"))).to_be_visible()
     shown = newest(page)
     there = goes_on(client, job)
     assert newest(page) == shown
@@ -279,10 +279,12 @@ def test_a_job_is_cancelled_on_a_phone(page: Page, client: Reinforge, start: Cal
     expect(page.get_by_text(re.compile(r"^Step [1-9]\d* of 2000"))).to_be_visible(timeout=SOON)
     page.get_by_role("button", name="Cancel…").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text(re.compile(r"The \d+ of 2000 steps done so far do not become an adapter"))
+    expect(dialog).to_contain_text(
+        re.compile(r"The \d+ of 2000 steps done so far do not produce a final adapter")
+    )
     box = dialog.bounding_box()
     assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
-    dialog.get_by_role("button", name="Cancel the job").click()
+    dialog.get_by_role("button", name="Cancel job").click()
     expect(page.get_by_text("Cancelled", exact=True).first).to_be_visible(timeout=SOON)
     expect(page.get_by_role("button", name="Cancel…")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
@@ -297,7 +299,9 @@ def test_a_job_that_has_ended_is_deleted(page: Page, client: Reinforge, start: C
     page.get_by_role("button", name="Delete…").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("heading", name=f"Delete {name}?")).to_be_visible()
-    expect(dialog).to_contain_text("checkpoints, completions, curves, log, labels and replays are gone")
+    expect(dialog).to_contain_text(
+        "checkpoints, completions, curves, log, labels and replays are deleted permanently"
+    )
     expect(dialog).to_contain_text("Its dataset")
     box = dialog.bounding_box()
     assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
@@ -308,7 +312,7 @@ def test_a_job_that_has_ended_is_deleted(page: Page, client: Reinforge, start: C
     page.get_by_role("button", name="Delete…").click()
     dialog.get_by_role("button", name="Delete job").click()
     expect(page).to_have_url(re.compile(r"/jobs$"))
-    expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
+    expect(page.get_by_text(f"{name} deleted.")).to_be_visible()
     with pytest.raises(NotFound):
         client.jobs.get(job)
 
@@ -332,7 +336,7 @@ def test_a_paused_job_says_why_and_goes_on_where_it_paused(
     page.get_by_role("link", name="Logs").click()
     expect(page.get_by_text(re.compile("KeyError")).first).to_be_visible()
     page.get_by_role("button", name="Cancel…").click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel the job").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel job").click()
     expect(page.get_by_text("Cancelled", exact=True).first).to_be_visible()
     assert client.jobs.get(job).attempt == 2
 

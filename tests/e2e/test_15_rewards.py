@@ -123,7 +123,7 @@ class TestBench:
         page.goto(f"/rewards/{reward}?dataset=job&rows={job}:2")
         page.get_by_role("button", name="Run on 16 completions").click()
         told = page.get_by_role("status").filter(has_text="16 of 16 completions scored")
-        expect(told).to_contain_text(re.compile(r"[0-4] of 4 rows told apart"))
+        expect(told).to_contain_text(re.compile(r"[0-4] of 4 rows distinguished"))
         page.get_by_role("textbox", name="Step", exact=True).fill("3")
         expect(page).to_have_url(re.compile(f"rows={job}(:|%3A)3"))
         expect(told).to_contain_text("run it again")
@@ -137,7 +137,7 @@ class TestGoldenCases:
         completion = page.get_by_role("textbox", name="Completion 1 of row 1")
         completion.fill("<answer>120</answer>")
         page.get_by_role("button", name="Run on 1 completion").click()
-        page.get_by_role("button", name="Result 1, all of it").click()
+        page.get_by_role("button", name="Result 1, details").click()
         page.get_by_role("button", name="Save as golden case").click()
         dialog = page.get_by_role("dialog", name="Save as golden case")
         expect(dialog.get_by_label("Expected reward")).to_have_value("1")
@@ -235,7 +235,9 @@ class TestReplay:
         page.get_by_role("button", name="Replay", exact=True).click()
         page.get_by_role("button", name="Apply from the next step").click(timeout=SOON)
         page.get_by_role("dialog").get_by_role("button", name="Apply").click()
-        expect(page.get_by_text(re.compile(r"Revision 2 is in use since step \d+"))).to_be_visible(timeout=SOON)
+        expect(page.get_by_text(re.compile(r"Revision 2 is in use since step \d+"))).to_be_visible(
+            timeout=SOON
+        )
         (change,) = client.jobs.changes(running)
         assert change.step is not None
         page.get_by_role("link", name="Open the job").click()

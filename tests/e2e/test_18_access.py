@@ -73,7 +73,7 @@ def test_an_invitation_is_made_renewed_and_withdrawn(
         theirs.goto(current)
         expect(theirs.get_by_text("You are invited as viewer.")).to_be_visible()
     row.get_by_role("button", name=f"Revoke {note}").click()
-    expect(page.get_by_text("The invitation is withdrawn")).to_be_visible()
+    expect(page.get_by_text("Invitation revoked")).to_be_visible()
     expect(row).to_have_count(0)
     with visit(browser, base_url=platform.url) as theirs:
         theirs.goto(current)

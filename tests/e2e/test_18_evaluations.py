@@ -46,9 +46,7 @@ def test_one_is_started_in_the_form_and_read(page: Page, client: Reinforge, plac
     assert (made.settings.rows, made.settings.samples_per_row, made.settings.max_tokens) == (5, 2, 24)
     mean = made.summary.metrics["eval/reward"]
     expect(figures(page, "Results").first).to_have_text(f"{mean.value:.2f}")
-    expect(page.get_by_role("region", name="Results")).to_contain_text(
-        f"{mean.low:.2f} to {mean.high:.2f}"
-    )
+    expect(page.get_by_role("region", name="Results")).to_contain_text(f"{mean.low:.2f} to {mean.high:.2f}")
     expect(page.get_by_role("region", name="Results")).to_contain_text("fewer than 20 rows")
     page.get_by_role("link", name="Evaluations", exact=True).first.click()
     expect(page.get_by_role("row").filter(has_text=name)).to_contain_text(f"{mean.value:.2f}")

@@ -167,5 +167,5 @@ def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(
     page.get_by_role("button", name=f"More for {name}").click()
     page.get_by_role("menuitem", name="Delete…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete deployment").click()
-    expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
+    expect(page.get_by_text(f"{name} deleted.")).to_be_visible()
     assert name not in [each.name for each in client.deployments.list()]

@@ -62,7 +62,7 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     first = log(page).get_by_role("row").nth(1)
     expect(first).to_contain_text("webhook.test")
     first.get_by_role("button", name=re.compile("^Send (again|now): ")).wait_for()
-    expect(first).to_contain_text(re.compile("Delivered|tries again"))
+    expect(first).to_contain_text(re.compile("Delivered|retrying"))
     first.get_by_role("button", name="webhook.test", exact=True).click()
     peek = page.get_by_role("dialog")
     tries = peek.get_by_role("listitem")
@@ -75,11 +75,11 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
         assert verify(secret, seen.headers, seen.body)
 
     first.get_by_role("button", name=re.compile("^Send (again|now): ")).click()
-    expect(page.get_by_text("It is sent once more")).to_be_visible()
-    expect(first).to_contain_text("delivered at try 3")
+    expect(page.get_by_text("Sent again")).to_be_visible()
+    expect(first).to_contain_text("delivered at attempt 3")
 
     more(page, url, "Disable")
-    expect(page.get_by_text(re.compile("is off$"))).to_be_visible()
+    expect(page.get_by_text(re.compile("is disabled\\.$"))).to_be_visible()
     assert client.webhooks.get(made.id).enabled is False
     more(page, url, "Change…")
     page.get_by_role("dialog").get_by_role("radio", name="All events").check()

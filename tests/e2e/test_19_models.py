@@ -35,7 +35,7 @@ def test_a_download_is_watched_and_a_template_offered(page: Page, client: Reinfo
         assert 0 < done < total
         found.press("Escape")  # it goes on, and the list says how far it is
         row = page.get_by_role("row").filter(has_text="speechless")
-        expect(row).to_contain_text(re.compile("[1-9][0-9] %"))
+        expect(row).to_contain_text(re.compile("[1-9][0-9]%"))
     finally:
         hold.set()
 

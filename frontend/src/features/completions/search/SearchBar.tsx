@@ -28,7 +28,7 @@ export function SearchBar({ find, onFind, onEnd, field }: Props) {
         size="xs"
         type="search"
         className={styles.field}
-        aria-label="Search the completions of all steps"
+        aria-label="Search completions of all steps"
         placeholder="Search all steps"
         title={'Words, "exact words", -without (/)'}
         maxLength={500}
