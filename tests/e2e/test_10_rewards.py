@@ -41,7 +41,7 @@ def source_in(page: Page) -> str:
 
 def open_new_reward(page: Page, dataset: Dataset, source: str | None = None, rows: str = "1-1") -> None:
     page.goto(f"/rewards/new?dataset={dataset.id}&rows={rows}")
-    expect(page.get_by_role("status").filter(has_text="It loads.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Loads.")).to_be_visible()
     if source is not None:
         editor(page).fill(source)
 
@@ -137,7 +137,7 @@ class TestWritingAReward:
         expect(page.get_by_role("alert").filter(has_text="Could not save")).to_contain_text("line 3")
         editor(page).fill(GRADER)
         expect(marker).to_have_count(0)
-        expect(page.get_by_role("status").filter(has_text="It loads.")).to_be_visible()
+        expect(page.get_by_role("status").filter(has_text="Loads.")).to_be_visible()
 
     def test_a_file_dropped_on_the_list_is_stored_under_its_name(
         self, page: Page, client: Reinforge, tmp_path: Path

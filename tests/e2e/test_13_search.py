@@ -29,7 +29,7 @@ def at_group(job: str, group: CompletionGroup) -> str:
 
 def found_words(total: int, counted_to: int) -> re.Pattern[str]:
     least = "at least " if total >= counted_to else ""
-    digits = r"\s?".join(str(total))
+    digits = r"[\s,]?".join(str(total))
     return re.compile(rf"^{least}{digits}\scompletions?")
 
 
@@ -42,11 +42,11 @@ def found_words(total: int, counted_to: int) -> re.Pattern[str]:
         ("nothing says this", {}, {}),
         (
             "<think>",
-            {"Reward, maximum": "0.5", "Step, at least": "20", "Tokens, at least": "30"},
+            {"Reward, maximum": "0.5", "Step, minimum": "20", "Tokens, minimum": "30"},
             {"reward_max": 0.5, "step_from": 20, "length_min": 30},
         ),
         ("", {"Advantage": "positive", "Rows": "train"}, {"advantage": "positive", "split": "train"}),
-        ("", {"Finish": "length"}, {"finish_reason": "length"}),
+        ("", {"Finish reason": "length"}, {"finish_reason": "length"}),
     ],
     ids=["word", "symbols", "phrase", "nothing", "ranges", "advantage", "finish"],
 )
@@ -60,7 +60,7 @@ def test_a_search_finds_what_the_api_finds(
         page.get_by_role("button", name=re.compile("^Filters")).click()
     for label, value in filters.items():
         field = page.get_by_label(label, exact=True)
-        if label.endswith(("least", "most")):
+        if label.endswith(("minimum", "maximum")):
             field.fill(value)
             field.press("Enter")
         else:

@@ -186,14 +186,14 @@ def test_a_lost_network_leaves_no_hole_and_no_double(
     far_page.context.set_offline(True)
     shown = newest(far_page)
     expect(far_page.get_by_text(re.compile(rf"^Reconnecting… shown up to step {shown}"))).to_be_visible()
-    expect(far_page.get_by_text("The server does not answer")).to_be_visible()
+    expect(far_page.get_by_text("The server does not respond")).to_be_visible()
     there = goes_on(client, job)
     assert newest(far_page) == shown
     relay.mend()
     far_page.context.set_offline(False)
     reaches(far_page, there)
     expect(far_page.get_by_role("status").filter(has_text=re.compile("^Live$"))).to_be_visible()
-    expect(far_page.get_by_text("The server does not answer")).to_have_count(0)
+    expect(far_page.get_by_text("The server does not respond")).to_have_count(0)
     # The end comes while nobody listens.
     relay.cut()
     client.jobs.cancel(job)

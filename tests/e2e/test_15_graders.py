@@ -121,7 +121,7 @@ class TestBuildingAGrader:
         told = form(page)
         expect(told.get_by_text("The test rows have no “sum”.")).to_be_visible()
         expect(told.get_by_text("Input should be 'eq', 'ne', 'like' or 'ilike'")).to_be_visible()
-        expect(told.get_by_text("Unknown field hue.")).to_be_visible()
+        expect(told.get_by_text("There is no field hue.")).to_be_visible()
         text(page).fill('{\n  "type": "string_check",\n  "input" 1\n}')
         expect(told.get_by_text("The text is not JSON at line 3, column 11")).to_be_visible()
         expect(page.get_by_label("Reference", exact=True)).to_be_disabled()

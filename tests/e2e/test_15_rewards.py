@@ -126,7 +126,7 @@ class TestBench:
         expect(told).to_contain_text(re.compile(r"[0-4] of 4 rows distinguished"))
         page.get_by_role("textbox", name="Step", exact=True).fill("3")
         expect(page).to_have_url(re.compile(f"rows={job}(:|%3A)3"))
-        expect(told).to_contain_text("run it again")
+        expect(told).to_contain_text("run again")
 
 
 class TestGoldenCases:
@@ -156,7 +156,7 @@ class TestGoldenCases:
         page.get_by_role("button", name="Run unsaved source").click()
         expect(page.get_by_role("status").filter(has_text="passes 0 of 1 case")).to_be_visible()
         expect(page.get_by_text("It got 0 instead of 1.")).to_be_visible()
-        page.get_by_role("button", name="Delete case “the plain answer”").click()
+        page.get_by_role("button", name="Delete the case “the plain answer”").click()
         page.get_by_role("dialog").get_by_role("button", name="Delete case").click()
         expect(page.get_by_role("heading", name="No golden cases yet")).to_be_visible()
         assert client.rewards.golden_cases(reward) == []

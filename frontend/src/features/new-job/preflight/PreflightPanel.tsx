@@ -91,7 +91,7 @@ export default function PreflightPanel({ id, spec, refusal, onClose }: Props) {
     <section className={styles.panel} aria-labelledby="part-preflight">
       <header>
         <h2 id="part-preflight" ref={heading} tabIndex={-1}>
-          Pre-flight
+          Dry run
         </h2>
         {one && (
           <small>{over ? `of ${ago(one.created_at)}` : "a few steps of the job, without learning"}</small>
