@@ -26,7 +26,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup locked newest demo up vllm check check-python check-page audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
+.PHONY: help setup locked newest torch page-packages demo up vllm quick check check-python check-page audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
 	proof-defences proof-fuzz proof-upload proof-hostile gpu-check fleet build e2e bench screens clean
 
 help: ## list the verbs
@@ -38,19 +38,24 @@ setup: .venv/.complete ## make .venv with everything (tests and benchmarks too) 
 .venv/.complete: pyproject.toml requirements.lock frontend/package-lock.json
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11, 3.12 or 3.13 is needed: none is on PATH. Set PYTHON=/path/to/python3." >&2; exit 1; }
 	@rm -f $@
-	@echo "setup 1/5: virtual environment with $$($(PYTHON) --version)"
+	@echo "setup 1/4: virtual environment with $$($(PYTHON) --version)"
 	@[ -x $(VENV) ] || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make virtual environments: install its venv module." >&2; exit 1; }
-	@echo "setup 2/5: packages"
+	@echo "setup 2/4: packages"
 	@$(MAKE) --no-print-directory $(if $(LOCK),locked,newest)
-	@echo "setup 3/5: torch$(if $(TORCH_INDEX), from $(TORCH_INDEX)), Reinforge"
+	@echo "setup 3/4: torch$(if $(TORCH_INDEX), from $(TORCH_INDEX)), Reinforge; beside it the page's packages"
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync TORCH_INDEX="$(TORCH_INDEX)" torch page-packages
+	@echo "setup 4/4: the page"
+	@cd frontend && npm run --silent build
+	@touch $@ frontend/dist/index.html
+
+torch:
 	@$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--no-deps --index-url $(TORCH_INDEX))
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(VENV) scripts/openai_sdks.py
-	@echo "setup 4/5: the page's packages"
+
+# With Node.js from the Python packages.
+page-packages:
 	@cd frontend && npm ci --no-audit --no-fund --loglevel=error
-	@echo "setup 5/5: the page"
-	@cd frontend && npm run --silent build
-	@touch $@ frontend/dist/index.html
 
 # Every file is compared with its hash in requirements.lock. torch is not among them: its builds differ by index.
 locked:
@@ -129,8 +134,10 @@ endif
 rooms: setup frontend/dist/index.html ## tests of every room: units, attacks on the sandbox, a real database; ROOM=backend/jobs for some
 	@$(VENV) -m pytest -n 2 --dist worksteal --durations 30 -m "not e2e and not vllm and not chaos" $(addprefix tests/,$(ROOM))
 
+# The files alone, since every process imports all that it collects: a minute for the whole tree.
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
-	@$(VENV) -m pytest -n $(if $(wildcard /dev/nvidiactl),0,2) --dist loadfile -m vllm
+	@$(VENV) -m pytest -n $(if $(wildcard /dev/nvidiactl),0,2) --dist loadgroup --durations 30 -m vllm \
+		$$(grep -rl --include='test_*.py' 'mark\.vllm' tests | sort)
 
 test-containers: ## build the images and run docker-compose.yml with a short job in a real Docker: WORK=folder for its downloads
 	@tests/containers/run.sh $(WORK)
@@ -150,7 +157,7 @@ test-attack: setup frontend/dist/index.html ## hostile clients and a hostile mem
 	@REINFORGE_TEST_ATTACK=1 $(VENV) -m pytest -n 0 tests/e2e/test_6_under_attack.py
 
 test-chaos: setup ## the bounded part of the same, for CI
-	@$(VENV) -m pytest -n 0 -m chaos
+	@$(VENV) -m pytest -n 0 -m chaos tests/chaos/test_chaos.py
 
 soak: setup ## jobs for hours, each hurt, while memory, descriptors, threads, tables and files are watched: HOURS=2 SOAK=soak.json
 	@$(VENV) -m tests.chaos.soak --hours $(HOURS) --out $(SOAK) --seed $(SEED)
@@ -167,8 +174,16 @@ proof-defences: setup ## take each listed defence away and see its test fail, ab
 fleet: setup ## 100 queued jobs of three projects over four workers that are killed at random, about three minutes
 	@REINFORGE_TEST_FLEET=full $(VENV) -m pytest -n 0 -s tests/fleet/test_fleet.py
 
+# For contributors: what their change can have broken, in 10 minutes unless it touches many rooms.
+BASE ?= main
+NOT_ROOMS := not e2e and not vllm and not chaos
+quick: check frontend/dist/index.html ## check, tests of the rooms that differ from BASE=main, and the demo to its end
+	@rooms=$$($(VENV) scripts/touched_rooms.py $(BASE)) && echo "rooms:" $$rooms && \
+		{ [ -z "$$rooms" ] || $(VENV) -m pytest -n 2 --dist worksteal -m "$(NOT_ROOMS)" $$rooms || [ $$? = 5 ]; }
+	@$(VENV) -m pytest -n 0 tests/e2e/test_1_demo.py
+
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
-	@$(VENV) -m pytest -n 2 --dist loadgroup -m e2e
+	@$(VENV) -m pytest -n 3 --dist loadgroup --durations 30 -m e2e tests/e2e
 
 proof-hostile: setup ## what others notice of 200 hostile clients and a hostile member: three minutes, JSON in benchmarks/results
 	@$(VENV) benchmarks/hostile.py

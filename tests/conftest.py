@@ -9,7 +9,7 @@ hypothesis.settings.load_profile("untimed")
 pytest_plugins = [
     "tests.support.jails",
     "tests.support.postgres",
-    "tests.support.rows",
+    "tests.support.units",
     "tests.support.s3",
     "tests.support.wheel",
 ]

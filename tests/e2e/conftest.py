@@ -1,30 +1,35 @@
 """The whole platform, as people run it (`make e2e`).
 
-Two rows of tests run side by side (`tests.support.rows`), each one after another on a demo and a platform of its own:
-the platform itself, and the page in a browser.
+Several workers run the files side by side (`tests.support.units`). The demo runs once; each worker serves a copy of its
+home on a platform of its own.
 """
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 from playwright.sync_api import Browser, Page, StorageState
 
 from reinforge.client import Reinforge
 from reinforge.net.outbound import ALLOW_VARIABLE
+from reinforge.platform.backup import backup, restore
+from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import Platform
 from tests.e2e.browser import sign_in, started_browser, visit
 from tests.e2e.places import RECEIVER, make_places
 from tests.support.hub_stub import HubStub
 from tests.support.processes import eventually
+from tests.support.units import in_order_of_units
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO_JOB = ROOT / "examples" / "arithmetic" / "job.yaml"
@@ -43,6 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items[place].add_marker(pytest.mark.timeout(900))
     # By their numbers: the demo comes first, in a home where nothing runs yet; test_10 comes after test_9.
     ordered = sorted((items[place] for place in own), key=number_of)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        ordered = in_order_of_units(ordered)
     for place, item in zip(own, ordered, strict=True):
         items[place] = item
 
@@ -56,15 +63,29 @@ class Demo:
     seconds: float
 
     @property
+    def copy(self) -> Path:
+        """A backup of the home."""
+        return self.cwd / "copy"
+
+    @property
     def summary(self) -> dict[str, Any]:
         return dict(json.loads((self.cwd / "demo-summary.json").read_text()))
 
 
-def demo_command(home: Path, *options: str) -> list[str]:
+def demo_command(home: Path, *options: str, file: Path = DEMO_JOB) -> list[str]:
     return [
         sys.executable, "-m", "reinforge.cli.main", "demo", "--home", str(home), "--port", "0",
-        "--file", str(DEMO_JOB), *options,
+        "--file", str(file), *options,
     ]  # fmt: skip
+
+
+def job_file(folder: Path, **changes: Any) -> Path:
+    """The demo's job with other top-level values, as a file in `folder`."""
+    job = yaml.safe_load(DEMO_JOB.read_text()) | changes
+    job["data"] |= {name: str(DEMO_JOB.parent / job["data"][name]) for name in ("dataset", "held_out")}
+    job["rewards"][0]["path"] = str(DEMO_JOB.parent / job["rewards"][0]["path"])
+    (folder / "job.yaml").write_text(yaml.safe_dump(job))
+    return folder / "job.yaml"
 
 
 def run_demo(home: Path, cwd: Path, *options: str) -> Demo:
@@ -120,9 +141,20 @@ def assert_nothing_left(home: Path) -> None:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo, run once from nothing to its end."""
-    folder = tmp_path_factory.mktemp("demo")
-    return run_demo(folder / "home", folder)
+    """The demo from nothing to its end, run by the first worker that needs it; the others wait for it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "demo"
+    folder.mkdir(exist_ok=True)
+    record = folder / "demo.json"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not record.exists():
+            demo = run_demo(folder / "home", folder)
+            if demo.status == 0:
+                backup(demo.home, demo.copy)
+            record.write_text(json.dumps(asdict(demo), default=str))
+    fields = json.loads(record.read_text())
+    return Demo(**fields | {"home": folder / "home", "cwd": folder})
 
 
 @pytest.fixture(scope="session")
@@ -134,13 +166,19 @@ def hub() -> Iterator[HubStub]:
 
 
 @pytest.fixture(scope="session")
-def platform(demo: Demo, hub: HubStub) -> Iterator[Platform]:
-    """The demo's platform, serving again, with its finished job."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(ALLOW_VARIABLE, RECEIVER)
-        patch.setenv("HF_ENDPOINT", hub.url)
-        with Platform(demo.home, port=0, bootstrap_api_key=KEY) as running:
-            yield running
+def platform(demo: Demo, hub: HubStub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """This worker's platform: restored from the demo's backup, with its finished job."""
+    assert demo.status == 0, demo.output
+    home = tmp_path_factory.mktemp("platform") / "home"
+    restore(demo.copy, home)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(ALLOW_VARIABLE, RECEIVER)
+            patch.setenv("HF_ENDPOINT", hub.url)
+            with Platform(home, port=0, bootstrap_api_key=KEY) as running:
+                yield running
+    finally:
+        EmbeddedPostgres(home).destroy()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The demo from awkward places: a clone in a 0700 folder, a path of 200 characters, a normal user."""
+"""The demo from awkward places: a clone in a 0700 folder with a path of 200 characters, a normal user."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def open_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="rf-places-", dir="/var/tmp"))
     folder.chmod(0o755)
     yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run(["rm", "-rf", folder], check=False)  # shutil takes four times as long for 100,000 files
 
 
 def run_in(
@@ -72,15 +72,12 @@ def run_in(
     return dict(json.loads((place / "demo-summary.json").read_text()))
 
 
-@pytest.mark.parametrize("kind", ["a-0700-folder", "200-characters"])
-def test_as_the_user_who_runs_the_tests(open_folder: Path, kind: str) -> None:
+def test_from_a_private_folder_with_a_path_of_200_characters(open_folder: Path) -> None:
+    """20 s: a whole platform starts there and trains two steps."""
     closed = open_folder / "closed"
-    closed.mkdir(mode=0o700, exist_ok=True)
-    if kind == "200-characters":
-        place = closed / ("x" * (199 - len(str(closed))))
-        assert len(str(place)) == 200
-    else:
-        place = closed / "main"
+    closed.mkdir(mode=0o700)
+    place = closed / ("x" * (199 - len(str(closed))))
+    assert len(str(place)) == 200
     clone(place)
     environment = os.environ | {"PYTHONPATH": str(place)}
     assert run_in(place, [sys.executable], environment)["status"] == "succeeded"
@@ -88,25 +85,30 @@ def test_as_the_user_who_runs_the_tests(open_folder: Path, kind: str) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="started as a normal user already: the other tests show it")
 def test_as_a_normal_user(open_folder: Path) -> None:
-    """With a copied interpreter, because that of the tests may lie below a 0700 home."""
+    """With a copied interpreter, because that of the tests may lie below a 0700 home.
+
+    25 s: it starts a whole platform and trains two steps.
+    """
     place = clone(open_folder / "user" / "main")
     prefix = open_folder / "python"
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     (prefix / "bin").mkdir(parents=True)
     shutil.copy(Path(sys._base_executable).resolve(), prefix / "bin" / version)  # type: ignore[attr-defined]
-    skip = shutil.ignore_patterns("site-packages", "test", "__pycache__")
+    skip = shutil.ignore_patterns("site-packages", "test")
     shutil.copytree(sysconfig.get_path("stdlib"), prefix / "lib" / version, ignore=skip)
     for library in Path(sysconfig.get_config_var("LIBDIR")).glob("libpython3*.so*"):
         shutil.copy(library, prefix / "lib" / library.name)
     packages = open_folder / "packages"
-    subprocess.run(["cp", "-a", "--reflink=auto", sysconfig.get_path("purelib"), packages], check=True)
+    if subprocess.run(["cp", "-al", sysconfig.get_path("purelib"), packages], check=False).returncode:
+        shutil.rmtree(packages)  # links reach no other file system
+        subprocess.run(["cp", "-a", "--reflink=auto", sysconfig.get_path("purelib"), packages], check=True)
     for editable in packages.glob("*reinforge*.pth"):
         editable.unlink()
     subprocess.run(["chown", "-R", f"{UID}:{UID}", str(open_folder / "user")], check=True)
     environment = {
         "PATH": "/usr/bin:/bin", "HOME": str(open_folder / "user"), "LANG": "C.UTF-8",
         "PYTHONHOME": str(prefix), "LD_LIBRARY_PATH": str(prefix / "lib"),
-        "PYTHONPATH": f"{place}:{packages}", "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": f"{place}:{packages}",
     }  # fmt: skip
     python = [str(prefix / "bin" / version), "-s"]
     summary = run_in(place, python, environment, user=UID, group=UID, extra_groups=[])

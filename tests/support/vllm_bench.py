@@ -117,6 +117,10 @@ class Bench:
 
         return sorted(self.run(collect()), key=lambda answer: answer.request.tag)
 
+    def allow_restart(self) -> None:
+        """As if the server had not been started again yet: an engine does so once."""
+        self.server._restarts = 0
+
     def close(self) -> None:
         self.run(self.engine.close())
         self.loop.close()

@@ -47,6 +47,7 @@ def gone(number: int, seconds: float) -> bool:
 def test_it_is_started_again_once_with_its_adapter(
     python: Path, trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """60 s: a server of its own, since it ends for good; it is started twice."""
     monkeypatch.setenv(QUIET, "10")
     bench = Bench(python, tmp_path, trainer)
     try:
@@ -77,21 +78,20 @@ def test_it_is_started_again_once_with_its_adapter(
     assert not bench.server.adapters.exists()
 
 
-def test_one_that_is_killed_asleep_is_started_again(python: Path, trainer: Trainer, tmp_path: Path) -> None:
-    bench = Bench(python, tmp_path, trainer)
-    try:
-        trainer.move(3)
-        bench.publish(3)
-        bench.run(bench.engine.rest())
-        first = bench.server.pid
-        assert first is not None
-        os.killpg(first, signal.SIGKILL)
-        trainer.move(4)
-        bench.publish(4)
-        assert sum("started again" in each for each in bench.said) == 1 and bench.server.pid != first
-        assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=4))) < 1e-4
-    finally:
-        bench.close()
+def test_one_that_is_killed_asleep_is_started_again(bench: Bench, trainer: Trainer) -> None:
+    """30 s: the server that all tests share is started again."""
+    bench.allow_restart()
+    trainer.move(3)
+    bench.publish(3)
+    bench.run(bench.engine.rest())
+    first = bench.server.pid
+    assert first is not None
+    os.killpg(first, signal.SIGKILL)
+    trainer.move(4)
+    messages = len(bench.said)
+    bench.publish(4)
+    assert sum("started again" in line for line in bench.said[messages:]) == 1 and bench.server.pid != first
+    assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=4))) < 1e-4
 
 
 def test_a_model_that_it_cannot_load_is_a_named_end_with_the_logs_end(python: Path, tmp_path: Path) -> None:
@@ -178,7 +178,8 @@ def parent(pid: int) -> int | None:
 def test_an_adapter_that_is_refused_again_by_a_fresh_server_is_a_named_end(
     bench: Bench, trainer: Trainer, tmp_path: Path
 ) -> None:
-    """The server that all tests share: it is started again, with what it had before."""
+    """30 s: the server that all tests share is started again, with what it had before."""
+    bench.allow_restart()
     trainer.move(70)
     bench.publish(70)
     trainer.export("policy", tmp_path / "odd")
