@@ -161,8 +161,8 @@ async def _lead_forever(database: Database, leader: Leader) -> None:
                 await _win(connection)
                 log.info("leading")
 
-                async def still_leading(held: "psycopg.AsyncConnection[Any]" = connection) -> None:
-                    await held.execute("SELECT 1")
+                async def still_leading(lock_connection: "psycopg.AsyncConnection[Any]" = connection) -> None:
+                    await lock_connection.execute("SELECT 1")
 
                 await leader.lead(still_leading)
         except psycopg.OperationalError as error:

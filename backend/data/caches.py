@@ -31,7 +31,7 @@ LEFTOVER_SECONDS = 86_400.0
 _WORKERS = "blobs"
 """A worker on this machine may share the home; it cleans its own folder."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_MADE = (Checkpoint, ResumeState, Adapter, Deployment, StepRollouts)
+_PRODUCTS = (Checkpoint, ResumeState, Adapter, Deployment, StepRollouts)
 _AT_ONCE = 1000
 
 
@@ -50,7 +50,7 @@ async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[
             )
         )
     )
-    for table in _MADE:
+    for table in _PRODUCTS:
         needed |= set(await session.scalars(select(table.sha256).where(table.sha256.in_(hashes))))
     return set(hashes) - needed
 

@@ -9,7 +9,7 @@ import sys
 import psycopg
 
 LEADER_LOCK = 0x72656C656164  # "relead"
-_HELD = """
+_LOCK_QUERY = """
 SELECT count(*) FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) | objid::bigint = %s AND objsubid = 1
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -19,7 +19,7 @@ WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) | objid::big
 def is_held(conninfo: str) -> bool:
     """Raises psycopg.OperationalError."""
     with psycopg.connect(conninfo, connect_timeout=5) as connection:
-        row = connection.execute(_HELD, (LEADER_LOCK,)).fetchone()
+        row = connection.execute(_LOCK_QUERY, (LEADER_LOCK,)).fetchone()
     return row is not None and row[0] > 0
 
 

@@ -115,7 +115,6 @@ async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int
 
 
 async def unfinished_job(session: AsyncSession, id: str) -> str | None:
-    """A job that still needs the dataset."""
     query = select(Job.id).where(
         or_(Job.dataset_id == id, Job.held_out_dataset_id == id), Job.status.not_in([str(s) for s in FINAL])
     )

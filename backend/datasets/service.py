@@ -36,7 +36,6 @@ def blob(dataset: Dataset) -> Blob:
 
 
 def cache_folder(home: Path) -> Path:
-    """Folder of local dataset copies."""
     return home / "cache" / "datasets"
 
 

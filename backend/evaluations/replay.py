@@ -163,13 +163,13 @@ class Replayer:
             for completion, new in zip(batch, answer.results, strict=True)
         ]
 
-    async def _touch(self, id: str, done: int) -> bool:
+    async def _touch(self, id: str, completed: int) -> bool:
         """Whether the replay is still running."""
         async with self._database.transaction() as session:
             row = await session.get(EvaluationRow, id, with_for_update=True)
             if row is None or row.status != "running":
                 return False
-            row.done, row.touched_at = done, now()
+            row.done, row.touched_at = completed, now()
         return True
 
     async def _finish(self, id: str, status: str, **values: Any) -> None:

@@ -81,7 +81,6 @@ def validation_error(
 
 
 def body_schema(request: Request) -> Schema | None:
-    """The JSON Schema of the request's body."""
     route = request.scope.get("route")
     return None if getattr(route, "body_field", None) is None else lambda: _schema_of(route)
 
@@ -240,7 +239,6 @@ class RequestIds:
 
 
 def install(app: FastAPI) -> None:
-    """Add the handlers and the request-id middleware to an application."""
     app.add_exception_handler(ReinforgeError, _reinforge_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)

@@ -85,8 +85,8 @@ async def resolve(session: AsyncSession, project_id: str, name: str) -> tuple[Ba
     """The base model, and the checkpoint on top of it or None. Raises NotFound `model_not_found` (param
     `model`).
     """
-    named = await find(session, project_id, name)
-    return named.base, named.checkpoint
+    model = await find(session, project_id, name)
+    return model.base, model.checkpoint
 
 
 def not_found(name: str, hint: str | None = None) -> NotFound:

@@ -46,13 +46,13 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
 async def get(model: str, session: Session, who: Reader) -> ModelView:
     if (row := await deployments.find_named(session, who.project_id, model)) is not None:
         return _deployed(row, await rows.project(session, who.project_id))
-    named = await model_names.find(session, who.project_id, model)
-    if named.checkpoint is None or named.job is None:
-        return _base(named.base, await rows.project(session, who.project_id))
-    project = await rows.project(session, named.job.project_id)
-    step = named.checkpoint.step if ":ckpt-step-" in model else None
-    name = model_names.tuned(named.job, project, step=step)
-    return _view(name, seconds(named.checkpoint.created_at), project)
+    named_model = await model_names.find(session, who.project_id, model)
+    if named_model.checkpoint is None or named_model.job is None:
+        return _base(named_model.base, await rows.project(session, who.project_id))
+    project = await rows.project(session, named_model.job.project_id)
+    step = named_model.checkpoint.step if ":ckpt-step-" in model else None
+    name = model_names.tuned(named_model.job, project, step=step)
+    return _view(name, seconds(named_model.checkpoint.created_at), project)
 
 
 @router.delete("/{model:path}", operation_id="deleteWireModel")
@@ -64,22 +64,22 @@ async def delete(model: str, session: Session, who: Writer) -> Deleted:
     if (row := await deployments.find_named(session, who.project_id, model)) is not None:
         await deployments.remove(session, who.project_id, row.id)
         return Deleted(id=model, object="model")
-    named = await model_names.find(session, who.project_id, model)
-    if named.job is None:
+    named_model = await model_names.find(session, who.project_id, model)
+    if named_model.job is None:
         raise NotAllowed(
             f"{model} is a base model.",
             code="model_not_deletable",
             param="model",
             hint="`reinforge models remove` and DELETE /api/v1/models/{id} remove base models.",
         )
-    if ":ckpt-step-" in model or named.job.adapter_id is None:
+    if ":ckpt-step-" in model or named_model.job.adapter_id is None:
         raise InvalidInput(
             "A checkpoint is deleted with its job.",
             code="model_not_deletable",
             param="model",
             hint="Of each job the best three by held-out reward and the newest are kept.",
         )
-    await adapters.delete(session, who.project_id, named.job.adapter_id)
+    await adapters.delete(session, who.project_id, named_model.job.adapter_id)
     return Deleted(id=model, object="model")
 
 

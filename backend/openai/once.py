@@ -68,7 +68,6 @@ class Repeats:
         return self._answer(row, self._since)
 
     async def finish(self, session: AsyncSession, answer: BaseModel) -> None:
-        """Store the response for retries."""
         values = {"status": 200, "body": answer.model_dump_json()}
         await session.execute(update(IdempotencyKey).filter_by(**self._where).values(**values))
 

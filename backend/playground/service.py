@@ -74,7 +74,7 @@ async def counted(
             "sampled_tokens": float(sum(tokens.values())),
             "device_seconds": stream.seconds,
         }
-        with anyio.CancelScope(shield=True):  # the client's hanging up cancels us
+        with anyio.CancelScope(shield=True):  # cancelled when the client disconnects
             await _count(database, project_id, used, source)
 
 

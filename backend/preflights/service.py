@@ -24,17 +24,17 @@ async def find(session: AsyncSession, project_id: str, id: str) -> Job:
 
 
 def view(job: Job, report: PreflightReport | None) -> Preflight:
-    status = job_view(job)
+    job_state = job_view(job)
     return Preflight(
         id=job.id,
-        status=status.status,
-        reason=status.reason,
-        error=status.error,
-        progress=status.progress,
+        status=job_state.status,
+        reason=job_state.reason,
+        error=job_state.error,
+        progress=job_state.progress,
         spec=job.spec,
         report=report,
-        created_at=status.created_at,
-        finished_at=status.finished_at,
+        created_at=job_state.created_at,
+        finished_at=job_state.finished_at,
     )
 
 

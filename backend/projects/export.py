@@ -112,14 +112,14 @@ async def archive(
         judges = list(await session.scalars(select(JudgeRow).where(JudgeRow.project_id == project_id)))
     yield small("project.json", fields(project, ("id", "name", "created_at")))
     yield small("judges.json", [fields(judge, _JUDGE) for judge in judges])
-    for each, part in (
+    for table, part in (
         (Dataset, _dataset),
         (Reward, _reward),
         (Job, _job),
         (EvaluationRow, _evaluation),
         (Adapter, _adapter),
     ):
-        for id in await _ids(database, each, project_id):
+        for id in await _ids(database, table, project_id):
             async for piece in part(pieces, id):
                 yield piece
     async for piece in _use(pieces, project_id):
@@ -130,7 +130,7 @@ async def archive(
 
 
 async def _ids(database: Database, table: Any, project_id: str) -> list[str]:
-    """In the order in which they were made."""
+    """Oldest first."""
     query = select(table.id).where(table.project_id == project_id).order_by(table.created_at, table.id)
     async with database.transaction() as session:
         return list(await session.scalars(query))
@@ -183,7 +183,6 @@ async def _job(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
 
 
 def _job_rows(id: str) -> list[tuple[str, Select[Any]]]:
-    """What a job may have any number of."""
     points = (MetricSeries.kind, MetricSeries.key, MetricPoint.step, MetricPoint.ts, MetricPoint.value)
     metrics = select(*points).join(MetricPoint, MetricPoint.series_id == MetricSeries.id)
     in_order = (MetricPoint.step, MetricSeries.kind, MetricSeries.key)
@@ -204,7 +203,6 @@ def _job_rows(id: str) -> list[tuple[str, Select[Any]]]:
 
 
 async def _files(pieces: Pieces, folder: str, id: str) -> AsyncIterator[bytes]:
-    """Completions and checkpoints of a job."""
     async with pieces.database.transaction() as session:
         stored_checkpoints = await _checkpoints(session, id)
         rollouts = select(StepRollouts.split, StepRollouts.step, StepRollouts.sha256, StoredObject.bytes)
@@ -254,7 +252,6 @@ async def _adapter(pieces: Pieces, id: str) -> AsyncIterator[bytes]:
 
 
 async def _use(pieces: Pieces, project_id: str) -> AsyncIterator[bytes]:
-    """Deployments, what was used, and budgets."""
     async with pieces.database.transaction() as session:
         query = select(Deployment).where(Deployment.project_id == project_id)
         deployments = list(await session.scalars(query.order_by(Deployment.created_at, Deployment.id)))

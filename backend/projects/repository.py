@@ -48,7 +48,6 @@ async def find_member(session: AsyncSession, project_id: str, id: str) -> tuple[
 
 
 async def is_named(session: AsyncSession, project_id: str, name: str) -> bool:
-    """Whether a member has this name."""
     query = select(Member.id).join(User, User.id == Member.user_id)
     return await session.scalar(query.where(Member.project_id == project_id, User.name == name)) is not None
 
@@ -73,8 +72,6 @@ async def invitations(
 
 
 async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
-    """Counts of all objects of the project, in one statement."""
-
     def count(table: type[Base], *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
         return select(func.count()).select_from(table).where(*conditions).scalar_subquery()
 

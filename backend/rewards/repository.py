@@ -17,7 +17,6 @@ async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = 
 
 
 async def find_named(session: AsyncSession, project_id: str, name: str, granularity: str) -> Reward | None:
-    """The newest of this name."""
     query = select(Reward).where(
         Reward.project_id == project_id, Reward.name == name, Reward.granularity == granularity
     )

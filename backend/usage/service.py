@@ -105,7 +105,7 @@ async def budgets(
 ) -> list[Budget]:
     """Budgets with their usage; of all kinds, or of some."""
     rows = await repository.budgets(session, project_id, today(), kinds)
-    return [await _seen(session, row, used) for row, used in rows]
+    return [await _with_usage(session, row, used) for row, used in rows]
 
 
 async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> Budget | None:
@@ -218,7 +218,7 @@ async def _budget(session: AsyncSession, row: BudgetRow) -> Budget:
     return next(budget for budget in current if budget.period == row.period)
 
 
-async def _seen(session: AsyncSession, row: BudgetRow, used: float) -> Budget:
+async def _with_usage(session: AsyncSession, row: BudgetRow, used: float) -> Budget:
     """used: usage of its period; storage uses the current level instead."""
     if row.kind == "storage_bytes":
         used = float(dict(await repository.storage(session, row.project_id)).get(row.project_id, 0))

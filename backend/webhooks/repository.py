@@ -75,6 +75,5 @@ async def give_up_all(session: AsyncSession, webhook_id: str) -> None:
 
 
 async def forget(session: AsyncSession, before: datetime) -> None:
-    """Delete ended deliveries that were created before a time."""
     old = (WebhookDelivery.created_at < before, WebhookDelivery.state != "pending")
     await session.execute(delete(WebhookDelivery).where(*old))

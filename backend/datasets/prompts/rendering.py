@@ -30,7 +30,7 @@ CALL_ROWS = 2000
 """Rows per RPC."""
 CALL_SECONDS = 20.0
 MOST_BINS = 40
-SHOWN_HELD_OUT = 1000
+LISTED_HELD_OUT = 1000
 
 
 async def render(
@@ -111,7 +111,7 @@ async def split_view(
         seed=seed,
         train=len(training),
         held_out=len(held_out),
-        held_out_rows=held_out[:SHOWN_HELD_OUT],
+        held_out_rows=held_out[:LISTED_HELD_OUT],
         note=service.nothing_held_out(dataset.rows, len(held_out), held_out_rows),
     )
 

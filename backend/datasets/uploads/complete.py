@@ -67,7 +67,6 @@ async def complete(
 async def _stored(
     objects: Objects, upload: Upload, parts: Sequence[UploadPart], folder: Path, limit: int
 ) -> DatasetReport:
-    """Join the parts, inspect the file and store it."""
     with scratch_file(folder, "upload-") as file:
         if upload.bucket_upload is None:
             await join(objects, [str(part.sha256) for part in parts], file)

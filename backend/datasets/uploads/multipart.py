@@ -76,7 +76,6 @@ async def receive(request: Request, folder: Path, limit: int, *, part: str = _FI
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Delete files of killed processes."""
     for path in folder.glob("upload-*"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:

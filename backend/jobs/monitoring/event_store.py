@@ -46,7 +46,6 @@ class MetricRun:
 
     @property
     def last(self) -> int:
-        """Number of the last event."""
         return self.first + len(self.steps) - 1
 
     def takes(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> bool:
@@ -70,7 +69,6 @@ class MetricRun:
             del column[retained:]
 
     def numbered_events(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Number and data of each event."""
         for place, (step, ts) in enumerate(zip(self.steps, self.ts, strict=True)):
             values = {key: column[place] for key, column in self.values.items()}
             yield self.first + place, {"step": step, "kind": self.kind, "values": values, "ts": ts}

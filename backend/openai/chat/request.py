@@ -97,11 +97,11 @@ async def _weights(
     served = await deployments.serve(session, project_id, name)
     if served is not None:
         return served.model, served.adapter, served.id
-    named = await model_names.find(session, project_id, name)
-    model = base_models.usable(named.base)
-    if named.checkpoint is None:
+    named_model = await model_names.find(session, project_id, name)
+    model = base_models.usable(named_model.base)
+    if named_model.checkpoint is None:
         return model, None, None
-    pinned = None if named.job is None else named.job.model_sha256
+    pinned = None if named_model.job is None else named_model.job.model_sha256
     if pinned is not None and pinned != model.sha256:
         raise InvalidInput(
             f"The files of {model.id} have changed since {name} was trained.",
@@ -109,7 +109,7 @@ async def _weights(
             param="model",
             hint="An adapter fits only the weights it was trained on: add the old files as a model of their own.",
         )
-    weights = named.checkpoint
+    weights = named_model.checkpoint
     return model, {"sha256": weights.sha256, "bytes": weights.bytes, "step": weights.step}, None
 
 

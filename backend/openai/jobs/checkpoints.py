@@ -132,12 +132,12 @@ async def _own(session: AsyncSession, who: Principal, name: str) -> Checkpoint:
     checkpoint: Checkpoint | None = await session.scalar(query)
     if checkpoint is not None:
         return checkpoint
-    named = await model_names.find(session, who.project_id, name)
-    if named.checkpoint is None or named.job is None or named.job.project_id != who.project_id:
+    model = await model_names.find(session, who.project_id, name)
+    if model.checkpoint is None or model.job is None or model.job.project_id != who.project_id:
         raise model_names.not_found(
-            name, "Permissions are given for a job's checkpoints: ft:…:ckpt-step-<n>."
+            name, "Permissions can be granted only for a job's checkpoints: ft:…:ckpt-step-<n>."
         )
-    return named.checkpoint
+    return model.checkpoint
 
 
 def _permission(row: CheckpointPermission) -> PermissionView:

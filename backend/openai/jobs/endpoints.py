@@ -75,7 +75,7 @@ class FineTuning(HttpSubmission):
 
     async def draft(self, session: AsyncSession) -> Draft:
         job = await _translated(session, self.project_id, self._body, self._method)
-        return Draft(job.spec, job.given, openai=job.openai, warnings=tuple(job.notes))
+        return Draft(job.spec, job.raw_spec, openai=job.openai, warnings=tuple(job.notes))
 
     async def reserve(self, session: AsyncSession) -> Response | None:
         return await super().reserve(session) or await self._repeats.begin(session)

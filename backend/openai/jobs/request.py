@@ -21,7 +21,7 @@ from reinforge.spec import JobSpec
 
 @dataclass(frozen=True)
 class Translated:
-    given: dict[str, Any]
+    raw_spec: dict[str, Any]
     """The raw `JobSpec` to store."""
     spec: JobSpec
     openai: dict[str, Any]

@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.data.bulk import insert_columns
 from backend.models import MetricPoint, MetricSeries
 
-_NAMED = (MetricSeries.kind, MetricSeries.key, MetricSeries.id)
+_SERIES_COLUMNS = (MetricSeries.kind, MetricSeries.key, MetricSeries.id)
 _SERIES = select(
-    *_NAMED,
+    *_SERIES_COLUMNS,
     select(func.max(MetricPoint.step))
     .where(MetricPoint.series_id == MetricSeries.id)
     .scalar_subquery()
@@ -70,6 +70,8 @@ class Points:
             {"job_id": self._job_id, "kind": kind, "key": key} for kind, key in sorted(names - series.keys())
         ]
         if missing:
-            added = await self._session.execute(insert(MetricSeries).values(missing).returning(*_NAMED))
+            added = await self._session.execute(
+                insert(MetricSeries).values(missing).returning(*_SERIES_COLUMNS)
+            )
             series |= {(row.kind, row.key): (row.id, None) for row in added}
         return series
