@@ -111,7 +111,7 @@ def _auto_or_number(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     try:
         return validate(value)
     except ValidationError as error:
-        types = {each["type"]: each for each in error.errors()}
+        types = {detail["type"]: detail for detail in error.errors()}
         if outside := types.get("greater_than"):
             raise PydanticKnownError("greater_than", outside["ctx"]) from error
         if outside := types.get("less_than_equal"):

@@ -156,10 +156,10 @@ def by_value(algorithm: dict[str, Any]) -> Iterator[Oracles]:
 
 def oracles_of(name: str, preset: Preset) -> list[str]:
     algorithm = cards.algorithm_of(name, preset).model_dump(mode="json")
-    found = [*by_type(algorithm), *by_value(algorithm)]
+    oracles = [*by_type(algorithm), *by_value(algorithm)]
     if preset.job.get("rollout", {}).get("completions_per_prompt") == 2:
-        found.append(("equiv.g2_dpo",))
-    return list(dict.fromkeys(one for some in found or [ALWAYS] for one in some))
+        oracles.append(("equiv.g2_dpo",))
+    return list(dict.fromkeys(one for some in oracles or [ALWAYS] for one in some))
 
 
 def trl_names() -> set[str]:
@@ -236,8 +236,8 @@ def family_table(family: str, members: dict[str, Preset], learning: dict[str, An
 
 def anchor(name: str, preset: Preset) -> str:
     """The address of a heading as Markdown renderers make it."""
-    kept = (c for c in f"{name}: {preset.title}".lower() if c.isalnum() or c in "_- ")
-    return "".join(kept).replace(" ", "-")
+    letters = (c for c in f"{name}: {preset.title}".lower() if c.isalnum() or c in "_- ")
+    return "".join(letters).replace(" ", "-")
 
 
 def vectors_table(vectors: list[dict[str, Any]]) -> str:
@@ -251,7 +251,7 @@ def vectors_table(vectors: list[dict[str, Any]]) -> str:
         "|" + "---|" * 5,
     ]
     for one in vectors:
-        beside = ", ".join(f"{each['function']}" for each in one["cross_checked"]) or "–"
+        beside = ", ".join(f"{check['function']}" for check in one["cross_checked"]) or "–"
         lines.append(
             f"| `{one['id']}` | {SLOTS[one['slot']]} | {cell(str(one['source']))} | {cell(beside)} | {one['atol']:g} |"
         )
@@ -274,17 +274,17 @@ def main() -> int:
     if lost := learning_docs.problems(learning):
         print("\n".join(lost))
         return 1
-    wanted = {PAGE: page(vectors, learning), learning_docs.PICTURE: learning_docs.picture(learning)}
+    expected = {PAGE: page(vectors, learning), learning_docs.PICTURE: learning_docs.picture(learning)}
     if "--check" in sys.argv:
         old = [
             path.name
-            for path, text in wanted.items()
+            for path, text in expected.items()
             if not path.is_file() or path.read_text("utf-8") != text
         ]
         if old:
             print(f"{' and '.join(old)} in docs out of date: run scripts/algorithm_docs.py")
         return bool(old)
-    for path, text in wanted.items():
+    for path, text in expected.items():
         path.write_text(text, encoding="utf-8")
     return 0
 

@@ -35,15 +35,15 @@ def today() -> Schema:
 
 def changes(old: Schema, new: Schema) -> list[str]:
     """What breaks clients of `old`."""
-    return sorted(set(_Comparison(old, new).found()))
+    return sorted(set(_Comparison(old, new).messages()))
 
 
 class _Comparison:
     def __init__(self, old: Schema, new: Schema) -> None:
         self.old, self.new = old, new
-        self._seen: set[Key] = set()
+        self._compared: set[Key] = set()
 
-    def found(self) -> Iterator[str]:
+    def messages(self) -> Iterator[str]:
         for path, item in self.old["paths"].items():
             for method in METHODS:
                 if method not in item:
@@ -58,16 +58,16 @@ class _Comparison:
     def _operation(self, where: str, old: Schema, new: Schema) -> Iterator[str]:
         if old.get("operationId") != new.get("operationId"):
             yield f"{where}: operationId {old.get('operationId')} is {new.get('operationId')}"
-        before = {(each["in"], each["name"]): each for each in old.get("parameters", [])}
-        after = {(each["in"], each["name"]): each for each in new.get("parameters", [])}
+        before = {(parameter["in"], parameter["name"]): parameter for parameter in old.get("parameters", [])}
+        after = {(parameter["in"], parameter["name"]): parameter for parameter in new.get("parameters", [])}
         for key in before.keys() - after.keys():
             yield f"{where}: parameter {key[1]} is gone"
-        for key, each in after.items():
-            if each.get("required") and not before.get(key, {}).get("required"):
+        for key, parameter in after.items():
+            if parameter.get("required") and not before.get(key, {}).get("required"):
                 yield f"{where}: parameter {key[1]} is required"
             if key in before:
                 yield from self._schema(
-                    f"{where}: parameter {key[1]}", before[key]["schema"], each["schema"], True
+                    f"{where}: parameter {key[1]}", before[key]["schema"], parameter["schema"], True
                 )
         if new.get("requestBody", {}).get("required") and not old.get("requestBody", {}).get("required"):
             yield f"{where}: request is required"
@@ -107,23 +107,23 @@ class _Comparison:
             yield f"{where}: no longer takes {_name(self.old, old)}"
         best: tuple[list[str], set[Key]] | None = None
         for candidate in same:
-            before = set(self._seen)
-            found = list(self._one(where, old, candidate, request))
-            if best is None or len(found) < len(best[0]):
-                best = (found, self._seen)
-            self._seen = before
+            before = set(self._compared)
+            changes = list(self._one(where, old, candidate, request))
+            if best is None or len(changes) < len(best[0]):
+                best = (changes, self._compared)
+            self._compared = before
         if best is not None:
-            self._seen |= best[1]
+            self._compared |= best[1]
             yield from best[0]
 
     def _one(self, where: str, old: Schema, new: Schema, request: bool) -> Iterator[str]:
         if "$ref" in old and "$ref" in new:
             key = (old["$ref"], new["$ref"], request)
             if (
-                key in self._seen
+                key in self._compared
             ):  # compared already, or just being compared further up: schemas may hold themselves
                 return
-            self._seen.add(key)
+            self._compared.add(key)
         old, new = _resolved(self.old, old), _resolved(self.new, new)
         if request:
             yield from _tighter(where, old, new)
@@ -131,16 +131,16 @@ class _Comparison:
         for key, within in (("items", "[]"), ("additionalProperties", "{}")):
             if isinstance(old.get(key), dict) and isinstance(new.get(key), dict):
                 yield from self._schema(where + within, old[key], new[key], request)
-        for place, (each, now) in enumerate(
+        for place, (branch, now) in enumerate(
             zip(old.get("prefixItems", []), new.get("prefixItems", []), strict=False)
         ):
-            yield from self._schema(f"{where}[{place}]", each, now, request)
+            yield from self._schema(f"{where}[{place}]", branch, now, request)
 
     def _fields(self, where: str, old: Schema, new: Schema, request: bool) -> Iterator[str]:
         properties = new.get("properties", {})
-        for name, each in old.get("properties", {}).items():
+        for name, field in old.get("properties", {}).items():
             if name in properties:
-                yield from self._schema(f"{where}.{name}", each, properties[name], request)
+                yield from self._schema(f"{where}.{name}", field, properties[name], request)
             elif request and new.get("additionalProperties") is not False:
                 continue
             elif properties or not new.get("additionalProperties", True):
@@ -196,33 +196,35 @@ def _branches(document: Schema, schema: Schema) -> list[Schema]:
     plain = _resolved(document, schema)
     for key in ("anyOf", "oneOf"):
         if key in plain:
-            return [each for part in plain[key] for each in _branches(document, part)]
+            return [branch for part in plain[key] for branch in _branches(document, part)]
     if isinstance(plain.get("type"), list):
-        return [plain | {"type": each} for each in plain["type"]]
+        return [plain | {"type": branch} for branch in plain["type"]]
     return [schema]
 
 
-def _alike(document: Schema, old: Schema, later: Schema, there: list[Schema]) -> list[Schema]:
+def _alike(document: Schema, old: Schema, later: Schema, candidates: list[Schema]) -> list[Schema]:
     """Which of `there` may be the same shape: of the same name, else with the same tags, else of the same type."""
-    if "$ref" in old and (named := [each for each in there if each.get("$ref") == old["$ref"]]):
+    if "$ref" in old and (
+        named := [candidate for candidate in candidates if candidate.get("$ref") == old["$ref"]]
+    ):
         return named
     tags = _tags(document, old)
-    if tags and (tagged := [each for each in there if _tags(later, each) == tags]):
+    if tags and (tagged := [candidate for candidate in candidates if _tags(later, candidate) == tags]):
         return tagged
     kind = _types(document, old)
     return [
-        each
-        for each in there
-        if (not kind or not (now := _types(later, each)) or kind & now)
-        and not (tags and (others := _tags(later, each)) and others.keys() & tags.keys())
+        candidate
+        for candidate in candidates
+        if (not kind or not (now := _types(later, candidate)) or kind & now)
+        and not (tags and (others := _tags(later, candidate)) and others.keys() & tags.keys())
     ]
 
 
 def _tags(document: Schema, schema: Schema) -> dict[str, str]:
     """The fields that an object tells its kind by: those with one possible value."""
     fields = _resolved(document, schema).get("properties", {})
-    values = {name: _values(_resolved(document, each)) for name, each in fields.items()}
-    return {name: str(each[0]) for name, each in values.items() if each is not None and len(each) == 1}
+    values = {name: _values(_resolved(document, value)) for name, value in fields.items()}
+    return {name: str(value[0]) for name, value in values.items() if value is not None and len(value) == 1}
 
 
 def _values(schema: Schema) -> list[Any] | None:
@@ -244,8 +246,8 @@ def _types(document: Schema, schema: Schema) -> set[str]:
             parts = [_types(document, part) for part in schema[key]]
             return set().union(*parts) if all(parts) else set()
     kind = schema.get("type")
-    found = set(kind) if isinstance(kind, list) else {kind} if kind else set()
-    return found | {"number", "integer"} if "number" in found else found
+    types = set(kind) if isinstance(kind, list) else {kind} if kind else set()
+    return types | {"number", "integer"} if "number" in types else types
 
 
 def main() -> int:

@@ -45,36 +45,36 @@ class Module:
                 yield (None, node.name), node
             if isinstance(node, ast.ClassDef):
                 yield from (
-                    ((node.name, each.name), each) for each in node.body if isinstance(each, Function)
+                    ((node.name, member.name), member) for member in node.body if isinstance(member, Function)
                 )
 
 
 def load() -> list[Module]:
-    found = []
+    modules = []
     for path in sorted(CLIENT.glob("*.py")):
         if path.stem not in SHARED:
             source = path.read_text(encoding="utf-8")
             module = Module(path.stem, source, ast.parse(source))
             for parent in ast.walk(module.tree):
                 module.parents |= dict.fromkeys(ast.iter_child_nodes(parent), parent)
-            found.append(module)
-    return found
+            modules.append(module)
+    return modules
 
 
 class Kinds:
     """Which functions wait, by a fixed point over who calls whom."""
 
     def __init__(self, modules: list[Module]) -> None:
-        self.known: dict[Key, str] = {}
+        self.kinds_of: dict[Key, str] = {}
         while True:
-            before = dict(self.known)
+            before = dict(self.kinds_of)
             for module in modules:
                 for key, function in module.functions():
                     if (kind := self._kind(module, key, function)) is not None:
-                        self.known[key] = kind
-            if self.known == before:
+                        self.kinds_of[key] = kind
+            if self.kinds_of == before:
                 break
-        self.classes = {name for name, _ in self.known if name is not None}
+        self.classes = {name for name, _ in self.kinds_of if name is not None}
 
     def of_call(self, call: ast.AST, owner: str | None) -> tuple[str, str] | None:
         """(kind, name there) of a call that waits."""
@@ -82,7 +82,7 @@ class Kinds:
             return None
         target = call.func
         if isinstance(target, ast.Name):
-            kind = self.known.get((None, target.id))
+            kind = self.kinds_of.get((None, target.id))
             return None if kind is None else (kind, target.id)
         if not isinstance(target, ast.Attribute):
             return None
@@ -92,23 +92,23 @@ class Kinds:
             if (place, target.attr) in LEAVES:
                 return LEAVES[place, target.attr]
         its_class = "Transport" if last in ("_transport", "transport") else owner if last == "self" else None
-        kind = self.known.get((its_class, target.attr)) if its_class else None
+        kind = self.kinds_of.get((its_class, target.attr)) if its_class else None
         return None if kind is None else (kind, target.attr)
 
     def _kind(self, module: Module, key: Key, function: Function) -> str | None:
-        calls = [found for node in ast.walk(function) if (found := self.of_call(node, key[0])) is not None]
+        calls = [call for node in ast.walk(function) if (call := self.of_call(node, key[0])) is not None]
         if key[1] in RENAMED:
             return "coroutine"
         if not calls:
             return None
         if any(
-            isinstance(each, ast.Name) and each.id == "contextmanager" for each in function.decorator_list
+            isinstance(node, ast.Name) and node.id == "contextmanager" for node in function.decorator_list
         ):
             return "context"
         if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function)):
             return "iterator"
         returns = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
-        lazy = [found for each in returns if each and (found := self.of_call(each, key[0]))]
+        lazy = [call for node in returns if node and (call := self.of_call(node, key[0]))]
         return "lazy" if lazy and lazy[0][0] in ("iterator", "lazy") else "coroutine"
 
 
@@ -126,14 +126,14 @@ class Twin:
 
     def text(self) -> str | None:
         """None for a module in which nothing waits."""
-        kept = {name for (owner, name) in self.kinds.known if owner is None} | self.kinds.classes
-        if not any(getattr(node, "name", None) in kept for node in self.module.tree.body):
+        sync_names = {name for (owner, name) in self.kinds.kinds_of if owner is None} | self.kinds.classes
+        if not any(getattr(node, "name", None) in sync_names for node in self.module.tree.body):
             return None
         imports, left = [], []
         for node in self.module.tree.body:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reinforge.client."):
-                self._import(node, kept)
-            elif getattr(node, "name", None) in kept:
+                self._import(node, sync_names)
+            elif getattr(node, "name", None) in sync_names:
                 owner = node.name if isinstance(node, ast.ClassDef) else None
                 self._visit(node, owner)
             elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr):
@@ -165,9 +165,9 @@ class Twin:
         ]
         return "\n".join(lines) + "\n" + body
 
-    def _import(self, node: ast.ImportFrom, kept: set[str]) -> None:
-        there = [alias.name for alias in node.names if alias.name in kept]
-        here = [alias.name for alias in node.names if alias.name not in kept]
+    def _import(self, node: ast.ImportFrom, sync_names: set[str]) -> None:
+        there = [alias.name for alias in node.names if alias.name in sync_names]
+        here = [alias.name for alias in node.names if alias.name not in sync_names]
         module = str(node.module)
         lines = [f"from {module} import {', '.join(here)}"] if here else []
         if there:
@@ -190,11 +190,11 @@ class Twin:
                 self._replace(node, "httpx.AsyncClient")
             if isinstance(node, ast.YieldFrom):
                 self._delegate(node, owner)
-            elif (found := self.kinds.of_call(node, owner)) is not None:
-                self._call(node, *found)  # type: ignore[arg-type]
+            elif (call := self.kinds.of_call(node, owner)) is not None:
+                self._call(node, *call)  # type: ignore[arg-type]
 
     def _define(self, node: Function, owner: str | None) -> None:
-        kind = self.kinds.known.get((owner, node.name))
+        kind = self.kinds.kinds_of.get((owner, node.name))
         if kind is None:
             return
         if kind != "lazy":
@@ -205,9 +205,9 @@ class Twin:
             at = self._offset(node.returns.lineno, node.returns.col_offset)
             if self._text[at:].startswith(b"Iterator["):
                 self._edits.append((at, at, "Async"))
-        for each in node.decorator_list:
-            if isinstance(each, ast.Name) and each.id == "contextmanager":
-                self._replace(each, "asynccontextmanager")
+        for decorator in node.decorator_list:
+            if isinstance(decorator, ast.Name) and decorator.id == "contextmanager":
+                self._replace(decorator, "asynccontextmanager")
 
     def _call(self, node: ast.Call, kind: str, name: str) -> None:
         parent = self.module.parents[node]
@@ -259,7 +259,7 @@ class Twin:
 
 def _targets(node: ast.AST) -> list[str]:
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return [each.id for each in targets if isinstance(each, ast.Name)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def write(folder: Path) -> None:

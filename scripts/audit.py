@@ -63,13 +63,13 @@ class Accepted:
 
 def accepted_in(path: Path) -> list[Accepted]:
     """Raises ValueError for an entry without id, reason or day."""
-    found = []
+    entries = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("accepted", []):
         id, reason, until = (entry.get(name) for name in ("id", "reason", "until"))
         if not (id and isinstance(reason, str) and reason.strip() and type(until) is datetime.date):
             raise ValueError(f"{path.name}: {entry} needs an id, a reason, and a day as until = 2027-01-31")
-        found.append(Accepted(str(id), reason, until))
-    return found
+        entries.append(Accepted(str(id), reason, until))
+    return entries
 
 
 def pinned(lock: Path) -> list[tuple[str, str]]:
@@ -82,15 +82,15 @@ async def python_findings(lock: Path, osv: str) -> list[Finding]:
     """Raises NotReachable."""
     packages = pinned(lock)
     async with httpx.AsyncClient(base_url=osv, timeout=SECONDS) as client:
-        found = await _ids(client, packages)
+        ids_of = await _ids(client, packages)
         places = asyncio.Semaphore(AT_ONCE)
-        ids = sorted({id for each in found.values() for id in each})
+        ids = sorted({id for each in ids_of.values() for id in each})
         read = dict(
             zip(ids, await asyncio.gather(*(_advisory(client, places, id) for id in ids)), strict=True)
         )
     return [
         finding
-        for (name, version), named in found.items()
+        for (name, version), named in ids_of.items()
         for finding in merged(osv_finding(f"{name} {version}", id, read[id]) for id in named)
     ]
 
@@ -99,21 +99,21 @@ async def _ids(
     client: httpx.AsyncClient, packages: list[tuple[str, str]]
 ) -> dict[tuple[str, str], list[str]]:
     """Of the vulnerabilities of each package. Raises NotReachable."""
-    found: dict[tuple[str, str], list[str]] = {each: [] for each in packages}
-    asked: list[tuple[tuple[str, str], str | None]] = [(each, None) for each in packages]
-    while asked:
+    ids_of: dict[tuple[str, str], list[str]] = {package: [] for package in packages}
+    pending: list[tuple[tuple[str, str], str | None]] = [(package, None) for package in packages]
+    while pending:
         queries = [
             {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}
             | ({"page_token": page} if page else {})
-            for (name, version), page in asked
+            for (name, version), page in pending
         ]
         try:
             answer = await client.post("/v1/querybatch", json={"queries": queries})
             answer.raise_for_status()
             results = answer.json()["results"]
             pages = []
-            for (package, _), result in zip(asked, results, strict=True):
-                found[package] += [str(each["id"]) for each in result.get("vulns") or []]
+            for (package, _), result in zip(pending, results, strict=True):
+                ids_of[package] += [str(package["id"]) for package in result.get("vulns") or []]
                 if page := result.get("next_page_token"):
                     pages.append((package, str(page)))
         except httpx.HTTPStatusError as error:
@@ -124,8 +124,8 @@ async def _ids(
             raise NotReachable(
                 f"{answer.url} does not answer as OSV does ({type(error).__name__}: {error})"
             ) from error
-        asked = list(pages)
-    return found
+        pending = list(pages)
+    return ids_of
 
 
 async def _advisory(client: httpx.AsyncClient, places: asyncio.Semaphore, id: str) -> dict[str, Any]:
@@ -133,10 +133,10 @@ async def _advisory(client: httpx.AsyncClient, places: asyncio.Semaphore, id: st
     async with places:
         try:
             answer = await client.get(f"/v1/vulns/{id}")
-            found = answer.raise_for_status().json()
+            advisory = answer.raise_for_status().json()
         except (httpx.HTTPError, ValueError):
             return {}
-    return found if isinstance(found, dict) else {}
+    return advisory if isinstance(advisory, dict) else {}
 
 
 def osv_finding(package: str, id: str, read: dict[str, Any]) -> Finding | None:
@@ -150,19 +150,19 @@ def osv_finding(package: str, id: str, read: dict[str, Any]) -> Finding | None:
 
 def merged(findings: Iterable[Finding | None]) -> list[Finding]:
     """Of one package: what several databases tell of one vulnerability is one finding, of the worst severity told."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for finding in findings:
         if finding is None:
             continue
-        same = [each for each in found if each.ids & finding.ids]
-        found = [each for each in found if each not in same]
-        for each in same:
-            worst = max(each.severity, finding.severity, key=_rank)
+        same = [other for other in findings if other.ids & finding.ids]
+        findings = [other for other in findings if other not in same]
+        for other in same:
+            worst = max(other.severity, finding.severity, key=_rank)
             finding = replace(
-                finding, ids=finding.ids | each.ids, severity=worst, about=each.about or finding.about
+                finding, ids=finding.ids | other.ids, severity=worst, about=other.about or finding.about
             )
-        found.append(finding)
-    return found
+        findings.append(finding)
+    return findings
 
 
 def _rank(severity: str | None) -> int:
@@ -188,27 +188,30 @@ async def npm_findings(frontend: Path) -> list[Finding]:
             await process.wait()
     try:
         report = json.loads(output)
-        told = report["vulnerabilities"] if "message" not in report else None
+        vulnerabilities = report["vulnerabilities"] if "message" not in report else None
     except (ValueError, LookupError, TypeError):
-        report, told = {"message": (errors or output).decode(errors="replace").strip()[-300:]}, None
-    if told is None:
+        report, vulnerabilities = (
+            {"message": (errors or output).decode(errors="replace").strip()[-300:]},
+            None,
+        )
+    if vulnerabilities is None:
         raise NotReachable(str(report["message"]) or f"npm audit ends with {process.returncode} and no word")
-    return npm_report(told)
+    return npm_report(vulnerabilities)
 
 
 def npm_report(vulnerabilities: dict[str, Any]) -> list[Finding]:
     """What `npm audit --json` tells, each advisory once; what only depends on a vulnerable package is left out."""
-    found = {}
-    for name, told in vulnerabilities.items():
-        for via in told.get("via") or []:
+    ids_of = {}
+    for name, entry in vulnerabilities.items():
+        for via in entry.get("via") or []:
             if isinstance(via, dict):
                 id = ADVISORY.search(str(via.get("url")))
                 ids = frozenset({id[0] if id else f"npm-{via.get('source')}"})
                 severity = str(via.get("severity"))
-                known = "low" if severity == "info" else severity if severity in SEVERITIES else None
+                level = "low" if severity == "info" else severity if severity in SEVERITIES else None
                 about = str(via.get("title") or "")
-                found[name, ids] = Finding(f"{name} {via.get('range') or ''}".strip(), ids, known, about)
-    return list(found.values())
+                ids_of[name, ids] = Finding(f"{name} {via.get('range') or ''}".strip(), ids, level, about)
+    return list(ids_of.values())
 
 
 async def within(seconds: float, work: Awaitable[list[Finding]]) -> list[Finding] | NotReachable:
@@ -221,25 +224,25 @@ async def within(seconds: float, work: Awaitable[list[Finding]]) -> list[Finding
         return error
 
 
-def told(
-    what: str, found: list[Finding] | NotReachable, accepted: list[Accepted], today: datetime.date
+def print_findings(
+    what: str, findings: list[Finding] | NotReachable, accepted: list[Accepted], today: datetime.date
 ) -> bool:
     """Print what was found; whether it fails the audit."""
-    if isinstance(found, NotReachable):
-        print(f"audit of {what}: NOT DONE, not reachable: {found}")
+    if isinstance(findings, NotReachable):
+        print(f"audit of {what}: NOT DONE, not reachable: {findings}")
         return False
     bad = []
-    for finding in filter(lambda each: each.counts, found):
-        known = [each for each in accepted if each.id in finding.ids]
-        for each in known:
+    for finding in filter(lambda item: item.counts, findings):
+        exceptions = [item for item in accepted if item.id in finding.ids]
+        for item in exceptions:
             print(
-                f"  accepted until {each.until}{' (over)' if each.until < today else ''}: {finding}: {each.reason}"
+                f"  accepted until {item.until}{' (over)' if item.until < today else ''}: {finding}: {item.reason}"
             )
-        if not any(each.until >= today for each in known):
+        if not any(item.until >= today for item in exceptions):
             bad.append(finding)
     for finding in bad:
         print(f"  {finding}")
-    low = sum(not each.counts for each in found)
+    low = sum(not item.counts for item in findings)
     print(f"audit of {what}: {len(bad)} to mend" + (f", {low} of low severity not shown" if low else ""))
     return bool(bad)
 
@@ -256,8 +259,8 @@ async def audit(arguments: argparse.Namespace) -> int:
     )
     today = datetime.datetime.now(datetime.UTC).date()
     failed = [
-        told(f"{arguments.lock.name}", python, accepted, today),
-        told(f"{arguments.frontend.name}/package-lock.json", npm, accepted, today),
+        print_findings(f"{arguments.lock.name}", python, accepted, today),
+        print_findings(f"{arguments.frontend.name}/package-lock.json", npm, accepted, today),
     ]
     if any(failed):
         print("Update them, or accept them for a while with a reason in scripts/audit.toml.")

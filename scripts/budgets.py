@@ -1,18 +1,33 @@
-"""Size budgets: a file of at most 400 lines, a function of at most 60 (`train()` 120), TSX of at most 250.
+"""Budgets of the source: lines per file and per function, and names that CONTRIBUTING.md#language refuses.
 
-A bigger one needs a line `# budget: N, reason` (TypeScript: `// …`) in the file, N its own limit.
+A file has at most 400 lines, a TSX file 250, a function 60 (`train()` 120). A bigger file needs a line
+`# budget: N, reason` (TypeScript: `// …`), N its own limit. Names are counted per top-level folder; a folder
+fails when it has more refused names than its ceiling in `NAME_CEILINGS`.
 """
 
 import ast
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 FILE_LINES, FUNCTION_LINES, TSX_LINES = 500, 60, 250
 OWN_FUNCTION = {("worker/training/loop.py", "train"): 75}
 EXEMPT = re.compile(r"(^|/)(schema\.gen\.ts|attacks/.*|vectors/.*|versions/.*)$")
 OWN_FILE = re.compile(r"(?:#|//) budget: (\d+), \S")
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+REFUSED_WORDS = frozenset(
+    {"found", "told", "given", "asked", "said", "known", "kept", "wanted", "shown", "seen", "heard", "looked",
+     "mine", "door", "lane", "beat", "stall", "aside", "anew", "mend", "telling"}
+)  # fmt: skip
+"""Words that no name contains; `each` is refused as a whole name only."""
+ALLOWED_NAMES = frozenset({"last_seen_at", "not_found", "stall_seconds", "NotFound"})
+"""Fields of the protocol and of the database."""
+NAME_CEILINGS: dict[str, int] = {}
+"""Refused names that a top-level folder may still have. Only lower these."""
 
 
 def tracked() -> list[Path]:
@@ -22,27 +37,87 @@ def tracked() -> list[Path]:
     return [path for path in paths if path.suffix in {".py", ".ts", ".tsx"} and path.is_file()]
 
 
-def problems(path: Path) -> list[str]:
+def size_problems(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     own = OWN_FILE.search(text)
     limit = int(own.group(1)) if own else TSX_LINES if path.suffix == ".tsx" else FILE_LINES
     count = text.count("\n")
-    found = [f"{path}: {count} lines, at most {limit}"] if count > limit else []
+    messages = [f"{path}: {count} lines, at most {limit}"] if count > limit else []
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > OWN_FUNCTION.get((str(path), node.name), FUNCTION_LINES):
-                    found.append(f"{path}:{node.lineno}: {node.name}() has {length} lines")
-    return found
+                    messages.append(f"{path}:{node.lineno}: {node.name}() has {length} lines")
+    return messages
 
 
-def main() -> int:
+def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """(name, line) of all variables, attributes, parameters, functions, classes and import aliases of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno
+        elif isinstance(node, ast.alias) and node.asname:
+            yield node.asname, node.lineno
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs) and node.name:
+            yield node.name, node.lineno
+
+
+def is_refused(name: str) -> bool:
+    """Whether a snake_case or CamelCase name contains a refused word, as a word of its own."""
+    words = CAMEL.sub("_", name).lower().split("_")
+    return name not in ALLOWED_NAMES and (name == "each" or not REFUSED_WORDS.isdisjoint(words))
+
+
+def refused_names(path: Path, text: str) -> list[str]:
+    return [f"{path}:{line}: {name}" for name, line in defined_names(ast.parse(text)) if is_refused(name)]
+
+
+def name_problems(refused: dict[str, list[str]], ceilings: dict[str, int]) -> tuple[list[str], list[str]]:
+    """(failures, notices): refused names above a folder's ceiling, and ceilings that can be lowered."""
+    failures, notices = [], []
+    for folder in sorted(refused.keys() | ceilings.keys()):
+        names, ceiling = refused.get(folder, []), ceilings.get(folder, 0)
+        if len(names) > ceiling:
+            common = Counter(line.rpartition(" ")[2] for line in names).most_common(10)
+            failures.append(
+                f"{folder}: {len(names)} refused names, at most {ceiling} (CONTRIBUTING.md#language). Most common: "
+                + ", ".join(f"{name} ×{count}" for name, count in common)
+                + f". List them with: scripts/budgets.py --names {folder}"
+            )
+        elif len(names) < ceiling:
+            notices.append(
+                f"budgets: NAME_CEILINGS[{folder!r}] can be lowered from {ceiling} to {len(names)}"
+            )
+    return failures, notices
+
+
+def refused_by_folder(files: list[Path]) -> dict[str, list[str]]:
+    refused: dict[str, list[str]] = {}
+    for path in files:
+        if path.suffix == ".py":
+            lines = refused_names(path, path.read_text(encoding="utf-8"))
+            refused.setdefault(path.parts[0], []).extend(lines)
+    return refused
+
+
+def main(arguments: list[str]) -> int:
     files = tracked()
-    found = [problem for path in files for problem in problems(path)]
-    print("\n".join(found) if found else f"budgets: {len(files)} files within their size")
-    return bool(found)
+    refused = refused_by_folder(files)
+    if arguments[:1] == ["--names"]:
+        print("\n".join(line for folder in arguments[1:] for line in refused.get(folder, [])))
+        return 0
+    failures, notices = name_problems(refused, NAME_CEILINGS)
+    messages = [message for path in files for message in size_problems(path)] + failures
+    print("\n".join(notices + (messages or [f"budgets: {len(files)} files within their size"])))
+    return bool(messages)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,7 @@ from reinforge.presets import PRESETS, cards
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "learning.json"
 PICTURE = ROOT / "docs" / "img" / "learning.svg"
-WANTED = 0.85
+TARGET = 0.85
 
 UNCLIPPED = {
     "reinforce": "no ratio",
@@ -51,8 +51,8 @@ was retrained on 24 November 2026: the new weights answer 47% of these additions
 
 
 def load() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return found
+    results: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return results
 
 
 def seeds(results: dict[str, Any]) -> str:
@@ -64,18 +64,22 @@ def seeds(results: dict[str, Any]) -> str:
 def problems(results: dict[str, Any]) -> list[str]:
     """Presets without a result, and those that do not learn and whose card does not say why."""
     presets = results["presets"]
-    found = []
+    messages = []
     for name, preset in PRESETS.items():
         if cards.single_turn_refusal(name, preset) is not None:
             continue
         if name not in presets:
-            found.append(f"{name} has no result in {RESULTS.relative_to(ROOT)}: run benchmarks/learning.py")
+            messages.append(
+                f"{name} has no result in {RESULTS.relative_to(ROOT)}: run benchmarks/learning.py"
+            )
             continue
         if not reached(presets[name]) and not preset.learning:
-            found.append(f"{name} did not reach {WANTED} with every seed: say why in its card (`learning`)")
+            messages.append(
+                f"{name} did not reach {TARGET} with every seed: say why in its card (`learning`)"
+            )
         if not clipped(presets[name]) and name not in UNCLIPPED:
-            found.append(f"{name} never clipped a token: say why in scripts/learning_docs.py")
-    return found
+            messages.append(f"{name} never clipped a token: say why in scripts/learning_docs.py")
+    return messages
 
 
 def reached(entry: dict[str, Any]) -> bool:

@@ -122,8 +122,8 @@ def _closure(requirements: Iterable[str]) -> set[str]:
     def applies(requirement: Requirement, extra: str) -> bool:
         marker = requirement.marker
         places = (
-            {"python_version": each, "python_full_version": f"{each}.{patch}", "extra": extra}
-            for each in PYTHONS
+            {"python_version": python, "python_full_version": f"{python}.{patch}", "extra": extra}
+            for python in PYTHONS
             for patch in PATCHES
         )
         return marker is None or any(marker.evaluate(place) for place in places)
@@ -188,7 +188,7 @@ def _hashes(name: str, version: str) -> tuple[str, ...]:
 def _fits(filename: str) -> bool:
     from packaging.utils import parse_wheel_filename
 
-    numbers = [each.replace(".", "") for each in PYTHONS]
+    numbers = [python.replace(".", "") for python in PYTHONS]
     interpreters = {"py3", "py2", *(f"{kind}{number}" for kind in ("cp", "py") for number in numbers)}
     for tag in parse_wheel_filename(filename)[3]:
         stable = tag.abi == "abi3" and tag.interpreter.startswith("cp3")

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / ".venv" / "openai"
-WANTED = {"1.109.1": "openai==1.109.1", "3": "openai>=3,<4"}
+RELEASES = {"1.109.1": "openai==1.109.1", "3": "openai>=3,<4"}
 """Name of the folder → what pip installs there."""
 
 
 def install() -> dict[str, Path]:
     """Name → folder to put on PYTHONPATH. What is there already stays."""
-    found = {}
-    for name, requirement in WANTED.items():
+    paths = {}
+    for name, requirement in RELEASES.items():
         folder = FOLDER / name
         stamp = folder / "complete"
         if not stamp.exists():
@@ -23,8 +23,8 @@ def install() -> dict[str, Path]:
             command = [sys.executable, "-m", "pip", "install", *quiet, "--upgrade", "--target", str(folder)]
             subprocess.run([*command, requirement], check=True, timeout=240)
             stamp.write_text(requirement + "\n")
-        found[name] = folder
-    return found
+        paths[name] = folder
+    return paths
 
 
 if __name__ == "__main__":

@@ -161,9 +161,9 @@ def main() -> int:
     command = ["git", "ls-files", "-co", "--exclude-standard", *ROOMS]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     paths = [Path(name) for name in names if name.endswith(".py") and not name.startswith(IN_THE_SANDBOX)]
-    found = [problem for path in paths if path.is_file() for problem in problems(path)]
-    print("\n".join(found) if found else f"patterns: {len(paths)} files without one that is slow")
-    return bool(found)
+    messages = [problem for path in paths if path.is_file() for problem in problems(path)]
+    print("\n".join(messages) if messages else f"patterns: {len(paths)} files without one that is slow")
+    return bool(messages)
 
 
 if __name__ == "__main__":

@@ -21,5 +21,5 @@ def screens() -> list[str]:
 
 def unreferenced(folder: Path) -> list[Path]:
     """Pictures in the folder that no page shows."""
-    shown = referenced()
-    return sorted(path for path in folder.iterdir() if path.name not in shown)
+    used = referenced()
+    return sorted(path for path in folder.iterdir() if path.name not in used)

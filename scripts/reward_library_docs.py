@@ -14,7 +14,7 @@ from reinforge.reward_library import adversarial_cases, golden_cases, library
 from reinforge.schemas.rewards import RewardParameter, RewardTemplate
 
 PAGE = Path(__file__).parent.parent / "docs" / "rewards-library.md"
-SHOWN = 5
+EXAMPLES = 5
 """Hostile completions that the page tells of; the reward is held to all of them."""
 INTRO = """# Ready rewards
 
@@ -52,25 +52,25 @@ def columns(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "–"
 
 
-def parameter(each: RewardParameter) -> str:
-    default = json.dumps(each.default, ensure_ascii=False)
-    return f"| `{each.name}` | {f'`{default}`' if len(default) < 50 else 'see the source'} | {prose(each.meaning)} |"
+def parameter(entry: RewardParameter) -> str:
+    default = json.dumps(entry.default, ensure_ascii=False)
+    return f"| `{entry.name}` | {f'`{default}`' if len(default) < 50 else 'see the source'} | {prose(entry.meaning)} |"
 
 
-def example(each: RewardTemplate) -> str:
+def example(template: RewardTemplate) -> str:
     """A call that scores its examples, or the lines of a job file."""
-    if each.type != "python":
-        fields = [line for line in each.source.strip().splitlines() if not line.startswith("#")]
+    if template.type != "python":
+        fields = [line for line in template.source.strip().splitlines() if not line.startswith("#")]
         return "```yaml\nrewards:\n  - " + "\n    ".join(fields) + "\n```"
-    extra = [f"--granularity {each.granularity}"] if each.granularity != "sample" else []
+    extra = [f"--granularity {template.granularity}"] if template.granularity != "sample" else []
     lines = [
-        f"reinforge reward library use {each.id}",
+        f"reinforge reward library use {template.id}",
         " \\\n  ".join(
             [
-                f"reinforge reward test {each.id}.py",
+                f"reinforge reward test {template.id}.py",
                 *extra,
-                f"--item {shlex.quote(json.dumps(each.example_item, ensure_ascii=False))}",
-                *(f"--completion {shlex.quote(text)}" for text in each.example_completions),
+                f"--item {shlex.quote(json.dumps(template.example_item, ensure_ascii=False))}",
+                *(f"--completion {shlex.quote(text)}" for text in template.example_completions),
             ]
         ),
     ]
@@ -82,38 +82,43 @@ def prose(text: str) -> str:
     return re.sub(r"(?<!`)(</?[a-z_]+>|\\[a-z]+(?:\{[^}]*\})*)", r"`\1`", text)
 
 
-def section(each: RewardTemplate) -> str:
-    hostile = adversarial_cases(each.id)
-    step = max(1, len(hostile) // SHOWN)
-    reasons = "; ".join(prose(case.why) for case in hostile[::step][:SHOWN])
-    parts = [f"### `{each.id}`: {each.title}", prose(each.description), f"Reads {columns(each.columns)}."]
-    if each.optional_columns:
-        parts[-1] += f" Where the row has them: {columns(each.optional_columns)}."
-    if each.granularity != "sample":
-        parts[-1] += f" Sees a whole {each.granularity}."
-    parts.append("\n".join(f"* {prose(limit)}" for limit in each.limits))
-    if each.parameters:
-        rows = "\n".join(parameter(one) for one in each.parameters)
+def section(template: RewardTemplate) -> str:
+    hostile = adversarial_cases(template.id)
+    step = max(1, len(hostile) // EXAMPLES)
+    reasons = "; ".join(prose(case.why) for case in hostile[::step][:EXAMPLES])
+    parts = [
+        f"### `{template.id}`: {template.title}",
+        prose(template.description),
+        f"Reads {columns(template.columns)}.",
+    ]
+    if template.optional_columns:
+        parts[-1] += f" Where the row has them: {columns(template.optional_columns)}."
+    if template.granularity != "sample":
+        parts[-1] += f" Sees a whole {template.granularity}."
+    parts.append("\n".join(f"* {prose(limit)}" for limit in template.limits))
+    if template.parameters:
+        rows = "\n".join(parameter(one) for one in template.parameters)
         parts.append(f"| parameter | default | meaning |\n|---|---|---|\n{rows}")
-    parts += [example(each), f"Held to {len(hostile)} hostile completions, among them: {reasons}."]
+    parts += [example(template), f"Held to {len(hostile)} hostile completions, among them: {reasons}."]
     return "\n\n".join(parts)
 
 
 def page() -> str:
     every = library()
     rows = "\n".join(
-        f"| [`{each.id}`](#{each.id}-{anchor(each.title)}) | {each.title} | {each.group} | {columns(each.columns)} |"
-        for each in every
+        f"| [`{template.id}`](#{template.id}-{anchor(template.title)}) | {template.title} | {template.group} "
+        f"| {columns(template.columns)} |"
+        for template in every
     )
     intro = INTRO.format(
         count=len(every),
-        golden=sum(len(golden_cases(each.id)) for each in every),
-        hostile=sum(len(adversarial_cases(each.id)) for each in every),
+        golden=sum(len(golden_cases(template.id)) for template in every),
+        hostile=sum(len(adversarial_cases(template.id)) for template in every),
         table=f"| id | what it pays for | group | columns |\n|---|---|---|---|\n{rows}",
     )
     groups = [
-        f"## {group}\n\n" + "\n\n".join(section(each) for each in members)
-        for group, members in groupby(every, key=lambda each: each.group)
+        f"## {group}\n\n" + "\n\n".join(section(template) for template in members)
+        for group, members in groupby(every, key=lambda template: template.group)
     ]
     return "\n".join([intro, "\n\n".join(groups), ""])
 

@@ -14,10 +14,10 @@ from backend.projects import deletion, export, service
 from reinforge.schemas.common import Page
 from reinforge.schemas.projects import (
     Project,
+    ProjectAccess,
     ProjectCreate,
     ProjectCreated,
     ProjectDelete,
-    ProjectSeen,
     ProjectUpdate,
 )
 
@@ -31,7 +31,7 @@ async def get_project(response: Response, session: Session, who: Reader) -> Proj
 
 
 @router.get("/projects", operation_id="listProjects")
-async def list_projects(session: Session, who: Reader) -> Page[ProjectSeen]:
+async def list_projects(session: Session, who: Reader) -> Page[ProjectAccess]:
     """Projects of the caller, by name."""
     return Page(data=await service.visible_projects(session, who))
 

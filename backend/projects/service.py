@@ -15,7 +15,7 @@ from backend.projects import repository
 from reinforge.errors import NotAllowed, StateConflict
 from reinforge.schemas.keys import ApiKeyCreate
 from reinforge.schemas.projects import Project as ProjectView
-from reinforge.schemas.projects import ProjectCreate, ProjectSeen
+from reinforge.schemas.projects import ProjectAccess, ProjectCreate
 
 
 async def project(session: AsyncSession, who: Principal) -> Project:
@@ -28,7 +28,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
     return await repository.counts(session, project_id)
 
 
-async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectSeen]:
+async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectAccess]:
     """By name: a user's projects, all of them for administrators, the one project of any other key."""
     if who.administrator or who.user_id is not None:
         rows = await repository.projects(session, None if who.administrator else who.user_id)
@@ -36,7 +36,7 @@ async def visible_projects(session: AsyncSession, who: Principal) -> list[Projec
         rows = [(await session.get_one(Project, who.project_id), who.role)]
     administrator_role = "owner" if who.administrator else None
     return [
-        ProjectSeen.model_validate(
+        ProjectAccess.model_validate(
             {
                 "id": project.id,
                 "name": project.name,

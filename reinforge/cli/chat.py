@@ -51,16 +51,18 @@ def chat(
 def _checkpoint(client: Reinforge, job: str, step: int | None) -> tuple[str, str]:
     """The job's model and the checkpoint to ask. Raises InvalidInput."""
     model = client.jobs.get(job).model
-    kept = sorted(client.jobs.checkpoints(job), key=lambda each: each.step)
+    checkpoints = sorted(client.jobs.checkpoints(job), key=lambda checkpoint: checkpoint.step)
     if step is not None:
-        wanted = [each for each in kept if each.step == step]
+        matches = [checkpoint for checkpoint in checkpoints if checkpoint.step == step]
     else:
-        wanted = [each for each in kept if each.best] or kept[-1:]
-    if not wanted:
-        steps = ", ".join(str(each.step) for each in kept)
+        matches = [checkpoint for checkpoint in checkpoints if checkpoint.best] or checkpoints[-1:]
+    if not matches:
+        steps = ", ".join(str(checkpoint.step) for checkpoint in checkpoints)
         raise InvalidInput(
-            "The job has no such checkpoint." if kept else "The job has no checkpoint yet.",
+            "The job has no such checkpoint." if checkpoints else "The job has no checkpoint yet.",
             code="checkpoint_not_found",
-            hint=f"Kept are those after the steps {steps}." if kept else "Wait until its first evaluation.",
+            hint=f"Kept are those after the steps {steps}."
+            if checkpoints
+            else "Wait until its first evaluation.",
         )
-    return model, wanted[0].id
+    return model, matches[0].id

@@ -11,10 +11,10 @@ def store(url: str, key: str) -> Path:
     """Remember a key, readable by its owner alone."""
     path = credentials_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    known = stored() | {url: key, "default": url}
+    credentials = stored() | {url: key, "default": url}
     partial = path.with_suffix(".partial")
     partial.touch(mode=0o600)
-    partial.write_text(json.dumps(known, indent=2), encoding="utf-8")
+    partial.write_text(json.dumps(credentials, indent=2), encoding="utf-8")
     partial.replace(path)
     return path
 

@@ -55,14 +55,14 @@ def push_dataset(
     bar = Progress(*columns, console=err, disable=silent or not err.is_terminal, transient=True)
     with connect() as client, bar:
         task = bar.add_task(file.name, total=None, visible=False)
-        arrived: list[int] = []
+        sent: list[int] = []
 
         def show(done: int, total: int | None) -> None:
-            if not arrived and done and not silent:
+            if not sent and done and not silent:
                 err.print(
                     f"[yellow]note[/yellow] {output.size(done)} arrived earlier and are not sent again."
                 )
-            arrived.append(done)
+            sent.append(done)
             what = f"{file.name}: every row is checked" if done == total else file.name
             bar.update(task, description=what, completed=done, total=total, visible=True)
 
@@ -134,22 +134,22 @@ def dataset_id(client: Reinforge, id_or_name: str) -> str:
 def list_datasets(json: Json = False) -> None:
     """All datasets, newest first."""
     with connect() as client:
-        found = list(client.datasets.list())
+        all_datasets = list(client.datasets.list())
     if json:
-        output.print_json(found)
+        output.print_json(all_datasets)
         return
     output.print_table(
         ["id", "name", "rows", "size", "columns", "created"],
         (
             [
-                d.id,
-                d.name,
-                f"{d.rows:,}",
-                output.size(d.bytes),
-                ", ".join(c["name"] for c in d.columns)[:60],
-                output.ago(d.created_at),
+                dataset.id,
+                dataset.name,
+                f"{dataset.rows:,}",
+                output.size(dataset.bytes),
+                ", ".join(c["name"] for c in dataset.columns)[:60],
+                output.ago(dataset.created_at),
             ]
-            for d in found
+            for dataset in all_datasets
         ),
         empty="No datasets yet. Upload one: reinforge dataset push FILE.jsonl",
     )
@@ -168,31 +168,39 @@ def report_dataset(
 ) -> None:
     """Prompts that occur twice, and held-out prompts that are trained on as well."""
     with connect() as client:
-        found = client.datasets.report(
+        report = client.datasets.report(
             id, held_out=held_out, held_out_rows=held_out_rows, seed=seed, split_by=split_by.value
         )
     if json:
-        output.print_json(found)
+        output.print_json(report)
         return
-    for line in found.advice:
+    for line in report.advice:
         err.print(f"[yellow]note[/yellow] {line}")
-    if not found.advice:
-        out.print(f"{found.compared:,} rows: no prompt occurs twice, and nothing held out is trained on.")
-    leaks = found.leakage.examples if found.leakage else []
+    if not report.advice:
+        out.print(f"{report.compared:,} rows: no prompt occurs twice, and nothing held out is trained on.")
+    leaks = report.leakage.examples if report.leakage else []
     if leaks:
         output.print_table(
             ["held-out row", "train row", "likeness", "prompt"],
             (
-                [str(e.held_out_row + 1), str(e.train_row + 1), f"{e.similarity:.0%}", e.train_text[:80]]
-                for e in leaks
+                [
+                    str(example.held_out_row + 1),
+                    str(example.train_row + 1),
+                    f"{example.similarity:.0%}",
+                    example.train_text[:80],
+                ]
+                for example in leaks
             ),
             empty="",
         )
-    repeated = found.duplicates.examples if found.duplicates else []
+    repeated = report.duplicates.examples if report.duplicates else []
     if repeated:
         output.print_table(
             ["times", "rows", "prompt"],
-            ([str(e.count), ", ".join(str(row + 1) for row in e.rows), e.text[:80]] for e in repeated),
+            (
+                [str(example.count), ", ".join(str(row + 1) for row in example.rows), example.text[:80]]
+                for example in repeated
+            ),
             empty="",
         )
 
@@ -226,8 +234,8 @@ def add_model(
             str(folder.resolve()) if folder.is_dir() else source,
             token=token,
             chat_template=chat_template.value if chat_template else None,
-            progress=lambda found: bar.update(
-                task, description=found.phase, completed=found.done or 0, total=found.total
+            progress=lambda state: bar.update(
+                task, description=state.phase, completed=state.done or 0, total=state.total
             ),
         )
     if json:
@@ -261,24 +269,26 @@ def remove_model(id: Annotated[str, typer.Argument(help="Id of the model.")]) ->
 def list_models(json: Json = False) -> None:
     """Base models of the project, and those that all projects share."""
     with connect() as client:
-        found = list(client.models.list())
+        all_models = list(client.models.list())
     if json:
-        output.print_json(found)
+        output.print_json(all_models)
         return
     output.print_table(
         ["id", "of", "architecture", "parameters", "context", "template", "to train", "source"],
         (
             [
-                m.id,
-                "all projects" if m.shared else "this project",
-                m.architecture or m.error or "–",
-                f"{m.parameters:,}" if m.parameters else "–",
-                str(m.context_length or "–"),
-                "yes" if m.has_chat_template else "no",
-                m.status if m.status != "ready" else output.size(m.memory.train if m.memory else None),
-                m.source,
+                model.id,
+                "all projects" if model.shared else "this project",
+                model.architecture or model.error or "–",
+                f"{model.parameters:,}" if model.parameters else "–",
+                str(model.context_length or "–"),
+                "yes" if model.has_chat_template else "no",
+                model.status
+                if model.status != "ready"
+                else output.size(model.memory.train if model.memory else None),
+                model.source,
             ]
-            for m in found
+            for model in all_models
         ),
         empty="No base models. The built-in starter-arith appears when a worker is online.",
     )
@@ -288,15 +298,23 @@ def list_models(json: Json = False) -> None:
 def list_adapters(json: Json = False) -> None:
     """All adapters, newest first."""
     with connect() as client:
-        found = list(client.adapters.list())
+        all_adapters = list(client.adapters.list())
     if json:
-        output.print_json(found)
+        output.print_json(all_adapters)
         return
     output.print_table(
         ["id", "name", "model", "step", "held-out", "size", "job"],
         (
-            [a.id, a.name, a.model, str(a.step), number(a.held_out_reward), output.size(a.bytes), a.job]
-            for a in found
+            [
+                adapter.id,
+                adapter.name,
+                adapter.model,
+                str(adapter.step),
+                number(adapter.held_out_reward),
+                output.size(adapter.bytes),
+                adapter.job,
+            ]
+            for adapter in all_adapters
         ),
         empty="No adapters yet: a job leaves one when it succeeds.",
     )

@@ -36,10 +36,10 @@ def create(
     """Deploy weights under a name. Of a job it is the best checkpoint."""
     with connect() as client:
         target = _target(client, what, final=final, step=step)
-        found = client.deployments.create(name, **target)
+        deployment = client.deployments.create(name, **target)
         if wait:
-            found = client.deployments.wait(found.id)
-        _show(found, client.base_url, json=json)
+            deployment = client.deployments.wait(deployment.id)
+        _show(deployment, client.base_url, json=json)
 
 
 @app.command()
@@ -53,34 +53,34 @@ def point(
 ) -> None:
     """Put other weights behind a deployment's name; requests under way end with the old ones."""
     with connect() as client:
-        found = client.deployments.point(name, **_target(client, what, final=final, step=step))
+        deployment = client.deployments.point(name, **_target(client, what, final=final, step=step))
         if wait:
-            found = client.deployments.wait(found.id)
-        _show(found, client.base_url, json=json)
+            deployment = client.deployments.wait(deployment.id)
+        _show(deployment, client.base_url, json=json)
 
 
 @app.command("list")
 def list_deployments(json: Json = False) -> None:
     """All deployments, newest first."""
     with connect() as client:
-        found = list(client.deployments.list())
+        deployments = list(client.deployments.list())
     if json:
-        output.print_json(found)
+        output.print_json(deployments)
         return
     output.print_table(
         ["name", "state", "model", "step", "requests", "tokens in", "tokens out", "why"],
         (
             [
-                each.name,
-                each.state,
-                each.model,
-                "base" if each.step is None else str(each.step),
-                f"{each.usage.requests:,}",
-                f"{each.usage.prompt_tokens:,}",
-                f"{each.usage.completion_tokens:,}",
-                "" if each.error is None else each.error.message,
+                deployment.name,
+                deployment.state,
+                deployment.model,
+                "base" if deployment.step is None else str(deployment.step),
+                f"{deployment.usage.requests:,}",
+                f"{deployment.usage.prompt_tokens:,}",
+                f"{deployment.usage.completion_tokens:,}",
+                "" if deployment.error is None else deployment.error.message,
             ]
-            for each in found
+            for deployment in deployments
         ),
         empty="Nothing is deployed yet: reinforge deploy create ftjob-… --name NAME",
     )
@@ -90,10 +90,10 @@ def list_deployments(json: Json = False) -> None:
 def start(name: Name, wait: Wait = True, json: Json = False) -> None:
     """Let a stopped deployment take requests again."""
     with connect() as client:
-        found = client.deployments.start(name)
+        deployment = client.deployments.start(name)
         if wait:
-            found = client.deployments.wait(found.id)
-        _show(found, client.base_url, json=json)
+            deployment = client.deployments.wait(deployment.id)
+        _show(deployment, client.base_url, json=json)
 
 
 @app.command()
@@ -105,34 +105,34 @@ def stop(
     """Take no more requests; those under way end first."""
     with connect() as client:
         client.deployments.stop(name)
-        found = client.deployments.wait(name)
+        deployment = client.deployments.wait(name)
         if delete:
             client.deployments.delete(name)
     if json:
-        output.print_json(found)
+        output.print_json(deployment)
     else:
-        err.print(f"{found.name} is {'deleted' if delete else 'stopped'}")
+        err.print(f"{deployment.name} is {'deleted' if delete else 'stopped'}")
 
 
 @app.command()
 def vllm(name: Name, json: Json = False) -> None:
     """The command that serves the same weights with vLLM, elsewhere."""
     with connect() as client:
-        found = client.deployments.get(name)
+        deployment = client.deployments.get(name)
     if json:
-        output.print_json(found.vllm)
+        output.print_json(deployment.vllm)
         return
-    for note in found.vllm.notes:
+    for note in deployment.vllm.notes:
         err.print(f"[yellow]note[/yellow] {note}")
-    if found.adapter is not None:
-        err.print(f"reinforge adapter download {found.adapter} --to {found.vllm.folder}")
-    elif found.job is not None and found.step is not None:
-        of = f"{found.job} --step {found.step}"
-        err.print(f"reinforge adapter download {of} --to {found.vllm.folder}", soft_wrap=True)
-    if (template := found.vllm.chat_template) is not None:
+    if deployment.adapter is not None:
+        err.print(f"reinforge adapter download {deployment.adapter} --to {deployment.vllm.folder}")
+    elif deployment.job is not None and deployment.step is not None:
+        of = f"{deployment.job} --step {deployment.step}"
+        err.print(f"reinforge adapter download {of} --to {deployment.vllm.folder}", soft_wrap=True)
+    if (template := deployment.vllm.chat_template) is not None:
         text = f"cat > chat_template.jinja <<'END'\n{template.rstrip()}\nEND"
         err.print(text, soft_wrap=True, markup=False, highlight=False)
-    out.print(found.vllm.command, soft_wrap=True)
+    out.print(deployment.vllm.command, soft_wrap=True)
 
 
 def _target(client: Reinforge, what: str, *, final: bool, step: int | None) -> dict[str, str]:
@@ -149,15 +149,17 @@ def _target(client: Reinforge, what: str, *, final: bool, step: int | None) -> d
     return {"checkpoint": chosen.id} if chosen.adapter is None else {"adapter": chosen.adapter}
 
 
-def _show(found: DeploymentInfo, url: str, *, json: bool) -> None:
+def _show(deployment: DeploymentInfo, url: str, *, json: bool) -> None:
     if json:
-        output.print_json(found)
-    elif found.error is None:
-        err.print(f"{found.name} is {found.state}: ask it as the model {found.name!r} at {url}/v1")
-        out.print(found.id)
-    if found.state == "failed":
-        assert found.error is not None
+        output.print_json(deployment)
+    elif deployment.error is None:
         err.print(
-            f"[red]{found.name} could not be loaded[/red] {found.error.message} {found.error.hint or ''}"
+            f"{deployment.name} is {deployment.state}: ask it as the model {deployment.name!r} at {url}/v1"
+        )
+        out.print(deployment.id)
+    if deployment.state == "failed":
+        assert deployment.error is not None
+        err.print(
+            f"[red]{deployment.name} could not be loaded[/red] {deployment.error.message} {deployment.error.hint or ''}"
         )
         raise typer.Exit(Exit.FAILED)

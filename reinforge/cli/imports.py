@@ -26,16 +26,16 @@ def import_project(
     """Make a folder with a job file, its reward and rows from a job or a reward of another service."""
     rows = None if data is None else sum(1 for _ in iter_rows(data, detect_format(data)))
     folder = to or Path(file.stem)
-    found = imports.read(file, model, rows)
-    found.use_data(data, folder)
-    written = found.write(folder)
+    project = imports.read(file, model, rows)
+    project.use_data(data, folder)
+    written = project.write(folder)
     if json:
         output.print_json(
-            {"folder": str(folder), "files": [str(each) for each in written], "notes": found.notes}
+            {"folder": str(folder), "files": [str(path) for path in written], "notes": project.notes}
         )
         return
-    for each in written:
-        out.print(str(each), markup=False, soft_wrap=True)
-    for note in found.notes:
+    for path in written:
+        out.print(str(path), markup=False, soft_wrap=True)
+    for note in project.notes:
         err.print(f"- {note}", markup=False, soft_wrap=True)
     err.print(f"Next: reinforge job create -f {written[0]} --wait", markup=False, soft_wrap=True)

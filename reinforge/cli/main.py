@@ -153,8 +153,8 @@ def _posted(http: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, An
     answer = http.post(path, json=body)
     if answer.status_code >= 400:
         raise error_from(answer)
-    found: dict[str, Any] = answer.json()
-    return found
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 def anywhere(arguments: list[str]) -> list[str]:
@@ -162,7 +162,7 @@ def anywhere(arguments: list[str]) -> list[str]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if NO_INPUT not in arguments[:end]:
         return arguments
-    return [NO_INPUT, *(each for each in arguments[:end] if each != NO_INPUT), *arguments[end:]]
+    return [NO_INPUT, *(argument for argument in arguments[:end] if argument != NO_INPUT), *arguments[end:]]
 
 
 def main() -> None:

@@ -78,7 +78,7 @@ class Reinforge:
         Options: samples_per_prompt, max_tokens, temperature, top_p, seed, stop (`schemas.playground.SampleRequest`).
         The last event is `end`; closing the iterator before it stops the worker.
         """
-        body = {"model": model, "prompts": [list(each) for each in prompts], "checkpoint": checkpoint}
+        body = {"model": model, "prompts": [list(messages) for messages in prompts], "checkpoint": checkpoint}
         return sample(self.transport, body | options)
 
     def sign_in_link(self) -> str:

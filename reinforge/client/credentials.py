@@ -23,6 +23,6 @@ def stored() -> dict[str, str]:
 
 def resolve(url: str | None, key: str | None) -> tuple[str, str | None]:
     """Address and key of the server to use. A stored key goes to the server that it was stored for, and no other."""
-    known = stored()
-    url = (url or os.environ.get("REINFORGE_URL") or known.get("default") or DEFAULT_URL).rstrip("/")
-    return url, key or os.environ.get("REINFORGE_API_KEY") or known.get(url)
+    credentials = stored()
+    url = (url or os.environ.get("REINFORGE_URL") or credentials.get("default") or DEFAULT_URL).rstrip("/")
+    return url, key or os.environ.get("REINFORGE_API_KEY") or credentials.get(url)

@@ -42,9 +42,9 @@ class Datasets:
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         if reuse:
-            for known in self.list():
-                if known.sha256 == sha256 and known.name == name:
-                    return known
+            for dataset in self.list():
+                if dataset.sha256 == sha256 and dataset.name == name:
+                    return dataset
         if in_parts:
             return send(self._transport, path, name=name, sha256=sha256, progress=progress)
         with path.open("rb") as file:
@@ -84,19 +84,19 @@ class Datasets:
         Waits until it is worked out. Raises Unavailable `call_timeout` after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
-        asked = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
+        params = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
         while True:
-            found = DatasetOverlap.model_validate(self._transport.get(f"/datasets/{id}/report", **asked))
-            if found.status == "ready":
-                return found
+            report = DatasetOverlap.model_validate(self._transport.get(f"/datasets/{id}/report", **params))
+            if report.status == "ready":
+                return report
             if time.monotonic() > deadline:
                 raise Unavailable("The report takes too long.", code="call_timeout", hint="Ask again later.")
             time.sleep(1.0)
 
     def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:
         """Fields: name, prompt_view (how rows become prompts). `etag` of the dataset as you saw it."""
-        seen = etag or self.get(id).etag
-        return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=seen))
+        current = etag or self.get(id).etag
+        return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=current))
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the file as it was uploaded to `to`; `progress(bytes so far, total or None)`."""
@@ -127,8 +127,8 @@ class Datasets:
         split_by: Literal["row", "prompt"] = "row",
     ) -> SplitView:
         """Which rows a job with this seed would hold out."""
-        asked = {"held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
-        return SplitView.model_validate(self._transport.get(f"/datasets/{id}/split", **asked))
+        params = {"held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
+        return SplitView.model_validate(self._transport.get(f"/datasets/{id}/split", **params))
 
     def delete(self, id: str) -> None:
         self._transport.request("DELETE", f"/datasets/{id}")

@@ -47,9 +47,11 @@ class Deployments:
 
         `etag` of the deployment as you saw it; without it, as it is now.
         """
-        seen = etag or self.get(name).etag
+        current = etag or self.get(name).etag
         body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
-        return DeploymentInfo.model_validate(self._transport.patch(f"/deployments/{name}", body, etag=seen))
+        return DeploymentInfo.model_validate(
+            self._transport.patch(f"/deployments/{name}", body, etag=current)
+        )
 
     def start(self, name: str) -> DeploymentInfo:
         """Take requests again."""
@@ -68,9 +70,9 @@ class Deployments:
         give_up, outage = time.monotonic() + timeout, Outage()
         while True:
             document = self._transport.get_through_outage(f"/deployments/{name}", outage, give_up)
-            found = DeploymentInfo.model_validate(document)
-            if found.state not in ("loading", "draining"):
-                return found
+            deployment = DeploymentInfo.model_validate(document)
+            if deployment.state not in ("loading", "draining"):
+                return deployment
             if time.monotonic() > give_up:
-                raise TimeoutError(f"{name} is still {found.state} after {timeout:g} s.")
+                raise TimeoutError(f"{name} is still {deployment.state} after {timeout:g} s.")
             time.sleep(POLL_SECONDS)

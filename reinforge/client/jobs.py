@@ -59,7 +59,8 @@ def document(spec: JobSpec | dict[str, Any]) -> dict[str, Any]:
         return spec
     return spec | {
         "rewards": [
-            expanded(each) if isinstance(each, dict) and "ready" in each else each for each in rewards
+            expanded(reward) if isinstance(reward, dict) and "ready" in reward else reward
+            for reward in rewards
         ]
     }
 
@@ -83,9 +84,9 @@ class Jobs:
 
     def check(self, spec: JobSpec | dict[str, Any], *, quick: bool = False) -> JobCheck:
         """Everything wrong with a specification, by field; no job is made. `quick` asks no worker."""
-        asked = {"quick": "true"} if quick else None
+        params = {"quick": "true"} if quick else None
         return JobCheck.model_validate(
-            self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=asked)
+            self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=params)
         )
 
     def start_demo(self) -> JobDetail:
@@ -254,7 +255,7 @@ class Jobs:
 
     def label(self, id: str, labels: Sequence[LabelCreate]) -> builtins.list[LabelView]:
         """Say of stored completions whether they are right; the last word counts, `right=None` takes it back."""
-        body = {"labels": [each.model_dump(mode="json") for each in labels]}
+        body = {"labels": [label.model_dump(mode="json") for label in labels]}
         return LabelList.model_validate(self._transport.post(f"/jobs/{id}/labels", body)).data
 
     def calibration(self, id: str, *, reward: str | None = None) -> Calibration:

@@ -30,8 +30,8 @@ class Judges:
 
     def change(self, name: str, *, etag: str | None = None, **settings: Any) -> JudgeInfo:
         """What is not given stays; `api_key=None` removes the key. `etag` of the judge as you saw it."""
-        seen = etag or self.get(name).etag
-        return JudgeInfo.model_validate(self._transport.patch(f"/judges/{name}", settings, etag=seen))
+        current = etag or self.get(name).etag
+        return JudgeInfo.model_validate(self._transport.patch(f"/judges/{name}", settings, etag=current))
 
     def remove(self, name: str) -> None:
         self._transport.delete(f"/judges/{name}")

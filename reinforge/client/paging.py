@@ -12,10 +12,10 @@ M = TypeVar("M", bound=BaseModel)
 
 def every(transport: Transport, path: str, model: type[M], **params: Any) -> list[M]:
     """Every item of a list, newest first, once all pages are there."""
-    found = []
-    for each in iterate(transport, path, model, **params):
-        found.append(each)
-    return found
+    items = []
+    for item in iterate(transport, path, model, **params):
+        items.append(item)
+    return items
 
 
 def iterate(

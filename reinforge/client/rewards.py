@@ -38,16 +38,16 @@ class Rewards:
         if source is None or name is None:
             raise ValueError("give a path, or source and name")
         grader = is_grader(source)  # which says by its type what it sees
-        for known in self.list():
-            if known.name == name and (grader or known.granularity == granularity):
-                detail = self.get(known.id)
+        for reward in self.list():
+            if reward.name == name and (grader or reward.granularity == granularity):
+                detail = self.get(reward.id)
                 newest = max(detail.revisions, key=lambda r: r.revision)
-                if newest.source == source and (entry is None or known.entry == entry):
+                if newest.source == source and (entry is None or reward.entry == entry):
                     return detail
                 body = {"source": source, "entry": entry}
-                seen = {"if-match": detail.etag}
+                headers = {"if-match": detail.etag}
                 return RewardDetail.model_validate(
-                    self._transport.post(f"/rewards/{known.id}/revisions", body, headers=seen)
+                    self._transport.post(f"/rewards/{reward.id}/revisions", body, headers=headers)
                 )
         body = {"name": name, "source": source, "entry": entry, "granularity": granularity}
         return RewardDetail.model_validate(self._transport.post("/rewards", body))

@@ -56,7 +56,7 @@ class Transport:
         return wire.unreachable(self.base_url, cause)
 
     def get(self, path: str, **params: Any) -> Any:
-        return self.request("GET", path, params=wire.given(params)).json()
+        return self.request("GET", path, params=wire.without_none(params)).json()
 
     def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
         """`get` that waits for a server which was there before. Raises as `Outage.pause`."""

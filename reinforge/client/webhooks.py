@@ -35,8 +35,8 @@ class Webhooks:
 
     def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
         """Fields: url, events, description, enabled. `etag` of the webhook as you saw it."""
-        seen = etag or self.get(id).etag
-        return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields, etag=seen))
+        current = etag or self.get(id).etag
+        return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields, etag=current))
 
     def delete(self, id: str) -> None:
         self._transport.delete(f"/webhooks/{id}")

@@ -146,7 +146,7 @@ def headers(api_key: str | None) -> dict[str, str]:
     return sent | {"authorization": f"Bearer {api_key}"} if api_key else sent
 
 
-def given(params: dict[str, Any]) -> dict[str, Any]:
+def without_none(params: dict[str, Any]) -> dict[str, Any]:
     """Without those that are None."""
     return {name: value for name, value in params.items() if value is not None}
 

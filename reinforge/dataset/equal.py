@@ -11,10 +11,11 @@ def normalised(messages: Sequence[Message]) -> str:
 
     The system message of a job stands before every prompt, so it tells none apart.
     """
-    said = [message for message in messages if message["role"] not in ("system", "developer")]
-    alone = len(said) == 1 and said[0]["role"] == "user"
+    conversation = [message for message in messages if message["role"] not in ("system", "developer")]
+    alone = len(conversation) == 1 and conversation[0]["role"] == "user"
     texts = (
-        str(message["content"]) if alone else f"{message['role']}: {message['content']}" for message in said
+        str(message["content"]) if alone else f"{message['role']}: {message['content']}"
+        for message in conversation
     )
     return " ".join(" ".join(texts).casefold().split())
 

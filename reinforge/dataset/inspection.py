@@ -119,7 +119,7 @@ class _Survey:
         self._roles = roles or ColumnRoles()
         self._template = None if template is None else PromptTemplate.parse(template)
         self._preview_rows = preview
-        self._seen: set[bytes] = set()
+        self._row_digests: set[bytes] = set()
         self._decoded_bytes = 0
         self._has_both = False
         self.prompt_source: PromptSource | None = None
@@ -142,8 +142,8 @@ class _Survey:
             self.preview.append(preview_row(row.value))
 
     def _recognise(self, first: Row) -> PromptSource | None:
-        is_told = self._template is not None or self._roles.messages or self._roles.prompt
-        if is_told:
+        is_configured = self._template is not None or self._roles.messages or self._roles.prompt
+        if is_configured:
             check_roles(first, self._roles, self._template)
         if self._template is not None:
             return "template"
@@ -166,48 +166,48 @@ class _Survey:
                 hint="Sample it: training sees prompts_per_step × steps rows.",
             )
         digest = hashlib.blake2b(content, digest_size=12).digest()
-        if digest in self._seen:
+        if digest in self._row_digests:
             self.duplicates += 1
-        elif len(self._seen) < DISTINCT_ROWS_REMEMBERED:
-            self._seen.add(digest)
+        elif len(self._row_digests) < DISTINCT_ROWS_REMEMBERED:
+            self._row_digests.add(digest)
 
     def warnings(self) -> list[DatasetWarning]:
-        found = []
+        warnings = []
         if self.rows == 1:
             message = (
                 "The dataset has 1 row: nothing can be held out, so there will be no held-out evaluation."
             )
-            found.append(DatasetWarning(code="single_row", message=message))
+            warnings.append(DatasetWarning(code="single_row", message=message))
         if self.duplicates:
             message = (
                 f"{self.duplicates:,} of {self.rows:,} rows repeat an earlier row; "
                 "a row and its copy may be split between training and evaluation."
             )
-            found.append(DatasetWarning(code="duplicate_rows", message=message))
+            warnings.append(DatasetWarning(code="duplicate_rows", message=message))
         if self.prompt_source is None:
             message = (
                 'No "messages" or "prompt" column: a job has to name the prompt\'s or give a template. '
                 f"Columns: {', '.join(list(self.columns.by_name)[:30])}."
             )
-            found.append(DatasetWarning(code="no_prompt_column", message=message))
+            warnings.append(DatasetWarning(code="no_prompt_column", message=message))
         if self._has_both:
             message = (
                 'Rows have both "messages" and "prompt": "messages" is used unless the job says otherwise.'
             )
-            found.append(DatasetWarning(code="two_prompts", message=message))
-        return found + self._column_warnings()
+            warnings.append(DatasetWarning(code="two_prompts", message=message))
+        return warnings + self._column_warnings()
 
     def _column_warnings(self) -> list[DatasetWarning]:
-        found = []
+        warnings = []
         for name, column in self.columns.by_name.items():
             if column.type == "mixed":
                 message = f'The type of "{name}" changes between rows: {column.describe_mixture()}.'
-                found.append(DatasetWarning(code="mixed_types", message=message, column=name))
+                warnings.append(DatasetWarning(code="mixed_types", message=message, column=name))
             absent = self.rows - column.types.total()
             if absent:
                 message = f'"{name}" is null or missing in {absent:,} of {self.rows:,} rows.'
-                found.append(DatasetWarning(code="missing_values", message=message, column=name))
-        return found
+                warnings.append(DatasetWarning(code="missing_values", message=message, column=name))
+        return warnings
 
 
 def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetError:
@@ -224,8 +224,8 @@ def _line_of(row: SourceRow, offset: int, path: ValuePath) -> str:
     """A line of the row as it stands in the file; for Parquet, the value at fault or the row as JSON."""
     if row.text is not None:
         return row.text.split("\n")[offset]
-    shown = {path[0]: row.value[path[0]]} if path and path[0] in row.value else row.value
-    return orjson.dumps(shown).decode()
+    excerpt = {path[0]: row.value[path[0]]} if path and path[0] in row.value else row.value
+    return orjson.dumps(excerpt).decode()
 
 
 def _sha256(path: Path) -> str:

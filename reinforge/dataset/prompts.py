@@ -121,8 +121,8 @@ def check_roles(
 
 
 def unknown_column(name: str, columns: Collection[str], param: str | None = None) -> DatasetError:
-    known = ", ".join(list(columns)[:30]) or "none"
-    hint = f"Known columns: {known}."
+    names = ", ".join(list(columns)[:30]) or "none"
+    hint = f"Known columns: {names}."
     if any(mark in name for mark in ".[!:"):
         hint += " A placeholder names one whole column; attributes, indices and formats are not available."
     return DatasetError(f'There is no column "{name}".', code="unknown_column", hint=hint, param=param)

@@ -48,7 +48,7 @@ def row_tools(row: Mapping[str, Any]) -> list[Tool] | None:
         raise _invalid((COLUMN,), f'"{COLUMN}" is not a list of functions.')
     # Inside of a text there is no place to point at.
     texts = isinstance(row[COLUMN], str)
-    return [_tool(each, index, () if texts else (index,)) for index, each in enumerate(value)] or None
+    return [_tool(tool, index, () if texts else (index,)) for index, tool in enumerate(value)] or None
 
 
 def tools_of(row: Mapping[str, Any]) -> list[Tool] | None:
@@ -74,7 +74,7 @@ def _tool(value: Any, index: int, place: Path) -> Tool:
         kind = json.dumps(value["type"])[:80]
         raise _invalid(path, f"{which} is of type {kind}; only functions can be used.")
     bare = value.get("function") is None
-    function = {key: each for key, each in value.items() if key != "type"} if bare else value["function"]
+    function = {key: part for key, part in value.items() if key != "type"} if bare else value["function"]
     if not isinstance(function, dict):
         raise _invalid(path, f"The function of tool {index + 1} is not an object.")
     if not isinstance(function.get("name"), str) or not function["name"].strip():
@@ -83,14 +83,14 @@ def _tool(value: Any, index: int, place: Path) -> Tool:
         if not isinstance(function.get(member), kinds | None):
             raise _invalid(path, f"The {member} of tool {index + 1} is not {what}.")
     whole = {"type": "function", "function": function} if bare else {"type": "function"} | value
-    known: Tool = _without_nulls(whole)
-    return known
+    tool: Tool = _without_nulls(whole)
+    return tool
 
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _invalid(path: Path, message: str) -> DatasetError:

@@ -54,7 +54,7 @@ class Manifest(BaseModel):
     secret_key: bool
 
 
-class Stored(BaseModel):
+class BackupObject(BaseModel):
     key: str
     sha256: str
     bytes: int
@@ -77,15 +77,15 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
     secret = _secret_of(home, folder)
     stamp = datetime.now(UTC)
     name = f"{stamp:%Y%m%dT%H%M%S%f}"
-    dump, listed = folder / f"database-{name}.dump", folder / f"objects-{name}.jsonl"
+    dump, listing = folder / f"database-{name}.dump", folder / f"objects-{name}.jsonl"
     try:
         with _database(home) as url:
             revision, objects = _snapshot(url, dump)
-        write_private(listed, "".join(f"{each.model_dump_json()}\n" for each in objects))
-        _fetch(_store(home), objects, make_private(folder / "objects"), progress)
+        write_private(listing, "".join(f"{item.model_dump_json()}\n" for item in objects))
+        _download(_store(home), objects, make_private(folder / "objects"), progress)
     except BaseException:
         dump.unlink(missing_ok=True)
-        listed.unlink(missing_ok=True)
+        listing.unlink(missing_ok=True)
         raise
     if secret is not None:
         write_private(folder / _SECRET, secret)
@@ -96,16 +96,16 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
         made_at=stamp,
         database=dump.name,
         database_sha256=_hash(dump),
-        objects=listed.name,
+        objects=listing.name,
         count=len(objects),
-        bytes=sum(each.bytes for each in objects),
+        bytes=sum(item.bytes for item in objects),
         secret_key=secret is not None,
     )
     write_private(folder / _MANIFEST, manifest.model_dump_json(indent=2) + "\n")
     for old in (*folder.glob("database-*.dump"), *folder.glob("objects-*.jsonl")):
-        if old not in (dump, listed):
+        if old not in (dump, listing):
             old.unlink()
-    _leave_only({each.key for each in objects}, folder / "objects")
+    _delete_others({item.key for item in objects}, folder / "objects")
     return manifest
 
 
@@ -121,14 +121,14 @@ def restore(folder: Path, home: Path, progress: Progress = lambda done, total: N
     if not dump.is_file() or _hash(dump) != manifest.database_sha256:
         raise _damaged(dump.name)
     lines = (folder / manifest.objects).read_text(encoding="utf-8").splitlines()
-    objects = [Stored.model_validate_json(line) for line in lines]
+    objects = [BackupObject.model_validate_json(line) for line in lines]
     lock = FolderLock(make_private(home) / "lock", "the home")
     lock.acquire()
     try:
         with _database(home) as url:
             _require_empty(url)
             _keep_secret(folder, home, manifest)
-            _give(folder / "objects", objects, _store(home), progress)
+            _upload(folder / "objects", objects, _store(home), progress)
             _load(dump, url)
     finally:
         lock.release()
@@ -156,8 +156,8 @@ def _read(folder: Path) -> Manifest:
 @contextlib.contextmanager
 def _database(home: Path) -> Iterator[str]:
     """The URL of the platform's database: a server of one's own, the running one of the home, or started for this."""
-    if given := os.environ.get("DATABASE_URL"):
-        yield given.replace("postgresql+psycopg://", "postgresql://", 1)
+    if url := os.environ.get("DATABASE_URL"):
+        yield url.replace("postgresql+psycopg://", "postgresql://", 1)
         return
     server = EmbeddedPostgres(home)
     try:
@@ -177,17 +177,17 @@ def _store(home: Path) -> ObjectStore:
     return open_store(os.environ.get("STORAGE_URL") or (home / "objects").resolve().as_uri())
 
 
-def _snapshot(url: str, dump: Path) -> tuple[str, list[Stored]]:
+def _snapshot(url: str, dump: Path) -> tuple[str, list[BackupObject]]:
     """Dump the database; its schema's revision and the objects that the dump knows."""
     import psycopg
 
     with psycopg.connect(url) as connection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        known = connection.execute("SELECT pg_export_snapshot(), version_num FROM alembic_version").fetchone()
-        assert known is not None, "a migrated database has a revision"
-        snapshot, revision = known
+        row = connection.execute("SELECT pg_export_snapshot(), version_num FROM alembic_version").fetchone()
+        assert row is not None, "a migrated database has a revision"
+        snapshot, revision = row
         rows = connection.execute("SELECT key, sha256, bytes FROM stored_object WHERE state = 'stored'")
-        objects = [Stored(key=key, sha256=sha256, bytes=size) for key, sha256, size in rows]
+        objects = [BackupObject(key=key, sha256=sha256, bytes=size) for key, sha256, size in rows]
         _run(
             "pg_dump",
             url,
@@ -198,58 +198,58 @@ def _snapshot(url: str, dump: Path) -> tuple[str, list[Stored]]:
             code="backup_failed",
         )
     dump.chmod(0o600)
-    return revision, sorted(objects, key=lambda each: each.key)
+    return revision, sorted(objects, key=lambda item: item.key)
 
 
-def _fetch(store: ObjectStore, objects: list[Stored], folder: Path, progress: Progress) -> None:
+def _download(store: ObjectStore, objects: list[BackupObject], folder: Path, progress: Progress) -> None:
     """Copy what the folder lacks."""
-    for done, each in enumerate(objects, 1):
-        target = folder / each.key
-        if not target.is_file() or target.stat().st_size != each.bytes:
+    for done, item in enumerate(objects, 1):
+        target = folder / item.key
+        if not target.is_file() or target.stat().st_size != item.bytes:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
-                store.get_file(each.key, target)
+                store.get_file(item.key, target)
             except ObjectNotFound as error:
                 raise Unavailable(
-                    f"The object {each.key} is not there: it was deleted meanwhile, or the store has lost it.",
+                    f"The object {item.key} is not there: it was deleted meanwhile, or the store has lost it.",
                     code="object_missing",
                     hint="Run the backup again. If it says the same of the same object, the store is damaged.",
                 ) from error
-            if _hash(target) != each.sha256:
+            if _hash(target) != item.sha256:
                 target.unlink()
                 raise Unavailable(
-                    f"The object {each.key} is not what it was when it was stored.",
+                    f"The object {item.key} is not what it was when it was stored.",
                     code="object_damaged",
                     hint="The store is damaged: put the object back from an earlier backup.",
                 )
         progress(done, len(objects))
 
 
-def _leave_only(wanted: set[str], folder: Path) -> None:
+def _delete_others(keys: set[str], folder: Path) -> None:
     """Delete the objects of earlier copies that this one does not know."""
     for path in [path for path in folder.rglob("*") if path.is_file()]:
-        if str(path.relative_to(folder)) not in wanted:
+        if str(path.relative_to(folder)) not in keys:
             path.unlink()
 
 
 def _secret_of(home: Path, folder: Path) -> str | None:
     """The home's key, where it has one. Raises StateConflict when the folder has that of another platform."""
-    found = [(place / _SECRET).read_text() for place in (home, folder) if (place / _SECRET).exists()]
-    if len(set(found)) > 1:
+    secrets = [(source / _SECRET).read_text() for source in (home, folder) if (source / _SECRET).exists()]
+    if len(set(secrets)) > 1:
         raise StateConflict(
             f"{folder} holds the backup of another platform: its key is not this home's.",
             code="backup_of_another",
             hint="Give a folder of its own.",
         )
-    return found[0] if (home / _SECRET).exists() else None
+    return secrets[0] if (home / _SECRET).exists() else None
 
 
-def _give(folder: Path, objects: list[Stored], store: ObjectStore, progress: Progress) -> None:
-    for done, each in enumerate(objects, 1):
-        source = folder / each.key
-        if not source.is_file() or _hash(source) != each.sha256:
-            raise _damaged(f"objects/{each.key}")
-        store.put_file(each.key, source)
+def _upload(folder: Path, objects: list[BackupObject], store: ObjectStore, progress: Progress) -> None:
+    for done, item in enumerate(objects, 1):
+        source = folder / item.key
+        if not source.is_file() or _hash(source) != item.sha256:
+            raise _damaged(f"objects/{item.key}")
+        store.put_file(item.key, source)
         progress(done, len(objects))
 
 
@@ -257,8 +257,8 @@ def _require_empty(url: str) -> None:
     import psycopg
 
     with psycopg.connect(url) as connection:
-        found = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
-    if found is None or found[0] is not None:
+        row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
+    if row is None or row[0] is not None:
         raise StateConflict(
             "The database has a platform in it already; a restore never overwrites one.",
             code="home_not_empty",
@@ -270,14 +270,14 @@ def _keep_secret(folder: Path, home: Path, manifest: Manifest) -> None:
     if not manifest.secret_key or os.environ.get("REINFORGE_SECRET_KEY"):
         return
     secret = (folder / _SECRET).read_text()
-    there = home / _SECRET
-    if there.exists() and there.read_text() != secret:
+    target = home / _SECRET
+    if target.exists() and target.read_text() != secret:
         raise StateConflict(
-            f"{there} is another key than the backup's: the secrets in the database could not be read.",
+            f"{target} is another key than the backup's: the secrets in the database could not be read.",
             code="secret_key_differs",
             hint="Restore into a new folder (--home).",
         )
-    write_private(there, secret)
+    write_private(target, secret)
 
 
 def _run(program: str, url: str, *arguments: str, code: str) -> None:

@@ -35,7 +35,7 @@ _GIB = 1024**3
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Timeout)\w*: ")
 """How Python begins the last part of a traceback."""
 DEFAULT_PORT = 8321
-_ASK_WITHIN = 90.0
+_RUN_TIMEOUT_SECONDS = 90.0
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 
@@ -145,7 +145,7 @@ def check_python() -> Check:
 
 
 def check_home(home: Path) -> Check:
-    place = _existing(home)
+    place = _nearest_existing(home)
     remedy = "Set REINFORGE_HOME, or give --home, to a folder that you own."
     if not os.access(place, os.W_OK | os.X_OK):
         return Check("home", "fail", f"{place} cannot be written to", remedy)
@@ -160,7 +160,7 @@ def check_home(home: Path) -> Check:
 
 
 def check_disk(home: Path) -> Check:
-    free = shutil.disk_usage(_existing(home)).free / _GIB
+    free = shutil.disk_usage(_nearest_existing(home)).free / _GIB
     message = f"{free:.1f} GiB free for {home}"
     if free < 1:
         return Check("disk", "fail", message, "Free at least 1 GiB; checkpoints of larger models need more.")
@@ -189,7 +189,7 @@ def check_database() -> Check:
     url = os.environ.get("DATABASE_URL")
     if url:
         program = "import psycopg, sys; psycopg.connect(sys.stdin.read(), connect_timeout=5).close()"
-        failure = _ask([sys.executable, "-c", program], given=_without_driver(url)).failure
+        failure = _run([sys.executable, "-c", program], stdin=_without_driver(url)).failure
         server = urllib.parse.urlsplit(url).hostname or "its socket"
         if failure is None:
             return Check("database", "ok", f"DATABASE_URL answers ({server})")
@@ -201,7 +201,7 @@ def check_database() -> Check:
         programs = cluster.reachable_programs()
     except ReinforgeError as error:
         return Check("database", "fail", error.message, error.hint)
-    answer = _ask([str(programs / "bin/postgres"), "--version"])
+    answer = _run([str(programs / "bin/postgres"), "--version"])
     if answer.failure is not None:
         message = f"PostgreSQL's programs do not run: {answer.failure}"
         return Check("database", "fail", message, "They need glibc 2.27 or newer; or set DATABASE_URL.")
@@ -229,7 +229,7 @@ def check_broker() -> Check:
     if not url:
         return Check("broker", "ok", "a folder in the home")
     program = "import redis, sys; redis.Redis.from_url(sys.stdin.read(), socket_connect_timeout=5).ping()"
-    failure = _ask([sys.executable, "-c", program], given=url).failure
+    failure = _run([sys.executable, "-c", program], stdin=url).failure
     if failure is None:
         return Check("broker", "ok", "Redis answers")
     message = f"REDIS_URL does not answer: {failure}"
@@ -250,9 +250,9 @@ def check_landlock() -> Check:
 
 def check_sandbox() -> Check:
     """Ask the sandbox that the workers would use, else let `python -m worker.sandbox probe` try this machine."""
-    told = next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if os.environ.get(name)), None)
-    command = ["worker.rewards.sandbox_access"] if told else ["worker.sandbox", "probe"]
-    answer = _ask([sys.executable, "-P", "-m", *command])
+    remote = next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if os.environ.get(name)), None)
+    command = ["worker.rewards.sandbox_access"] if remote else ["worker.sandbox", "probe"]
+    answer = _run([sys.executable, "-P", "-m", *command])
     try:
         status = json.loads(answer.text)
         available, jail, reasons = bool(status["available"]), status["jail"], status["reasons"]
@@ -260,16 +260,16 @@ def check_sandbox() -> Check:
     except (ValueError, KeyError, TypeError):
         message = f"the sandbox cannot be asked: {answer.failure or 'no answer'}"
         return Check("sandbox", "warn", message, _INSTALL)
-    where = f" at {status['address']}" if told else ""
+    where = f" at {status['address']}" if remote else ""
     if available:
         message = f"jail {jail} ({_JAILS.get(jail, 'unknown')}) proved{where}, the strongest that holds"
         weaker = [
             f"; jail {name} ({_JAILS.get(name, 'unknown')}) is refused: {why}"
             for name, why in refused.items()
         ]
-        user = "" if told or cluster.as_root() else f"; jails run as this user (uid {os.geteuid()})"
+        user = "" if remote or cluster.as_root() else f"; jails run as this user (uid {os.geteuid()})"
         return Check("sandbox", "ok", message + "".join(weaker) + user)
-    remedy = f"Code rewards are refused; graders without code work. {_REMOTE_FIX if told else _JAIL_FIXES}"
+    remedy = f"Code rewards are refused; graders without code work. {_REMOTE_FIX if remote else _JAIL_FIXES}"
     return Check("sandbox", "warn", f"no jail could be proved{where}: " + "; ".join(reasons), remedy)
 
 
@@ -279,7 +279,7 @@ def check_torch() -> Check:
         "from worker.machine.torch_device import report;"
         "print(json.dumps(report() | {'placement': placement_report()}))"
     )
-    answer = _ask([sys.executable, "-P", "-c", program])
+    answer = _run([sys.executable, "-P", "-c", program])
     if answer.failure is not None:
         message = f"training cannot be loaded: {answer.failure}"
         return Check("torch", "fail", message, _INSTALL_TRAIN)
@@ -291,11 +291,11 @@ def check_vllm() -> Check:
     program = (
         "import json; from worker.settings import WorkerSettings;"
         "from worker.serving_client.engine_choice import serving_engine;"
-        "from worker.machine.vllm_python import vllm_missing, vllm_version; found = vllm_version();"
+        "from worker.machine.vllm_python import vllm_missing, vllm_version; version = vllm_version();"
         "served = serving_engine(WorkerSettings().serving_engine);"
-        "print(json.dumps([found, None if found else vllm_missing(), *served]))"
+        "print(json.dumps([version, None if version else vllm_missing(), *served]))"
     )
-    answer = _ask([sys.executable, "-P", "-c", program])
+    answer = _run([sys.executable, "-P", "-c", program])
     if answer.failure is not None:
         return Check("vllm", "ok", "no worker is installed here")
     version, missing, engine, why = json.loads(answer.text.splitlines()[-1])
@@ -316,17 +316,17 @@ def check_plugins() -> Check:
     from reinforge.algorithm import plugins  # loads other people's code: only when asked
 
     importlib.import_module("reinforge.algorithm.slots")  # judges their presets
-    found = plugins.installed()
-    if not found.owners and not found.faults:
+    installed = plugins.installed()
+    if not installed.owners and not installed.faults:
         return Check("plugins", "ok", "no installed package brings algorithms of its own")
-    problems = [str(fault) for fault in found.faults]
-    if any(found.parts.values()):
-        answer = _ask([sys.executable, "-P", "-m", "worker.trainer.plugins"])
+    problems = [str(fault) for fault in installed.faults]
+    if any(installed.parts.values()):
+        answer = _run([sys.executable, "-P", "-m", "worker.trainer.plugins"])
         if answer.failure is None:
             problems += json.loads(answer.text.splitlines()[-1])
         else:
             problems.append(f"the worker cannot be asked about their functions: {answer.failure}")
-    packages = sorted({str(package) for package in found.owners.values()})
+    packages = sorted({str(package) for package in installed.owners.values()})
     message = f"{', '.join(packages) or 'nothing'} can be used"
     if not problems:
         return Check("plugins", "ok", f"algorithms of {message.removesuffix(' can be used')}")
@@ -356,28 +356,30 @@ def check_server(url: str, *, required: bool = True) -> Check:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _RunOutput:
     """What a process printed; `failure` is the last line of its complaint when it did not succeed."""
 
     text: str
     failure: str | None
 
 
-def _ask(command: list[str], given: str = "") -> _Answer:
-    """Run a short command; `given` goes to its standard input, because arguments are public."""
+def _run(command: list[str], stdin: str = "") -> _RunOutput:
+    """Run a short command; `stdin` goes to its standard input, because arguments are public."""
     try:
-        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=_ASK_WITHIN)
+        result = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, timeout=_RUN_TIMEOUT_SECONDS
+        )
     except subprocess.TimeoutExpired:
-        return _Answer("", f"no answer within {_ASK_WITHIN:.0f} s")
+        return _RunOutput("", f"no answer within {_RUN_TIMEOUT_SECONDS:.0f} s")
     except OSError as error:
-        return _Answer("", str(error))
-    if done.returncode == 0:
-        return _Answer(done.stdout.strip(), None)
-    complaint = _complaint(done.stderr or done.stdout)
-    return _Answer(done.stdout.strip(), complaint or f"status {done.returncode}")
+        return _RunOutput("", str(error))
+    if result.returncode == 0:
+        return _RunOutput(result.stdout.strip(), None)
+    complaint = _last_error(result.stderr or result.stdout)
+    return _RunOutput(result.stdout.strip(), complaint or f"status {result.returncode}")
 
 
-def _complaint(printed: str) -> str:
+def _last_error(printed: str) -> str:
     """The error that a program ended with: from the last line that begins one, for some go over several."""
     lines = printed.strip().splitlines()
     start = max(
@@ -392,6 +394,6 @@ def _without_driver(url: str) -> str:
     return f"{scheme.partition('+')[0]}://{rest}"
 
 
-def _existing(folder: Path) -> Path:
+def _nearest_existing(folder: Path) -> Path:
     """The folder itself, or its nearest ancestor that exists."""
-    return next(each for each in (folder, *folder.parents) if each.exists())
+    return next(candidate for candidate in (folder, *folder.parents) if candidate.exists())

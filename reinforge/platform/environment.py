@@ -42,12 +42,12 @@ class Environment:
         bootstrap_api_key: str | None = None,
         *,
         first_demo: bool = False,
-        given: Mapping[str, str] | None = None,
+        source: Mapping[str, str] | None = None,
     ) -> None:
-        given = os.environ if given is None else given
+        source = os.environ if source is None else source
         self._local_url = local_url
         self._first_demo = first_demo
-        self._all = {name: value for name, value in given.items() if value and name != _FIRST_DEMO}
+        self._all = {name: value for name, value in source.items() if value and name != _FIRST_DEMO}
         self._all.setdefault("REINFORGE_URL", local_url)
         self._all.setdefault("STORAGE_URL", (home / "objects").as_uri())
         if "SANDBOX_URL" not in self._all:

@@ -77,22 +77,22 @@ def process(pid: int) -> Process | None:
 
 def processes() -> Iterator[Process]:
     for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and (found := process(int(entry.name))) is not None:
-            yield found
+        if entry.name.isdecimal() and (live := process(int(entry.name))) is not None:
+            yield live
 
 
 def descendants(ancestor: int) -> list[Process]:
     """Every live process below `ancestor`, which itself is not included."""
     children: dict[int, list[Process]] = {}
-    for each in processes():
-        children.setdefault(each.parent, []).append(each)
-    found: list[Process] = []
+    for child in processes():
+        children.setdefault(child.parent, []).append(child)
+    result: list[Process] = []
     frontier = [ancestor]
     while frontier:
         below = children.get(frontier.pop(), [])
-        found += below
-        frontier += [each.pid for each in below]
-    return found
+        result += below
+        frontier += [child.pid for child in below]
+    return result
 
 
 def send(target: Process, number: int) -> bool:
@@ -110,7 +110,9 @@ def send(target: Process, number: int) -> bool:
 def wait_gone(targets: list[Process], patience: float) -> list[Process]:
     """Wait up to `patience` seconds for processes that are not our children; returns those still there."""
     deadline = time.monotonic() + patience
-    while left := [each for each in targets if (now := process(each.pid)) and now.started == each.started]:
+    while left := [
+        target for target in targets if (now := process(target.pid)) and now.started == target.started
+    ]:
         if time.monotonic() >= deadline:
             return left
         time.sleep(0.02)
@@ -120,7 +122,7 @@ def wait_gone(targets: list[Process], patience: float) -> list[Process]:
 def kill_tree(top: Process) -> list[int]:
     """SIGKILL for a process and all its descendants, the deepest first; returns their ids."""
     doomed = [*reversed(descendants(top.pid)), top]
-    killed = [each.pid for each in doomed if send(each, signal.SIGKILL)]
+    killed = [target.pid for target in doomed if send(target, signal.SIGKILL)]
     wait_gone(doomed, _KILL_PATIENCE)
     return killed
 
@@ -149,8 +151,10 @@ def end_leftovers(pid_file: Path) -> list[int]:
     # session's number to no other process.
     now = process(keeper.pid)
     if now is None or now.started == keeper.started:
-        members = [each for each in processes() if each.session == keeper.pid]
-        ended += [each.pid for each in members if send(each, signal.SIGKILL) and each.pid not in ended]
+        members = [member for member in processes() if member.session == keeper.pid]
+        ended += [
+            member.pid for member in members if send(member, signal.SIGKILL) and member.pid not in ended
+        ]
         wait_gone(members, _KILL_PATIENCE)
     pid_file.unlink(missing_ok=True)
     return ended
@@ -170,7 +174,7 @@ class _Keeper:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._status: int | None = None
-        self._stop_asked = False
+        self._stop_requested = False
         self._hurry = False
         self._wake, wake_writer = os.pipe()
         os.set_blocking(self._wake, False)
@@ -184,7 +188,7 @@ class _Keeper:
             signal.signal(number, self._on_stop)
 
     def _on_stop(self, number: int, _: object) -> None:
-        self._stop_asked = True
+        self._stop_requested = True
         self._hurry = self._hurry or number == signal.SIGQUIT
 
     def run(self) -> int:
@@ -231,7 +235,7 @@ class _Keeper:
             self._reap(main)
             if self._status is not None:
                 return
-            if self._stop_asked and deadline is None:
+            if self._stop_requested and deadline is None:
                 deadline = time.monotonic() + self._plan.grace
                 os.kill(main, self._plan.stop_signal)  # not yet reaped, so the number is still the command's
             remaining = None if deadline is None else deadline - time.monotonic()
@@ -240,12 +244,12 @@ class _Keeper:
             self._sleep(remaining)
 
     def _sleep(self, patience: float | None) -> None:
-        watched = [self._wake] if self._stop_asked else [self._wake, 0]
+        watched = [self._wake] if self._stop_requested else [self._wake, 0]
         ready, _, _ = select.select(watched, [], [], patience)
         if self._wake in ready:
             os.read(self._wake, 4096)
         if 0 in ready and os.read(0, 4096) == b"":
-            self._stop_asked = True
+            self._stop_requested = True
 
     def _reap(self, main: int) -> bool:
         """Collect ended children; False when there is no child left at all."""
@@ -261,15 +265,15 @@ class _Keeper:
 
     def _end_descendants(self) -> None:
         """SIGTERM for those that remain, then SIGKILL until there is none; forks in between are caught."""
-        self._stop_asked = True
-        for each in descendants(os.getpid()):
-            send(each, signal.SIGTERM if self._status is not None else signal.SIGKILL)
+        self._stop_requested = True
+        for descendant in descendants(os.getpid()):
+            send(descendant, signal.SIGTERM if self._status is not None else signal.SIGKILL)
         kill_from = time.monotonic() + _LEFTOVER_PATIENCE
         give_up = kill_from + _KILL_PATIENCE
         while self._reap(0) and time.monotonic() < give_up:
             if time.monotonic() >= kill_from or self._status is None or self._hurry:
-                for each in descendants(os.getpid()):
-                    send(each, signal.SIGKILL)
+                for descendant in descendants(os.getpid()):
+                    send(descendant, signal.SIGKILL)
             self._sleep(0.05)
 
 

@@ -12,7 +12,7 @@ _KEEPER_MARGIN = 15.0
 """Seconds that a keeper may take beyond the command's own grace, to end what the command left behind."""
 
 
-class KeptProcess:
+class SupervisedProcess:
     """A running command; everything it starts ends with it, and it ends with us."""
 
     def __init__(self, plan: keeper.Plan, log: Path, env: Mapping[str, str], cwd: Path | None = None) -> None:

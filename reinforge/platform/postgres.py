@@ -28,7 +28,7 @@ from reinforge.platform.cluster import (
     reachable_programs,
     recorded_cluster,
 )
-from reinforge.platform.kept import KeptProcess
+from reinforge.platform.kept import SupervisedProcess
 from reinforge.platform.places import FolderLock, socket_folder
 
 _PORT = 5432
@@ -68,7 +68,7 @@ class EmbeddedPostgres:
         self._cluster: Cluster | None = None
         self._sockets: Path | None = None
         self._programs = Path()
-        self._process: KeptProcess | None = None
+        self._process: SupervisedProcess | None = None
 
     @property
     def log_file(self) -> Path:
@@ -131,7 +131,7 @@ class EmbeddedPostgres:
 
     @property
     def status(self) -> int | None:
-        """How the server ended, see `KeptProcess.status`."""
+        """How the server ended, see `SupervisedProcess.status`."""
         process = self._process
         return None if process is None else process.status
 
@@ -184,14 +184,14 @@ class EmbeddedPostgres:
         files must go: in a container, the number in them soon belongs to some unrelated process.
         """
         keeper.end_leftovers(self._pid_file)
-        left = [each for each in keeper.processes() if _works_in(each, cluster.data)]
+        remaining = [server for server in keeper.processes() if _has_working_directory(server, cluster.data)]
         for number, patience in ((signal.SIGINT, _STOP_GRACE), (signal.SIGKILL, 10.0)):
-            for each in left:
-                keeper.send(each, number)
-            left = keeper.wait_gone(left, patience)
-        if left:
+            for server in remaining:
+                keeper.send(server, number)
+            remaining = keeper.wait_gone(remaining, patience)
+        if remaining:
             raise Unavailable(
-                f"an earlier database server does not end: process {left[0].pid}",
+                f"an earlier database server does not end: process {remaining[0].pid}",
                 code="postgres_start_failed",
             )
         assert self._sockets is not None
@@ -202,7 +202,7 @@ class EmbeddedPostgres:
         ):
             path.unlink(missing_ok=True)
 
-    def _spawn(self, cluster: Cluster) -> KeptProcess:
+    def _spawn(self, cluster: Cluster) -> SupervisedProcess:
         settings = {**self._settings, "port": str(_PORT), "unix_socket_directories": str(self._sockets)}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         plan = keeper.Plan(
@@ -214,7 +214,7 @@ class EmbeddedPostgres:
             group=SERVER_UID if as_root() else None,
             env=dict(PLAIN_ENV),
         )
-        return KeptProcess(plan, self.log_file, os.environ, cwd=Path("/"))
+        return SupervisedProcess(plan, self.log_file, os.environ, cwd=Path("/"))
 
     def _await_ready(self, cluster: Cluster) -> None:
         deadline = time.monotonic() + _READY_WITHIN
@@ -246,7 +246,7 @@ def _says_ready(pid_file: Path) -> bool:
     return len(lines) >= 8 and lines[7].strip() == "ready"
 
 
-def _works_in(candidate: keeper.Process, folder: Path) -> bool:
+def _has_working_directory(candidate: keeper.Process, folder: Path) -> bool:
     """A server and its sessions have their data folder as working directory."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{candidate.pid}/cwd").readlink() == folder

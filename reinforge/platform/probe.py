@@ -35,7 +35,7 @@ def problem(url: str, part: str | None = None) -> str | None:
     except (OSError, ValueError) as error:
         return f"{url} does not answer: {error}"
     parts = answer.get("parts", {})
-    for name in [part] if part else [each for each in parts if not answer.get("ready")]:
+    for name in [part] if part else [part_name for part_name in parts if not answer.get("ready")]:
         state = parts.get(name, {})
         if not state.get("ready"):
             return f"{name} is not ready: {state.get('message') or json.dumps(state)}"

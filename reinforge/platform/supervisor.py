@@ -14,14 +14,14 @@ from typing import Literal, Protocol
 
 from reinforge.errors import ReinforgeError, Unavailable
 from reinforge.platform import keeper
-from reinforge.platform.kept import KeptProcess
+from reinforge.platform.kept import SupervisedProcess
 
 _POLL = 0.1
 _FIRST_DELAY = 0.5
 _LONGEST_DELAY = 30.0
 _STEADY_AFTER = 60.0
 """Seconds of running after which an end counts as the first one again."""
-_KEPT_LOGS = 5
+_ROTATED_LOGS = 5
 
 EventKind = Literal["running", "restarting", "failed", "stopped"]
 
@@ -69,8 +69,8 @@ class Service:
     """Asked until it says True; without it, a service is ready once it runs."""
     ready_within: float = 60.0
     grace: float = 10.0
-    _process: KeptProcess | None = field(default=None, init=False)
-    _stop_asked: threading.Event = field(default_factory=threading.Event, init=False)
+    _process: SupervisedProcess | None = field(default=None, init=False)
+    _stop_requested: threading.Event = field(default_factory=threading.Event, init=False)
 
     @property
     def log_file(self) -> Path:
@@ -99,21 +99,21 @@ class Service:
             self.stop()
             raise
 
-    def run_to_end(self, within: float) -> None:
+    def run_to_end(self, timeout: float) -> None:
         """Run a command that ends by itself. Raises Unavailable unless it succeeds within so many seconds."""
         process = self._spawn()
         try:
-            ended = process.wait(within)
+            finished = process.wait(timeout)
         finally:
             process.ask_stop()
             process.stop()
-        if not ended or process.status != 0:
-            raise self._failure(f"ended with status {process.status}" if ended else "did not end in time")
+        if not finished or process.status != 0:
+            raise self._failure(f"ended with status {process.status}" if finished else "did not end in time")
 
-    def _spawn(self) -> KeptProcess:
+    def _spawn(self) -> SupervisedProcess:
         keeper.end_leftovers(self.pid_file)
         plan = keeper.Plan([*self.command], pid_file=str(self.pid_file), grace=self.grace)
-        return KeptProcess(plan, self.log_file, self.env)
+        return SupervisedProcess(plan, self.log_file, self.env)
 
     def _failure(self, what: str) -> Unavailable:
         return Unavailable(
@@ -122,23 +122,23 @@ class Service:
             hint=f"Read {self.log_file}.",
         )
 
-    def _await_ready(self, process: KeptProcess) -> None:
+    def _await_ready(self, process: SupervisedProcess) -> None:
         deadline = time.monotonic() + self.ready_within
         while self.ready is not None and not (process.running and self.ready()):
-            if process.running and not self._stop_asked.is_set() and time.monotonic() < deadline:
+            if process.running and not self._stop_requested.is_set() and time.monotonic() < deadline:
                 time.sleep(_POLL)
                 continue
             ended = f"ended with status {process.status}"
             raise self._failure("did not become ready" if process.running else ended)
 
     def ask_stop(self) -> None:
-        self._stop_asked.set()
+        self._stop_requested.set()
         process = self._process
         if process is not None:
             process.ask_stop()
 
     def hurry(self) -> None:
-        self._stop_asked.set()
+        self._stop_requested.set()
         process = self._process
         if process is not None:
             process.hurry()
@@ -147,7 +147,7 @@ class Service:
         if self._process is not None:
             self._process.stop()
             self._process = None
-        self._stop_asked.clear()
+        self._stop_requested.clear()
 
 
 class Supervisor:
@@ -155,7 +155,7 @@ class Supervisor:
 
     def __init__(self, report: Callable[[Event], None] = lambda event: None) -> None:
         self._report = report
-        self._groups: list[list[_Watched]] = []
+        self._groups: list[list[_ChildThread]] = []
         self._stopping = threading.Event()
 
     def start(self, *group: Child, optional: Collection[str] = ()) -> None:
@@ -164,37 +164,41 @@ class Supervisor:
         The first failure is raised once each of the group has had its turn; `stop` is still to be called.
         Of children named in `optional` it is only reported, and they are tried again in the background.
         """
-        watched = [_Watched(child, child.name in optional, self._stopping, self._report) for child in group]
+        watched = [
+            _ChildThread(child, child.name in optional, self._stopping, self._report) for child in group
+        ]
         self._groups.append(watched)
-        for each in watched:
-            each.thread.start()
-        for each in watched:
-            each.first_turn.wait()
-        for each in watched:
-            if each.failure is not None and each.child.name not in optional:
-                raise each.failure
+        for child_thread in watched:
+            child_thread.thread.start()
+        for child_thread in watched:
+            child_thread.first_turn.wait()
+        for child_thread in watched:
+            if child_thread.failure is not None and child_thread.child.name not in optional:
+                raise child_thread.failure
 
     def stop(self) -> None:
         """Stop all children, the last group first; returns when no process of theirs is left."""
         self._stopping.set()
         while self._groups:
             group = self._groups[-1]
-            for each in group:
-                each.child.ask_stop()
-            for each in group:
-                each.thread.join()
-                each.child.stop()
-                self._report(Event(each.child.name, "stopped", f"{each.child.name} has stopped"))
+            for child_thread in group:
+                child_thread.child.ask_stop()
+            for child_thread in group:
+                child_thread.thread.join()
+                child_thread.child.stop()
+                self._report(
+                    Event(child_thread.child.name, "stopped", f"{child_thread.child.name} has stopped")
+                )
             self._groups.pop()
 
     def hurry(self) -> None:
         """Give no more grace to any child, so that a `stop` under way in another thread returns soon."""
         self._stopping.set()
-        for each in [each for group in self._groups for each in group]:
-            each.child.hurry()
+        for child_thread in [child_thread for group in self._groups for child_thread in group]:
+            child_thread.child.hurry()
 
 
-class _Watched:
+class _ChildThread:
     """One child and the thread that starts it, and starts it again whenever it has ended."""
 
     def __init__(
@@ -249,7 +253,7 @@ def rotate(log: Path) -> None:
     """Give a log of an earlier run a number, 1 being the latest, and drop the oldest."""
     if not log.exists() or log.stat().st_size == 0:
         return
-    for number in range(_KEPT_LOGS - 1, 0, -1):
+    for number in range(_ROTATED_LOGS - 1, 0, -1):
         older = log.with_name(f"{log.name}.{number}")
         if older.exists():
             older.replace(log.with_name(f"{log.name}.{number + 1}"))

@@ -148,8 +148,8 @@ class Platform:
         for log in (self.home / "logs").glob("*.log"):
             rotate(log)
         sandbox_socket = socket_folder(self.home, _SOCKET) / _SOCKET
-        given_database = os.environ.get("DATABASE_URL")
-        database_url = given_database or self._postgres.prepare()
+        external_database = os.environ.get("DATABASE_URL")
+        database_url = external_database or self._postgres.prepare()
         env = Environment(
             self.home,
             self.url,
@@ -159,11 +159,11 @@ class Platform:
             first_demo=self._first_demo,
         )
 
-        foundation: list[Child] = [] if given_database else [self._postgres]
+        foundation: list[Child] = [] if external_database else [self._postgres]
         if not (os.environ.get("SANDBOX_URL") or os.environ.get("SANDBOX_SOCKET")):
             foundation.append(self._sandbox(sandbox_socket, env))
         self._supervisor.start(*foundation, optional={"sandbox"})
-        self._service("migrate", "backend", "migrate", env=env.backend()).run_to_end(within=600)
+        self._service("migrate", "backend", "migrate", env=env.backend()).run_to_end(timeout=600)
         self._supervisor.start(self._api(env))
         self._supervisor.start(
             self._service("background", "backend", "background", env=env.backend()),

@@ -23,7 +23,7 @@ class DeploymentTarget(Request):
 
     @model_validator(mode="after")
     def _one(self) -> "DeploymentTarget":
-        if sum(each is not None for each in (self.adapter, self.checkpoint, self.model)) != 1:
+        if sum(source is not None for source in (self.adapter, self.checkpoint, self.model)) != 1:
             raise ValueError("Name exactly one of adapter, checkpoint and model.")
         return self
 

@@ -82,7 +82,7 @@ class StandAloneCreate(SamplingSettings):
 
     @model_validator(mode="after")
     def one_of_each(self) -> Self:
-        if sum(each is not None for each in (self.model, self.adapter, self.checkpoint)) != 1:
+        if sum(policy is not None for policy in (self.model, self.adapter, self.checkpoint)) != 1:
             raise ValueError("give exactly one of `model`, `adapter` and `checkpoint`")
         if (self.reward is None) == (self.source is None):
             raise ValueError("give exactly one of `reward` (stored) and `source` (code)")

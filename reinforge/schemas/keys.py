@@ -14,7 +14,7 @@ def _renamed(value: Any) -> Any:
     return "editor" if value == "member" else value
 
 
-GivenRole = Annotated[Role, BeforeValidator(_renamed)]
+RoleInput = Annotated[Role, BeforeValidator(_renamed)]
 """A role in a request: `member`, as editors were called before, is taken too."""
 
 Scope = Literal["read", "data:write", "jobs:write", "inference", "admin"]
@@ -29,7 +29,7 @@ SCOPES_OF: dict[Role, tuple[Scope, ...]] = {
 
 class ApiKeyCreate(Request):
     name: str = Field(min_length=1, max_length=100)
-    role: GivenRole = "editor"
+    role: RoleInput = "editor"
     """`viewer` reads, `editor` also changes things, `owner` also manages people and keys."""
     scopes: list[Scope] | None = Field(default=None, min_length=1)
     """What it may be used for, of what its role may; default all of that."""

@@ -5,18 +5,18 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StringConstraints
 
 from reinforge.schemas.common import Editable, Request, Response, Timestamp
-from reinforge.schemas.keys import GivenRole, Role
+from reinforge.schemas.keys import Role, RoleInput
 
 PersonName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 
 
 class MemberCreate(Request):
     name: PersonName
-    role: GivenRole = "editor"
+    role: RoleInput = "editor"
 
 
 class MemberUpdate(Request):
-    role: GivenRole
+    role: RoleInput
 
 
 class Member(Editable):
@@ -38,7 +38,7 @@ class MemberInvited(Member):
 
 
 class InvitationCreate(Request):
-    role: GivenRole = "editor"
+    role: RoleInput = "editor"
     note: str | None = Field(default=None, max_length=200)
     """For whom it is, to recognise it by."""
     expires_in_days: int = Field(default=7, ge=1, le=90)

@@ -19,7 +19,7 @@ class Project(Editable):
     created_at: Timestamp
 
 
-class ProjectSeen(Project):
+class ProjectAccess(Project):
     """A project with what the asker is in it."""
 
     role: Role

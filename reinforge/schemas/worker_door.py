@@ -152,24 +152,24 @@ class MetricColumns(RecordModel):
 
     def behind(self, sequence: int) -> Self:
         """What it says in records with larger sequences; there has to be one."""
-        known = max(0, sequence - self.sequence + 1)
-        if known == 0:
+        overlap = max(0, sequence - self.sequence + 1)
+        if overlap == 0:
             return self
-        columns = {key: column[known:] for key, column in self.values.items()}
-        fields = {"sequence": self.sequence + known, "step": self.step[known:], "ts": self.ts[known:]}
+        columns = {key: column[overlap:] for key, column in self.values.items()}
+        fields = {"sequence": self.sequence + overlap, "step": self.step[overlap:], "ts": self.ts[overlap:]}
         return self.model_copy(update=fields | {"values": columns})
 
 
-Told = Annotated[Record | MetricColumns, Field(discriminator="kind")]
+ReportedRecord = Annotated[Record | MetricColumns, Field(discriminator="kind")]
 
 
-def last_sequence(told: Told) -> int:
-    return told.last if isinstance(told, MetricColumns) else told.sequence
+def last_sequence(record: ReportedRecord) -> int:
+    return record.last if isinstance(record, MetricColumns) else record.sequence
 
 
 class RecordBatch(Request):
     attempt: int
-    records: list[Told] = Field(max_length=1000)
+    records: list[ReportedRecord] = Field(max_length=1000)
 
 
 class RecordReply(Response):

@@ -49,7 +49,7 @@ from reinforge.records import (
     Started,
     StepMetrics,
 )
-from reinforge.schemas.worker_door import MetricColumns, Told
+from reinforge.schemas.worker_door import MetricColumns, ReportedRecord
 from reinforge.states import JobStatus
 
 KEPT_RESUME_STATES = 2
@@ -74,7 +74,7 @@ class Applier:
         self._run: MetricRun | None = None
         """Consecutive steps whose last one is not yet in the job's columns."""
 
-    async def apply(self, record: Told) -> None:
+    async def apply(self, record: ReportedRecord) -> None:
         if isinstance(record, StepMetrics):
             columns = {key: [value] for key, value in record.values.items()}
             await self._step_metrics([record.step], [record.ts], columns)

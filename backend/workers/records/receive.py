@@ -10,7 +10,13 @@ from backend.workers.fence import lock_attempt, require_lease
 from backend.workers.records.apply import Applier
 from reinforge.errors import InvalidInput
 from reinforge.records import StepMetrics
-from reinforge.schemas.worker_door import MetricColumns, RecordBatch, RecordReply, Told, last_sequence
+from reinforge.schemas.worker_door import (
+    MetricColumns,
+    RecordBatch,
+    RecordReply,
+    ReportedRecord,
+    last_sequence,
+)
 
 
 async def store(
@@ -35,13 +41,13 @@ async def store(
     return RecordReply(acknowledged=attempt.last_sequence)
 
 
-def _unknown(records: Sequence[Told], stored: int) -> list[Told]:
+def _unknown(records: Sequence[ReportedRecord], stored: int) -> list[ReportedRecord]:
     """Records after the stored sequence; the remainder of a partially stored column record."""
     fresh = (record for record in records if last_sequence(record) > stored)
     return [record.behind(stored) if isinstance(record, MetricColumns) else record for record in fresh]
 
 
-def _check_sequence(attempt: Attempt, records: Sequence[Told]) -> None:
+def _check_sequence(attempt: Attempt, records: Sequence[ReportedRecord]) -> None:
     expected = attempt.last_sequence + 1
     for record in records:
         if record.sequence != expected:

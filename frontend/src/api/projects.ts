@@ -2,7 +2,7 @@ import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query
 import { http, madeFrom, type Schemas, unwrap } from "./client";
 import { meQuery } from "./session";
 
-export type Project = Schemas["ProjectSeen"];
+export type Project = Schemas["ProjectAccess"];
 
 /** Projects that the person is of, by name. */
 export const projectsQuery = queryOptions({

@@ -8979,8 +8979,8 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
-        /** Page[ProjectSeen] */
-        Page_ProjectSeen_: {
+        /** Page[ProjectAccess] */
+        Page_ProjectAccess_: {
             /**
              * Object
              * @default list
@@ -8988,7 +8988,7 @@ export interface components {
              */
             object?: "list";
             /** Data */
-            data: components["schemas"]["ProjectSeen"][];
+            data: components["schemas"]["ProjectAccess"][];
             /**
              * Has More
              * @default false
@@ -9750,6 +9750,36 @@ export interface components {
              */
             created_at: string;
         };
+        /**
+         * ProjectAccess
+         * @description A project with what the asker is in it.
+         */
+        ProjectAccess: {
+            /** Etag */
+            etag: string;
+            /**
+             * Object
+             * @default project
+             * @constant
+             */
+            object?: "project";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "editor" | "owner";
+            /** Current */
+            current: boolean;
+        };
         /** ProjectCounts */
         ProjectCounts: {
             /**
@@ -9809,36 +9839,6 @@ export interface components {
         ProjectDelete: {
             /** Name */
             name: string;
-        };
-        /**
-         * ProjectSeen
-         * @description A project with what the asker is in it.
-         */
-        ProjectSeen: {
-            /** Etag */
-            etag: string;
-            /**
-             * Object
-             * @default project
-             * @constant
-             */
-            object?: "project";
-            /** Id */
-            id: string;
-            /** Name */
-            name: string;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "viewer" | "editor" | "owner";
-            /** Current */
-            current: boolean;
         };
         /** ProjectUpdate */
         ProjectUpdate: {
@@ -24290,7 +24290,7 @@ export interface operations {
                      *       "object": "list"
                      *     }
                      */
-                    "application/json": components["schemas"]["Page_ProjectSeen_"];
+                    "application/json": components["schemas"]["Page_ProjectAccess_"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from reinforge.cli.admin.serve import Home
 from reinforge.cli.output import Json, err, result, size
 from reinforge.platform.backup import Manifest
-from reinforge.platform.backup import Progress as Told
+from reinforge.platform.backup import Progress as ProgressCallback
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the copy.")]
 
@@ -20,29 +20,29 @@ def backup(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) 
     """Copy database and objects to a folder; the platform may run meanwhile. Used again, it takes what is new."""
     from reinforge.platform.backup import backup as make
 
-    with _bar("Copying objects") as told:
-        made = make(home.resolve(), folder.resolve(), told)
-    _say(made, f"The backup is in {folder.resolve()}.", json=json)
+    with _bar("Copying objects") as progress:
+        manifest = make(home.resolve(), folder.resolve(), progress)
+    _say(manifest, f"The backup is in {folder.resolve()}.", json=json)
 
 
 def restore(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) -> None:
     """Make a platform in an empty home from a backup."""
     from reinforge.platform.backup import restore as make
 
-    with _bar("Restoring objects") as told:
-        made = make(folder.resolve(), home.resolve(), told)
-    _say(made, f"Restored to {home.resolve()}. Start it with: reinforge up --home {home}", json=json)
+    with _bar("Restoring objects") as progress:
+        manifest = make(folder.resolve(), home.resolve(), progress)
+    _say(manifest, f"Restored to {home.resolve()}. Start it with: reinforge up --home {home}", json=json)
 
 
-def _say(made: Manifest, sentence: str, *, json: bool) -> None:
-    what = f"{made.count:,} objects, {size(made.bytes)}"
-    about = f"{what}; version {made.version}, schema {made.revision}, {made.made_at:%Y-%m-%d %H:%M} UTC"
-    result(made, about, sentence, json=json)
+def _say(manifest: Manifest, sentence: str, *, json: bool) -> None:
+    what = f"{manifest.count:,} objects, {size(manifest.bytes)}"
+    about = f"{what}; version {manifest.version}, schema {manifest.revision}, {manifest.made_at:%Y-%m-%d %H:%M} UTC"
+    result(manifest, about, sentence, json=json)
 
 
 @contextmanager
-def _bar(text: str) -> Iterator[Told]:
+def _bar(text: str) -> Iterator[ProgressCallback]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=err, transient=True) as shown:
-        task = shown.add_task(text, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -26,11 +26,11 @@ RoleOption = Annotated[str, typer.Option(help="viewer, editor or owner.")]
 def list_projects(json: Json = False) -> None:
     """Projects that this key may see."""
     with connect() as client:
-        found = client.projects.list()
+        all_projects = client.projects.list()
     output.listing(
-        found,
+        all_projects,
         ["id", "name", "role", "current"],
-        lambda each: [each.id, each.name, each.role, "yes" if each.current else ""],
+        lambda project: [project.id, project.name, project.role, "yes" if project.current else ""],
         empty="No projects.",
         json=json,
     )
@@ -40,9 +40,9 @@ def list_projects(json: Json = False) -> None:
 def create_project(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
     """Make a project and print an owner's key for it, once."""
     with connect() as client:
-        made = client.projects.create(name, with_key=True)
-    err.print(f"{made.name} is made; its key is shown this once")
-    out.print(made.key)
+        project = client.projects.create(name, with_key=True)
+    err.print(f"{project.name} is made; its key is shown this once")
+    out.print(project.key)
 
 
 @projects.command("rename")
@@ -82,13 +82,13 @@ def delete_project(
 def list_keys(json: Json = False) -> None:
     """Keys that are not revoked."""
     with connect() as client:
-        found = client.keys.list()
+        all_keys = client.keys.list()
     output.listing(
-        found,
+        all_keys,
         ["id", "name", "role", "scopes", "begins with", "made by", "expires"],
-        lambda k: [
-            k.id, k.name, "administrator" if k.administrator else k.role, " ".join(k.scopes or ["all"]), k.prefix,
-            k.created_by or "", str(k.expires_at or "never"),
+        lambda key: [
+            key.id, key.name, "administrator" if key.administrator else key.role,
+            " ".join(key.scopes or ["all"]), key.prefix, key.created_by or "", str(key.expires_at or "never"),
         ],
         empty="No keys.",
         json=json,
@@ -111,11 +111,11 @@ def create_key(
     """Make a key of this project and print its secret, once."""
     scopes = cast("list[Scope] | None", scope or None)
     with connect() as client:
-        made = client.keys.create(
+        key = client.keys.create(
             name, cast(Role, role), scopes=scopes, expires_in_days=days, administrator=administrator
         )
-    err.print(f"{made.name} ({made.id}); its secret is shown this once")
-    out.print(made.key)
+    err.print(f"{key.name} ({key.id}); its secret is shown this once")
+    out.print(key.key)
 
 
 @keys.command("revoke")
@@ -141,11 +141,11 @@ def transfer_key(id: Annotated[str, typer.Argument(help="Its id.")], json: Json 
 def list_members(json: Json = False) -> None:
     """People of the project."""
     with connect() as client:
-        found = client.members.list()
+        all_members = client.members.list()
     output.listing(
-        found,
+        all_members,
         ["id", "name", "e-mail", "role"],
-        lambda m: [m.id, m.name, m.email or "", m.role],
+        lambda member: [member.id, member.name, member.email or "", member.role],
         empty="No members.",
         json=json,
     )
@@ -221,21 +221,21 @@ def usage(
 ) -> None:
     """What the project has used, and its budgets."""
     with connect() as client:
-        found = client.usage.get(days)
+        report = client.usage.get(days)
     if json:
-        output.print_json(found)
+        output.print_json(report)
         return
     output.print_table(
         ["what", f"in {days} days"],
-        ([KINDS.get(kind, kind), amount(kind, value)] for kind, value in found.totals.items()),
+        ([KINDS.get(kind, kind), amount(kind, value)] for kind, value in report.totals.items()),
         empty="Nothing was used.",
     )
-    if found.budgets:
+    if report.budgets:
         output.print_table(
             ["budget", "period", "used", "allowed"],
             (
                 [KINDS.get(b.kind, b.kind), b.period, amount(b.kind, b.used), amount(b.kind, b.amount)]
-                for b in found.budgets
+                for b in report.budgets
             ),
             empty="",
         )

@@ -55,20 +55,20 @@ def stop_on_signals() -> Iterator[None]:
 
     So does `make` when it is told to end and does not pass it on.
     """
-    told = Flag()
+    interrupted = Flag()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        told.set()
+        interrupted.set()
         raise KeyboardInterrupt
 
     previous = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    watch_make(told, lambda: os.kill(os.getpid(), signal.SIGINT))
+    watch_make(interrupted, lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
         yield
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-        told.set()
+        interrupted.set()
 
 
 def up(
@@ -149,8 +149,8 @@ def demo(
 
 def _run_demo(client: Reinforge, spec: Any, home: Path, *, again: bool) -> dict[str, Any]:
     begin = time.monotonic()
-    job, known = demo_job.find_or_start(client, spec, push_parts, again=again)
-    if known:
+    job, exists = demo_job.find_or_start(client, spec, push_parts, again=again)
+    if exists:
         err.print(
             f"The demo job is there already ({job.id}, {job.status}); train anew with: reinforge demo --again"
         )
@@ -215,17 +215,17 @@ def train(
     folder = (out_folder or Path("runs") / time.strftime("%Y%m%d-%H%M%S")).resolve()
     if folder.is_file():
         raise InvalidInput(f"{folder} is a file.", code="out_exists", param="--out")
-    ended = offline.train(spec, folder)
+    result = offline.train(spec, folder)
     if json:
-        output.print_json(ended | {"out": str(folder)})
+        output.print_json(result | {"out": str(folder)})
     elif not quiet:
         adapter = folder / "adapter"
         err.print(
-            f"{ended['outcome']} after step {ended['step']}"
-            + (f": {ended['message']}" if ended.get("message") else "")
+            f"{result['outcome']} after step {result['step']}"
+            + (f": {result['message']}" if result.get("message") else "")
         )
-        if ended.get("hint"):
-            err.print(f"[dim]hint[/dim]  {escape(str(ended['hint']))}")
+        if result.get("hint"):
+            err.print(f"[dim]hint[/dim]  {escape(str(result['hint']))}")
         out.print(str(adapter if adapter.exists() else folder), soft_wrap=True)
-    if ended["outcome"] != "succeeded":
+    if result["outcome"] != "succeeded":
         raise typer.Exit(Exit.FAILED)

@@ -54,39 +54,39 @@ class Result:
     pass_above: float
 
 
-def result(given: str) -> Result:
+def result(file_or_id: str) -> Result:
     """Of a file of `reinforge eval --out`, or from the server. Raises InvalidInput, NotFound, JobFailure."""
-    if Path(given).is_file():
-        return _read(Path(given))
+    if Path(file_or_id).is_file():
+        return _read(Path(file_or_id))
     with connect() as client:
-        return _fetched(client, client.evaluations.get(given))
+        return _fetched(client, client.evaluations.get(file_or_id))
 
 
-def baseline(given: str, new: About, *, optional: bool) -> Result | None:
+def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
     """What `new` is held against: a file, an id, or the newest other evaluation of that name and of the same dataset.
 
     None: there is none of that name, and it is `optional`. Raises NotFound `baseline_not_found`, StateConflict
     `baseline_not_comparable` where there are only some of another dataset.
     """
-    if Path(given).is_file() or given.startswith("eval_"):
-        old = result(given)
+    if Path(reference).is_file() or reference.startswith("eval_"):
+        old = result(reference)
         if same_dataset(old.about, new) is False:
             raise _not_comparable(old.about, new)
         return old
     with connect() as client:
         newest: About | None = None
-        for each, about in _named(client, given, new):
+        for evaluation, about in _named(client, reference, new):
             newest = newest or about
             if same_dataset(about, new) is not False:
-                return _fetched(client, each)
+                return _fetched(client, evaluation)
     if newest is not None:
         raise _not_comparable(newest, new)
     if optional:
         return None
     raise NotFound(
-        f"No evaluation called {given!r} has succeeded.",
+        f"No evaluation called {reference!r} has succeeded.",
         code="baseline_not_found",
-        hint=f"Make one with `reinforge eval --name {given} …`, or pass --baseline-optional.",
+        hint=f"Make one with `reinforge eval --name {reference} …`, or pass --baseline-optional.",
         param="--baseline",
     )
 
@@ -133,9 +133,9 @@ def differences(old: About, new: About) -> list[str]:
 
 def _named(client: Reinforge, name: str, new: About) -> Iterator[tuple[Evaluation, About]]:
     """Newest first, without `new` itself, which may have the name of its own baseline."""
-    for each in client.evaluations.list(name=name, status="succeeded"):
-        if each.id != new.id:
-            yield each, _about(each)
+    for evaluation in client.evaluations.list(name=name, status="succeeded"):
+        if evaluation.id != new.id:
+            yield evaluation, _about(evaluation)
 
 
 def _about(evaluation: Evaluation) -> About:
@@ -168,20 +168,20 @@ def _not_comparable(old: About, new: About) -> StateConflict:
 
 def _fetched(client: Reinforge, evaluation: Evaluation) -> Result:
     _require_success(evaluation)
-    found = client.evaluations.rows(evaluation.id)
-    return Result(_about(evaluation), found.data, found.pass_above)
+    rows = client.evaluations.rows(evaluation.id)
+    return Result(_about(evaluation), rows.data, rows.pass_above)
 
 
 def _read(path: Path) -> Result:
     try:
         document = jsonlib.loads(path.read_text(encoding="utf-8"))
         about = About.model_validate(document["evaluation"])
-        found = EvaluationRows.model_validate(document["scores"])
+        rows = EvaluationRows.model_validate(document["scores"])
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise InvalidInput(
             f"{path} is no result of `reinforge eval --out`.", code="invalid_evaluation_file"
         ) from error
-    return Result(about, found.data, found.pass_above)
+    return Result(about, rows.data, rows.pass_above)
 
 
 def _require_success(evaluation: Evaluation) -> None:

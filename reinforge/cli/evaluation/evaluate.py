@@ -84,17 +84,19 @@ def evaluate(
 
 def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
     """One that was started before. Raises InvalidInput where other options would say what it is."""
-    sources = {each: ctx.get_parameter_source(each) for each in ctx.params if each not in WITH_RESUME}
-    given = [each for each, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
-    if given:
-        names = ", ".join(f"--{each.replace('_', '-')}" for each in given)
+    sources = {name: ctx.get_parameter_source(name) for name in ctx.params if name not in WITH_RESUME}
+    conflicting = [
+        name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"
+    ]
+    if conflicting:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in conflicting)
         raise InvalidInput(
-            f"--resume comes back to {id} as it was started; {names} cannot change it.", code="usage"
+            f"--resume comes back to {id} as it was started; {flags} cannot change it.", code="usage"
         )
-    found = client.evaluations.get(id)
-    if found.kind != "stand_alone":
+    evaluation = client.evaluations.get(id)
+    if evaluation.kind != "stand_alone":
         raise InvalidInput(f"{id} is a replay, which `reinforge eval` does not make.", code="not_stand_alone")
-    return client.evaluations.resume(id) if found.status in ("failed", "cancelled") else found
+    return client.evaluations.resume(id) if evaluation.status in ("failed", "cancelled") else evaluation
 
 
 def _waited(client: Reinforge, started: Evaluation, timeout: float | None, file: Path | None) -> Evaluation:
@@ -122,9 +124,9 @@ def show(evaluation: Evaluation) -> None:
     if evaluation.error is not None:
         err.print(f"[red]{evaluation.status}[/red] {evaluation.error.message}", markup=True)
     if (summary := evaluation.summary) is not None:
-        for metric, found in summary.metrics.items():
+        for metric, estimate in summary.metrics.items():
             err.print(
-                f"{metric:>14}  {number(found.value)}  ({number(found.low)} to {number(found.high)})  "
+                f"{metric:>14}  {number(estimate.value)}  ({number(estimate.low)} to {number(estimate.high)})  "
                 f"[dim]{METRICS.get(metric, '')}[/dim]"
             )
         err.print(
@@ -137,20 +139,20 @@ def show(evaluation: Evaluation) -> None:
 def _policy(
     client: Reinforge, model: str | None, adapter: str | None, checkpoint: str | None
 ) -> dict[str, Any]:
-    if sum(each is not None for each in (model, adapter, checkpoint)) != 1:
+    if sum(option is not None for option in (model, adapter, checkpoint)) != 1:
         raise InvalidInput("Give exactly one of --model, --adapter and --checkpoint.", code="usage")
     if adapter is not None and adapter.startswith("ftjob-"):
         return {"model": None, "adapter": None, "checkpoint": choose_any(client, adapter).id}
     return {"model": model, "adapter": adapter, "checkpoint": checkpoint}
 
 
-def _dataset(client: Reinforge, given: str | None) -> str:
-    if given is None:
+def _dataset(client: Reinforge, file_or_id: str | None) -> str:
+    if file_or_id is None:
         raise InvalidInput("Give a --dataset.", code="usage")
-    return client.datasets.push(given).id if Path(given).is_file() else given
+    return client.datasets.push(file_or_id).id if Path(file_or_id).is_file() else file_or_id
 
 
-def _reward(given: str | None) -> dict[str, Any]:
-    if given is None:
+def _reward(reward: str | None) -> dict[str, Any]:
+    if reward is None:
         raise InvalidInput("Give a --reward.", code="usage")
-    return reward_of(given)
+    return reward_of(reward)

@@ -94,11 +94,11 @@ def _check_usage(
 
 
 def _show(report: GateReport) -> None:
-    for each in report.conditions:
-        word = "[green]met[/green]" if each.met else "[red]not met[/red]"
-        err.print(f"{word}  {each.message}", soft_wrap=True)
-        if not each.met and os.environ.get("GITHUB_ACTIONS") == "true":
-            err.print(f"::error title=reinforge gate::{each.message}", markup=False, soft_wrap=True)
+    for condition in report.conditions:
+        word = "[green]met[/green]" if condition.met else "[red]not met[/red]"
+        err.print(f"{word}  {condition.message}", soft_wrap=True)
+        if not condition.met and os.environ.get("GITHUB_ACTIONS") == "true":
+            err.print(f"::error title=reinforge gate::{condition.message}", markup=False, soft_wrap=True)
     for note in report.notes:
         if os.environ.get("GITHUB_ACTIONS") == "true":
             err.print(f"::notice title=reinforge gate::{note}", markup=False, soft_wrap=True)
@@ -107,7 +107,7 @@ def _show(report: GateReport) -> None:
 
 def as_junit(report: GateReport) -> str:
     """One test case per condition; the notes stand behind them."""
-    failures = sum(not each.met for each in report.conditions)
+    failures = sum(not condition.met for condition in report.conditions)
     root = ElementTree.Element(
         "testsuite",
         name=f"reinforge gate {report.metric}",
@@ -115,10 +115,10 @@ def as_junit(report: GateReport) -> str:
         failures=str(failures),
         errors="0",
     )
-    for each in report.conditions:
-        case = ElementTree.SubElement(root, "testcase", classname=report.metric, name=each.name)
-        if not each.met:
-            ElementTree.SubElement(case, "failure", message=each.message).text = each.message
+    for condition in report.conditions:
+        case = ElementTree.SubElement(root, "testcase", classname=report.metric, name=condition.name)
+        if not condition.met:
+            ElementTree.SubElement(case, "failure", message=condition.message).text = condition.message
     if report.notes:
         ElementTree.SubElement(root, "system-out").text = "\n".join(report.notes)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -130,13 +130,13 @@ def as_markdown(report: GateReport) -> str:
         "",
         "| condition | measured | bound | required | |",
         "|---|---|---|---|---|",
-        *(_row(each) for each in report.conditions),
+        *(_row(condition) for condition in report.conditions),
         "",
         "\n>\n".join(f"> {note}" for note in report.notes),
     ]
     return "\n".join(lines) + "\n\n"
 
 
-def _row(each: Condition) -> str:
-    word = "met" if each.met else "**not met**"
-    return f"| {each.name} | {each.value:.4f} | {each.bound:.4f} | {each.required:g} | {word} |"
+def _row(condition: Condition) -> str:
+    word = "met" if condition.met else "**not met**"
+    return f"| {condition.name} | {condition.value:.4f} | {condition.bound:.4f} | {condition.required:g} | {word} |"

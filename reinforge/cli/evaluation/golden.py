@@ -26,13 +26,13 @@ CASES: TypeAdapter[list[GoldenCase]] = TypeAdapter(list[GoldenCase])
 def list_cases(reward: RewardId, json: Json = False) -> None:
     """Cases of a stored reward, oldest first."""
     with connect() as client:
-        found = client.rewards.golden_cases(reward)
+        cases = client.rewards.golden_cases(reward)
     if json:
-        output.print_json(found)
+        output.print_json(cases)
         return
     output.print_table(
         ["id", "expects", "completion", "note"],
-        ([case.id, str(case.expect), _short(case.completion), case.note or ""] for case in found),
+        ([case.id, str(case.expect), _short(case.completion), case.note or ""] for case in cases),
         empty=f"No golden cases yet. Add one: reinforge reward golden add {reward} --completion … --value 1",
     )
 
@@ -69,11 +69,11 @@ def add(
         raw = [{"item": _json(item), "completion": completion, "expect": expect, "note": note}]
         cases = _valid(raw, "the options")
     with connect() as client:
-        made = client.rewards.add_golden_cases(reward, cases)
+        added = client.rewards.add_golden_cases(reward, cases)
     if json:
-        output.print_json(made)
+        output.print_json(added)
     else:
-        for case in made:
+        for case in added:
             out.print(case.id)
 
 
@@ -96,19 +96,19 @@ def run(
 ) -> None:
     """Run golden cases in a worker's sandbox. Exit 1 if one does not pass."""
     stored = reward.startswith("rew_") and not Path(reward).exists()
-    asked, found, load_error = _stored(reward) if stored and cases is None else _given(
+    golden_cases, results, load_error = _run_stored(reward) if stored and cases is None else _run_from_file(
         reward, stored, cases, granularity
     )  # fmt: skip
     if load_error is not None:
         err.print(f"[red]does not load[/red]\n{escape(load_error)}")
         raise typer.Exit(Exit.FAILED)
     if report is not None:
-        report.write_text(junit(reward, asked, found), encoding="utf-8")
+        report.write_text(junit(reward, golden_cases, results), encoding="utf-8")
     if json:
-        output.print_json(found)
+        output.print_json(results)
     else:
-        _show(asked, found)
-    if not all(each.passed for each in found):
+        _show(golden_cases, results)
+    if not all(result.passed for result in results):
         raise typer.Exit(Exit.FAILED)
 
 
@@ -134,24 +134,26 @@ def _valid(raw: Any, where: str) -> list[GoldenCase]:
         ) from error
 
 
-def _stored(reward: str) -> tuple[list[GoldenCase], list[GoldenOutcome], str | None]:
+def _run_stored(reward: str) -> tuple[list[GoldenCase], list[GoldenOutcome], str | None]:
     with connect() as client:
-        kept = client.rewards.golden_cases(reward)
-        if not kept:
+        stored_cases = client.rewards.golden_cases(reward)
+        if not stored_cases:
             raise InvalidInput(
                 f"{reward} has no golden cases.",
                 code="no_golden_cases",
                 hint=f"Add one: reinforge reward golden add {reward} --completion … --value 1",
             )
-        found = client.rewards.run_golden_cases(reward)
+        report = client.rewards.run_golden_cases(reward)
     plain = [
-        GoldenCase(item=c.item, prompt=c.prompt, completion=c.completion, expect=c.expect, note=c.note)
-        for c in kept
+        GoldenCase(
+            item=case.item, prompt=case.prompt, completion=case.completion, expect=case.expect, note=case.note
+        )
+        for case in stored_cases
     ]
-    return plain, [each.outcome for each in found.results], found.load_error
+    return plain, [result.outcome for result in report.results], report.load_error
 
 
-def _given(
+def _run_from_file(
     reward: str, stored: bool, path: Path | None, granularity: str
 ) -> tuple[list[GoldenCase], list[GoldenOutcome], str | None]:
     if path is None:
@@ -167,14 +169,14 @@ def _given(
     return cases, outcomes(cases, answer.results), None
 
 
-def _show(cases: list[GoldenCase], found: list[GoldenOutcome]) -> None:
-    for case, outcome in zip(cases, found, strict=True):
+def _show(cases: list[GoldenCase], results: list[GoldenOutcome]) -> None:
+    for case, outcome in zip(cases, results, strict=True):
         mark = "[green]ok[/green]  " if outcome.passed else "[red]fail[/red]"
         out.print(f"{mark}  {number(outcome.value):>8}  {escape(case.note or _short(case.completion))}")
         if outcome.message:
             out.print(f"                {escape(outcome.message)}", style="dim")
-    passed = sum(each.passed for each in found)
-    err.print(f"{passed} of {len(found)} pass", style="dim")
+    passed = sum(result.passed for result in results)
+    err.print(f"{passed} of {len(results)} pass", style="dim")
 
 
 def _json(text: str) -> Any:

@@ -50,10 +50,10 @@ def add(
                 f"The environment variable {key_env} is not set.", code="usage", param="key_env"
             )
     with connect() as client:
-        known = {judge.name: judge.etag for judge in client.judges.list()}
+        etags = {judge.name: judge.etag for judge in client.judges.list()}
         judge = (
-            client.judges.change(name, etag=known[name], **settings)
-            if name in known
+            client.judges.change(name, etag=etags[name], **settings)
+            if name in etags
             else client.judges.add(name, **settings)
         )
     if json:
@@ -69,22 +69,22 @@ def add(
 def list_judges(json: Json = False) -> None:
     """All judges of the project."""
     with connect() as client:
-        found = client.judges.list()
+        judges = client.judges.list()
     if json:
-        output.print_json(found)
+        output.print_json(judges)
         return
     output.print_table(
         ["name", "model", "address", "key", "price in", "price out"],
         (
             [
-                j.name,
-                j.model,
-                j.base_url,
-                "yes" if j.has_key else "no",
-                number(j.input_price),
-                number(j.output_price),
+                judge.name,
+                judge.model,
+                judge.base_url,
+                "yes" if judge.has_key else "no",
+                number(judge.input_price),
+                number(judge.output_price),
             ]
-            for j in found
+            for judge in judges
         ),
         empty="No judges yet. Add one: reinforge judge add NAME --base-url URL --model MODEL --key-env VARIABLE",
     )

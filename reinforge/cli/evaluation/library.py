@@ -27,9 +27,9 @@ def list_rewards(json: Json = False) -> None:
         output.print_json(list(library()))
         return
     rows = [
-        [each.id, each.title, group, ", ".join(each.columns)]
-        for group, members in groupby(library(), key=lambda each: each.group)
-        for each in members
+        [reward.id, reward.title, group, ", ".join(reward.columns)]
+        for group, members in groupby(library(), key=lambda reward: reward.group)
+        for reward in members
     ]
     output.print_table(["id", "title", "group", "columns"], rows, empty="")
     err.print("Take one: reinforge reward library use ID", style="dim")
@@ -51,9 +51,11 @@ def show(id: RewardId, json: Json = False) -> None:
         _line(f"may have    {', '.join(chosen.optional_columns)}")
     if chosen.granularity != "sample":
         _line(f"sees        a whole {chosen.granularity}")
-    for each in chosen.parameters:
-        default = jsonlib.dumps(each.default, ensure_ascii=False)
-        _line(f"parameter   {each.name} = {default if len(default) < 60 else '…'}  {each.meaning}".rstrip())
+    for parameter in chosen.parameters:
+        default = jsonlib.dumps(parameter.default, ensure_ascii=False)
+        _line(
+            f"parameter   {parameter.name} = {default if len(default) < 60 else '…'}  {parameter.meaning}".rstrip()
+        )
     _line(f"\n{chosen.source}".rstrip())
 
 
@@ -70,7 +72,7 @@ def use(
     chosen = ready_reward(id)
     python = chosen.type == "python"
     path = file or Path(f"{id}.{'py' if python else 'yaml'}")
-    settings = dict(_setting(each) for each in set or [])
+    settings = dict(_setting(option) for option in set or [])
     if settings and not python:
         raise InvalidInput(f"{id} is set in the file that is written.", code="usage", param="set")
     _write(path, fill(chosen.source, settings) if python else chosen.source)
@@ -79,11 +81,11 @@ def use(
         out.print(str(path), markup=False, soft_wrap=True)
         return
     if cases:
-        beside = path.with_suffix(".golden.yaml")
-        found = [case.model_dump(mode="json", exclude_defaults=True) for case in portable(id)]
-        _write(beside, yaml.safe_dump(found, allow_unicode=True, sort_keys=False, width=110))
+        cases_path = path.with_suffix(".golden.yaml")
+        golden_cases = [case.model_dump(mode="json", exclude_defaults=True) for case in portable(id)]
+        _write(cases_path, yaml.safe_dump(golden_cases, allow_unicode=True, sort_keys=False, width=110))
         err.print(
-            f"Its cases: reinforge reward golden run {path} --cases {beside}{_extra(chosen)}",
+            f"Its cases: reinforge reward golden run {path} --cases {cases_path}{_extra(chosen)}",
             markup=False,
             style="dim",
         )
@@ -105,8 +107,8 @@ def _extra(chosen: RewardTemplate) -> str:
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    name, given, value = text.partition("=")
-    if not given:
+    name, equals, value = text.partition("=")
+    if not equals:
         raise InvalidInput(f"--set {text!r} is not NAME=VALUE.", code="usage", param="set")
     try:
         return name.strip(), jsonlib.loads(value)

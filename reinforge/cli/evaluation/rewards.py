@@ -41,8 +41,8 @@ def push(
         output.print_json(reward)
         return
     newest = max(reward.revisions, key=lambda r: r.revision)
-    found = ", ".join(f"{e['name']} ({e['spelling']})" for e in newest.entries)
-    err.print(f"{reward.name}, revision {newest.revision}: {found}")
+    entries = ", ".join(f"{e['name']} ({e['spelling']})" for e in newest.entries)
+    err.print(f"{reward.name}, revision {newest.revision}: {entries}")
     out.print(reward.id)
 
 
@@ -50,13 +50,13 @@ def push(
 def list_rewards(json: Json = False) -> None:
     """All rewards."""
     with connect() as client:
-        found = list(client.rewards.list())
+        rewards = list(client.rewards.list())
     if json:
-        output.print_json(found)
+        output.print_json(rewards)
         return
     output.print_table(
         ["id", "name", "kind", "revision", "granularity", "changed"],
-        ([r.id, r.name, r.kind, str(r.revision), r.granularity, output.ago(r.updated_at)] for r in found),
+        ([r.id, r.name, r.kind, str(r.revision), r.granularity, output.ago(r.updated_at)] for r in rewards),
         empty="No rewards yet. Store one: reinforge reward push FILE.py",
     )
 
@@ -113,7 +113,10 @@ def _cases(completions: list[str], item: str | None) -> list[dict[str, Any]]:
         row: dict[str, Any] = jsonlib.loads(item) if item else {}
     except ValueError as error:
         raise InvalidInput(f"--item is not JSON: {error}.", code="usage", param="item") from error
-    return [{"completion": each, "item": row, "prompt": str(row.get("prompt", ""))} for each in completions]
+    return [
+        {"completion": completion, "item": row, "prompt": str(row.get("prompt", ""))}
+        for completion in completions
+    ]
 
 
 def _cases_of_rows(
@@ -127,15 +130,15 @@ def _cases_of_rows(
             raise unknown_column(columns.answer, row, "--column")
         prompt = str(row.get(columns.prompt or "prompt", "")) if parsed is None else parsed.render(row)
         item = item_of(row, columns)
-        cases += [{"completion": each, "item": item, "prompt": prompt} for each in completions]
+        cases += [{"completion": completion, "item": item, "prompt": prompt} for completion in completions]
     return cases
 
 
 def _print_result(case: dict[str, Any], result: RewardResult) -> None:
-    shown = case["completion"].replace("\n", "⏎")[:80]
+    completion = case["completion"].replace("\n", "⏎")[:80]
     good = result.status in ("ok", "not_applicable")
     state = f"[green]{result.status}[/green]" if good else f"[red]{result.status}[/red]"
-    out.print(f"{number(result.value):>8}  {state}  {result.wall_ms:.1f} ms  {escape(shown)}")
+    out.print(f"{number(result.value):>8}  {state}  {result.wall_ms:.1f} ms  {escape(completion)}")
     for name, value in {**result.parts, **result.criteria}.items():
         label = f"  {result.labels[name]}" if name in result.labels else ""
         out.print(f"          {escape(name)} = {number(value)}{escape(label)}")

@@ -28,20 +28,20 @@ SystemPrompt = Annotated[str | None, typer.Option(help="System message before ev
 _PARTS = ("prompt", "messages", "answer", "slice")
 
 
-def roles(given: list[str] | None) -> ColumnRoles:
+def roles(options: list[str] | None) -> ColumnRoles:
     """Of `PART=COLUMN` texts. Raises InvalidInput."""
-    found: dict[str, str] = {}
-    for each in given or ():
-        part, _, column = each.partition("=")
+    columns: dict[str, str] = {}
+    for option in options or ():
+        part, _, column = option.partition("=")
         if part not in _PARTS or not column:
             raise InvalidInput(
-                f"--column {each!r} is not PART=COLUMN.",
+                f"--column {option!r} is not PART=COLUMN.",
                 code="usage",
                 param="--column",
                 hint=f"Parts are {', '.join(_PARTS)}: --column answer=result",
             )
-        found[part] = column
-    return ColumnRoles(**found)
+        columns[part] = column
+    return ColumnRoles(**columns)
 
 
 def prompt_view(
@@ -57,26 +57,26 @@ def prompt_view(
     }
 
 
-def reward_of(given: str) -> dict[str, Any]:
+def reward_of(reward: str) -> dict[str, Any]:
     """`reward` and `revision` of a stored one (`rew_…[@REVISION]`); else `source`, and `granularity` if it says so.
 
     given: a file, a stored reward's id, or the name of a ready reward. Raises InvalidInput.
     """
-    if Path(given).is_file():
-        return {"source": read_source(given)}
-    if given.startswith("rew_"):
-        stored, _, revision = given.partition("@")
+    if Path(reward).is_file():
+        return {"source": read_source(reward)}
+    if reward.startswith("rew_"):
+        stored, _, revision = reward.partition("@")
         return {"reward": stored, "revision": int(revision) if revision else None}
-    ready = {each.id for each in library()}
-    if given not in ready:
+    ready = {template.id for template in library()}
+    if reward not in ready:
         raise InvalidInput(
-            f"There is no file {given}, and no ready reward has this name.",
+            f"There is no file {reward}, and no ready reward has this name.",
             code="reward_not_found",
             param="--reward",
             hint="Give a file, the id of a stored reward (`reinforge reward list`) or the name of a ready one "
             "(`reinforge reward library list`).",
         )
-    chosen = ready_reward(given)
+    chosen = ready_reward(reward)
     if chosen.type != "python":
         return {"source": json.dumps(yaml.safe_load(chosen.source))}
     return {"source": chosen.source} | (

@@ -17,11 +17,11 @@ from reinforge.spec import JobSpec
 def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
     """spec: with ids in the places of files. Exit 2 where the server would refuse it."""
     check = client.jobs.check(spec)
-    found = {"check": check.model_dump(mode="json"), "estimate": estimate(client, check)}
+    report = {"check": check.model_dump(mode="json"), "estimate": estimate(client, check)}
     if json:
-        output.print_json(found)
+        output.print_json(report)
     else:
-        _show(check, found["estimate"], file)
+        _show(check, report["estimate"], file)
     if not check.ok:
         raise typer.Exit(Exit.USAGE)
 
@@ -46,7 +46,7 @@ def estimate(client: Reinforge, check: JobCheck) -> dict[str, Any]:
     }
 
 
-def _show(check: JobCheck, found: dict[str, Any], file: Path) -> None:
+def _show(check: JobCheck, figures: dict[str, Any], file: Path) -> None:
     for problem in check.problems:
         where = f" ({problem.param})" if problem.param else ""
         err.print(f"error {problem.message}{where}", style="red", markup=False, soft_wrap=True)
@@ -54,21 +54,21 @@ def _show(check: JobCheck, found: dict[str, Any], file: Path) -> None:
             err.print(f"hint  {problem.hint}", style="dim", markup=False, soft_wrap=True)
     for warning in check.warnings:
         err.print(f"warning  {warning}", style="yellow", markup=False, soft_wrap=True)
-    if not found:
+    if not figures:
         return
     facts = check.facts
     _line("rows", f"{facts['training_rows']:,} to train on, {facts['held_out_rows']:,} held out")
-    _line("steps", f"{found['steps']:,}, {facts['epochs']:.1f} times through the rows")
-    _line("prompts", f"{found['prompts']:,}")
-    _line("completions", f"{found['completions']:,}, {facts['completions_per_step']:,} a step")
-    _line("tokens", f"{found['completion_tokens_at_most']:,} at most, in completions of training")
-    if found["memory_bytes"] is not None:
+    _line("steps", f"{figures['steps']:,}, {facts['epochs']:.1f} times through the rows")
+    _line("prompts", f"{figures['prompts']:,}")
+    _line("completions", f"{figures['completions']:,}, {facts['completions_per_step']:,} a step")
+    _line("tokens", f"{figures['completion_tokens_at_most']:,} at most, in completions of training")
+    if figures["memory_bytes"] is not None:
         _line(
             "memory",
-            f"about {output.size(found['memory_bytes'])} for the trainer (rank 16, 4,096 tokens at once)",
+            f"about {output.size(figures['memory_bytes'])} for the trainer (rank 16, 4,096 tokens at once)",
         )
-    if found["seconds_at_most"] is not None:
-        _line("time", f"{output.duration(found['seconds_at_most'])} at most")
+    if figures["seconds_at_most"] is not None:
+        _line("time", f"{output.duration(figures['seconds_at_most'])} at most")
     err.print(
         f"No job was made. Hours and memory as measured: reinforge preflight {file} --server", markup=False
     )

@@ -52,38 +52,40 @@ def change(
 ) -> None:
     """Train with other numbers from the next step on: learning rate, temperature, KL β, clip range."""
     with connect() as client:
-        known = client.jobs.settings(id)
+        current = client.jobs.settings(id)
         if not settings:
-            _list(known, json=json)
+            _list(current, json=json)
             return
-        asked = [_parsed(each, known) for each in settings]  # all of them before the first is changed
-        made = [client.jobs.change_setting(id, setting, value) for setting, value in asked]
-    lines = [f"{one.setting} is {one.value:g} from the next step on, before {one.before:g}." for one in made]
-    output.result(made, *lines, json=json)
+        changes = [_parsed(text, current) for text in settings]  # all of them before the first is changed
+        changed = [client.jobs.change_setting(id, setting, value) for setting, value in changes]
+    lines = [
+        f"{item.setting} is {item.value:g} from the next step on, before {item.before:g}." for item in changed
+    ]
+    output.result(changed, *lines, json=json)
 
 
-def _list(known: list[JobSetting], *, json: bool) -> None:
+def _list(settings: list[JobSetting], *, json: bool) -> None:
     output.listing(
-        known,
+        settings,
         ["setting", "", "now", "created with"],
-        lambda each: [each.setting, each.title, f"{each.value:g}", f"{each.created_with:g}"],
+        lambda setting: [setting.setting, setting.title, f"{setting.value:g}", f"{setting.created_with:g}"],
         empty="Nothing of this job can be changed.",
         json=json,
     )
 
 
-def _parsed(text: str, known: list[JobSetting]) -> tuple[str, float]:
+def _parsed(text: str, settings: list[JobSetting]) -> tuple[str, float]:
     """`learning_rate=5e-6`: the last parts of a path will do where they name one setting."""
     name, _, value = text.partition("=")
-    found = [each.setting for each in known if f".{each.setting}".endswith(f".{name.strip()}")]
-    if len(found) != 1:
+    matches = [setting.setting for setting in settings if f".{setting.setting}".endswith(f".{name.strip()}")]
+    if len(matches) != 1:
         raise InvalidInput(
-            f"{name!r} names {'several settings' if found else 'no setting of this job'}.",
+            f"{name!r} names {'several settings' if matches else 'no setting of this job'}.",
             code="unknown_setting",
-            hint=f"It has: {', '.join(found or [each.setting for each in known])}.",
+            hint=f"It has: {', '.join(matches or [setting.setting for setting in settings])}.",
         )
     try:
-        return found[0], float(value)
+        return matches[0], float(value)
     except ValueError:
         raise InvalidInput(
             f"{text!r} gives no number.", code="no_number", hint=f"Write {name}=0.5."
@@ -127,12 +129,12 @@ def fork(
     out.print(job.id)
 
 
-def _list_starts(found: list[JobStart], *, json: bool) -> None:
+def _list_starts(starts: list[JobStart], *, json: bool) -> None:
     output.listing(
-        found,
+        starts,
         ["step", "held-out", "kept"],
-        lambda each: [
-            str(each.step), number(each.held_out_reward), "weights and optimizer" if each.whole else "weights",
+        lambda start: [
+            str(start.step), number(start.held_out_reward), "weights and optimizer" if start.whole else "weights",
         ],
         empty="Nothing is kept yet: reinforge job checkpoint.",
         json=json,
@@ -176,5 +178,5 @@ def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
 def checkpoint(id: JobId, json: Json = False) -> None:
     """Make a checkpoint after the step under way."""
     with connect() as client:
-        asked = client.jobs.checkpoint(id)
-    output.result(asked, "A checkpoint is made after the step under way.", json=json)
+        request = client.jobs.checkpoint(id)
+    output.result(request, "A checkpoint is made after the step under way.", json=json)

@@ -17,7 +17,7 @@ from reinforge.client.jobs import RESTS
 from reinforge.schemas.jobs import JobDetail, JobEvent
 
 BARS = "▁▂▃▄▅▆▇█"
-SHOWN = (
+CURVES = (
     ("reward/mean", "reward", "", 3),
     ("entropy/mean", "entropy", "nat", 3),
     ("completions/length_mean", "length", "tokens", 1),
@@ -87,7 +87,7 @@ class JobView:
     def line(self) -> str:
         """The newest step in one line, for logs."""
         parts = [f"step {self.step}/{self.steps}"]
-        for key, title, unit, digits in SHOWN:
+        for key, title, unit, digits in CURVES:
             parts.append(f"{title} {number(self.series.get(key, [None])[-1], digits)} {unit}".rstrip())
         if self.held_out:
             parts.append(f"held-out {self.held_out[-1][1]:.3f}")
@@ -103,7 +103,7 @@ class JobView:
             self.eta(),
         )
         figures = Table.grid(padding=(0, 2))
-        for key, title, unit, digits in SHOWN:
+        for key, title, unit, digits in CURVES:
             values = self.series.get(key, [])
             if values:
                 change = f"{number(values[0], digits)} → {number(values[-1], digits)} {unit}"
@@ -150,14 +150,14 @@ def until(deadline: float, events: Iterable[JobEvent]) -> Iterator[JobEvent]:
     threading.Thread(target=read, daemon=True).start()
     while (left := deadline - time.monotonic()) > 0:
         try:
-            found = arrived.get(timeout=left)
+            event = arrived.get(timeout=left)
         except queue.Empty:
             break
-        if found is None:
+        if event is None:
             return
-        if isinstance(found, Exception):
-            raise found
-        yield found
+        if isinstance(event, Exception):
+            raise event
+        yield event
     raise TimeoutError
 
 

@@ -25,9 +25,9 @@ def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None 
     """
     if final and step is not None:
         raise InvalidInput("Give --final or --step, not both.", code="usage")
-    job, kept = client.jobs.get(id), client.jobs.checkpoints(id)
-    chosen = _of_step(kept, step) if step is not None else _picked(job, kept, final=final)
-    _describe(job, kept, chosen)
+    job, checkpoints = client.jobs.get(id), client.jobs.checkpoints(id)
+    chosen = _of_step(checkpoints, step) if step is not None else _picked(job, checkpoints, final=final)
+    _describe(job, checkpoints, chosen)
     return chosen
 
 
@@ -64,9 +64,9 @@ def warn_of_adapter(client: Reinforge, id: str) -> None:
         )
 
 
-def _picked(job: JobDetail, kept: Sequence[Checkpoint], *, final: bool) -> Checkpoint:
+def _picked(job: JobDetail, checkpoints: Sequence[Checkpoint], *, final: bool) -> Checkpoint:
     try:
-        return pick_checkpoint(job, kept, "final" if final else "best")
+        return pick_checkpoint(job, checkpoints, "final" if final else "best")
     except StateConflict as error:
         error.hint = (
             "Take the final checkpoint with --final, or another one with --step."
@@ -76,23 +76,23 @@ def _picked(job: JobDetail, kept: Sequence[Checkpoint], *, final: bool) -> Check
         raise
 
 
-def _of_step(kept: Sequence[Checkpoint], step: int) -> Checkpoint:
-    found = next((each for each in kept if each.step == step), None)
-    if found is None:
-        steps = ", ".join(str(each.step) for each in reversed(kept)) or "none"
+def _of_step(checkpoints: Sequence[Checkpoint], step: int) -> Checkpoint:
+    match = next((checkpoint for checkpoint in checkpoints if checkpoint.step == step), None)
+    if match is None:
+        steps = ", ".join(str(checkpoint.step) for checkpoint in reversed(checkpoints)) or "none"
         raise NotFound(
             f"No checkpoint of step {step} is kept.",
             code="checkpoint_not_found",
             hint=f"Kept steps: {steps}.",
         )
-    return found
+    return match
 
 
-def _describe(job: JobDetail, kept: Sequence[Checkpoint], chosen: Checkpoint) -> None:
+def _describe(job: JobDetail, checkpoints: Sequence[Checkpoint], chosen: Checkpoint) -> None:
     err.print(describe_checkpoint(job, chosen), soft_wrap=True, markup=False)
-    best = next((each for each in kept if each.best), None)
+    best = next((checkpoint for checkpoint in checkpoints if checkpoint.best), None)
     if best is None and job.held_out_reward_before is not None and chosen.held_out_reward is not None:
-        _note(none_better(job, kept))
+        _note(none_better(job, checkpoints))
     elif best is not None and best.step != chosen.step:
         _note(f"The best checkpoint is another one: {describe_checkpoint(job, best)}.")
 

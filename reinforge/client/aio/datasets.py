@@ -48,9 +48,9 @@ class AsyncDatasets:
             with path.open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         if reuse:
-            async for known in self.list():
-                if known.sha256 == sha256 and known.name == name:
-                    return known
+            async for dataset in self.list():
+                if dataset.sha256 == sha256 and dataset.name == name:
+                    return dataset
         if in_parts:
             return await send(self._transport, path, name=name, sha256=sha256, progress=progress)
         with path.open("rb") as file:
@@ -90,21 +90,21 @@ class AsyncDatasets:
         Waits until it is worked out. Raises Unavailable `call_timeout` after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
-        asked = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
+        params = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
         while True:
-            found = DatasetOverlap.model_validate(
-                await self._transport.get(f"/datasets/{id}/report", **asked)
+            report = DatasetOverlap.model_validate(
+                await self._transport.get(f"/datasets/{id}/report", **params)
             )
-            if found.status == "ready":
-                return found
+            if report.status == "ready":
+                return report
             if time.monotonic() > deadline:
                 raise Unavailable("The report takes too long.", code="call_timeout", hint="Ask again later.")
             await asyncio.sleep(1.0)
 
     async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:
         """Fields: name, prompt_view (how rows become prompts). `etag` of the dataset as you saw it."""
-        seen = etag or (await self.get(id)).etag
-        return Dataset.model_validate(await self._transport.patch(f"/datasets/{id}", fields, etag=seen))
+        current = etag or (await self.get(id)).etag
+        return Dataset.model_validate(await self._transport.patch(f"/datasets/{id}", fields, etag=current))
 
     async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the file as it was uploaded to `to`; `progress(bytes so far, total or None)`."""
@@ -135,8 +135,8 @@ class AsyncDatasets:
         split_by: Literal["row", "prompt"] = "row",
     ) -> SplitView:
         """Which rows a job with this seed would hold out."""
-        asked = {"held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
-        return SplitView.model_validate(await self._transport.get(f"/datasets/{id}/split", **asked))
+        params = {"held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
+        return SplitView.model_validate(await self._transport.get(f"/datasets/{id}/split", **params))
 
     async def delete(self, id: str) -> None:
         await self._transport.request("DELETE", f"/datasets/{id}")

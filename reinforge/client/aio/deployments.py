@@ -50,10 +50,10 @@ class AsyncDeployments:
 
         `etag` of the deployment as you saw it; without it, as it is now.
         """
-        seen = etag or (await self.get(name)).etag
+        current = etag or (await self.get(name)).etag
         body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
         return DeploymentInfo.model_validate(
-            await self._transport.patch(f"/deployments/{name}", body, etag=seen)
+            await self._transport.patch(f"/deployments/{name}", body, etag=current)
         )
 
     async def start(self, name: str) -> DeploymentInfo:
@@ -73,9 +73,9 @@ class AsyncDeployments:
         give_up, outage = time.monotonic() + timeout, Outage()
         while True:
             document = await self._transport.get_through_outage(f"/deployments/{name}", outage, give_up)
-            found = DeploymentInfo.model_validate(document)
-            if found.state not in ("loading", "draining"):
-                return found
+            deployment = DeploymentInfo.model_validate(document)
+            if deployment.state not in ("loading", "draining"):
+                return deployment
             if time.monotonic() > give_up:
-                raise TimeoutError(f"{name} is still {found.state} after {timeout:g} s.")
+                raise TimeoutError(f"{name} is still {deployment.state} after {timeout:g} s.")
             await asyncio.sleep(POLL_SECONDS)

@@ -59,9 +59,9 @@ class AsyncJobs:
 
     async def check(self, spec: JobSpec | dict[str, Any], *, quick: bool = False) -> JobCheck:
         """Everything wrong with a specification, by field; no job is made. `quick` asks no worker."""
-        asked = {"quick": "true"} if quick else None
+        params = {"quick": "true"} if quick else None
         return JobCheck.model_validate(
-            await self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=asked)
+            await self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=params)
         )
 
     async def start_demo(self) -> JobDetail:
@@ -240,7 +240,7 @@ class AsyncJobs:
 
     async def label(self, id: str, labels: Sequence[LabelCreate]) -> builtins.list[LabelView]:
         """Say of stored completions whether they are right; the last word counts, `right=None` takes it back."""
-        body = {"labels": [each.model_dump(mode="json") for each in labels]}
+        body = {"labels": [label.model_dump(mode="json") for label in labels]}
         return LabelList.model_validate(await self._transport.post(f"/jobs/{id}/labels", body)).data
 
     async def calibration(self, id: str, *, reward: str | None = None) -> Calibration:

@@ -32,8 +32,10 @@ class AsyncJudges:
 
     async def change(self, name: str, *, etag: str | None = None, **settings: Any) -> JudgeInfo:
         """What is not given stays; `api_key=None` removes the key. `etag` of the judge as you saw it."""
-        seen = etag or (await self.get(name)).etag
-        return JudgeInfo.model_validate(await self._transport.patch(f"/judges/{name}", settings, etag=seen))
+        current = etag or (await self.get(name)).etag
+        return JudgeInfo.model_validate(
+            await self._transport.patch(f"/judges/{name}", settings, etag=current)
+        )
 
     async def remove(self, name: str) -> None:
         await self._transport.delete(f"/judges/{name}")

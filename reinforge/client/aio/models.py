@@ -32,19 +32,19 @@ class AsyncModels:
         every so many seconds. Raises what the worker refuses; nothing is kept of a new model then.
         """
         body = {"id": id, "source": source, "token": token, "chat_template": chat_template}
-        found = BaseModelInfo.model_validate(
+        model = BaseModelInfo.model_validate(
             await self._transport.post("/models", body, params={"wait": "false"})
         )
-        while found.status == "adding" or found.progress is not None:
-            if progress is not None and found.progress is not None:
-                progress(found.progress)
+        while model.status == "adding" or model.progress is not None:
+            if progress is not None and model.progress is not None:
+                progress(model.progress)
             await asyncio.sleep(every)
-            found = await self.get(id)
-        if found.failure is not None:
-            if found.status == "failed":
+            model = await self.get(id)
+        if model.failure is not None:
+            if model.status == "failed":
                 await self.remove(id)
-            raise refusal(found.failure)
-        return found
+            raise refusal(model.failure)
+        return model
 
     async def share(self, id: str) -> BaseModelInfo:
         """Give a model of the project, its hub token with it, to all projects. Administrators only."""

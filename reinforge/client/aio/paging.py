@@ -11,10 +11,10 @@ from reinforge.client.paging import M
 
 async def every(transport: AsyncTransport, path: str, model: type[M], **params: Any) -> list[M]:
     """Every item of a list, newest first, once all pages are there."""
-    found = []
-    async for each in iterate(transport, path, model, **params):
-        found.append(each)
-    return found
+    items = []
+    async for item in iterate(transport, path, model, **params):
+        items.append(item)
+    return items
 
 
 async def iterate(

@@ -13,7 +13,7 @@ from reinforge.schemas.audit import AuditEntry
 from reinforge.schemas.common import Page
 from reinforge.schemas.keys import ApiKey, ApiKeyCreated, Role, Scope
 from reinforge.schemas.members import Invitation, InvitationMade, Member, MemberInvited
-from reinforge.schemas.projects import Project, ProjectCreated, ProjectSeen
+from reinforge.schemas.projects import Project, ProjectAccess, ProjectCreated
 from reinforge.schemas.usage import Budget, Period, ProjectUsage, UsageKind
 
 
@@ -21,9 +21,9 @@ class AsyncProjects:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def list(self) -> list[ProjectSeen]:
+    async def list(self) -> list[ProjectAccess]:
         """Those that this key may see, by name."""
-        return Page[ProjectSeen].model_validate(await self._transport.get("/projects")).data
+        return Page[ProjectAccess].model_validate(await self._transport.get("/projects")).data
 
     async def create(self, name: str, *, with_key: bool = False) -> ProjectCreated:
         """`with_key`: answer the secret of an owner's key of the new project too."""

@@ -56,7 +56,7 @@ class AsyncTransport:
         return wire.unreachable(self.base_url, cause)
 
     async def get(self, path: str, **params: Any) -> Any:
-        return (await self.request("GET", path, params=wire.given(params))).json()
+        return (await self.request("GET", path, params=wire.without_none(params))).json()
 
     async def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
         """`get` that waits for a server which was there before. Raises as `Outage.pause`."""

@@ -37,8 +37,10 @@ class AsyncWebhooks:
 
     async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
         """Fields: url, events, description, enabled. `etag` of the webhook as you saw it."""
-        seen = etag or (await self.get(id)).etag
-        return WebhookInfo.model_validate(await self._transport.patch(f"/webhooks/{id}", fields, etag=seen))
+        current = etag or (await self.get(id)).etag
+        return WebhookInfo.model_validate(
+            await self._transport.patch(f"/webhooks/{id}", fields, etag=current)
+        )
 
     async def delete(self, id: str) -> None:
         await self._transport.delete(f"/webhooks/{id}")

@@ -162,16 +162,16 @@ def _check_header(header: list[str], source: _Source) -> None:
     if len(header) > source.limits.max_columns:
         raise too_many_columns(len(header), source.limits, source.first_line)
     starts, _ = field_starts(source.text(), source.delimiter)
-    seen: set[str] = set()
+    names: set[str] = set()
     for index, name in enumerate(header):
-        if name in seen:
+        if name in names:
             message = f'The column "{name[:80]}" appears twice in the header.'
             raise _fault(source, starts[index], "duplicate_column", message, "Rename or remove one of them.")
         if not name.strip():
             message = f"Column {index + 1} has no name in the header."
             hint = "Name it. pandas writes such a column for its index: use to_csv(path, index=False)."
             raise _fault(source, starts[index], "unnamed_column", message, hint)
-        seen.add(name)
+        names.add(name)
 
 
 def _ragged(header: list[str], cells: list[str], source: _Source) -> DatasetError:

@@ -108,7 +108,7 @@ def _unsupported(kind: Any) -> str | None:
     types = pa.types
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     if is_list or types.is_struct(kind) or types.is_dictionary(kind):
-        return next((found for child in _children(kind) if (found := _unsupported(child))), None)
+        return next((unsupported for child in _children(kind) if (unsupported := _unsupported(child))), None)
     is_text = types.is_string(kind) or types.is_large_string(kind)
     is_number = types.is_integer(kind) or types.is_float32(kind) or types.is_float64(kind)
     if is_text or is_number or types.is_boolean(kind) or types.is_null(kind):
