@@ -1,7 +1,7 @@
 """Records on their way to the backend, neighbouring metrics as columns."""
 
 from reinforge.records import RECORD, LogLine, Record, StepMetrics
-from reinforge.schemas.worker_door import MetricColumns, Told
+from reinforge.schemas.worker_door import MetricColumns, ReportedRecord
 from tests.support.worker_door import unpacked
 from worker.backend_api.metric_columns import packed
 
@@ -14,7 +14,7 @@ def log(sequence: int) -> LogLine:
     return LogLine(sequence=sequence, ts=1.0, level="info", message="between")
 
 
-def records_of(told: list[Told]) -> list[Record]:
+def records_of(told: list[ReportedRecord]) -> list[Record]:
     return [RECORD.validate_python(each) for each in unpacked(one.model_dump() for one in told)]
 
 
