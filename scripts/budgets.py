@@ -26,7 +26,15 @@ REFUSED_WORDS = frozenset(
 """Words that no name contains; `each` is refused as a whole name only."""
 ALLOWED_NAMES = frozenset({"last_seen_at", "not_found", "stall_seconds", "NotFound"})
 """Fields of the protocol and of the database."""
-NAME_CEILINGS: dict[str, int] = {}
+NAME_CEILINGS: dict[str, int] = {
+    "backend": 639,
+    "benchmarks": 272,
+    "examples": 4,
+    "reinforge": 264,
+    "scripts": 2,
+    "tests": 2517,
+    "worker": 556,
+}
 """Refused names that a top-level folder may still have. Only lower these."""
 
 
