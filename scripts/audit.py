@@ -84,7 +84,7 @@ async def python_findings(lock: Path, osv: str) -> list[Finding]:
     async with httpx.AsyncClient(base_url=osv, timeout=SECONDS) as client:
         ids_of = await _ids(client, packages)
         places = asyncio.Semaphore(AT_ONCE)
-        ids = sorted({id for each in ids_of.values() for id in each})
+        ids = sorted({id for names in ids_of.values() for id in names})
         read = dict(
             zip(ids, await asyncio.gather(*(_advisory(client, places, id) for id in ids)), strict=True)
         )
@@ -113,7 +113,7 @@ async def _ids(
             results = answer.json()["results"]
             pages = []
             for (package, _), result in zip(pending, results, strict=True):
-                ids_of[package] += [str(package["id"]) for package in result.get("vulns") or []]
+                ids_of[package] += [str(entry["id"]) for entry in result.get("vulns") or []]
                 if page := result.get("next_page_token"):
                     pages.append((package, str(page)))
         except httpx.HTTPStatusError as error:
@@ -150,19 +150,19 @@ def osv_finding(package: str, id: str, read: dict[str, Any]) -> Finding | None:
 
 def merged(findings: Iterable[Finding | None]) -> list[Finding]:
     """Of one package: what several databases tell of one vulnerability is one finding, of the worst severity told."""
-    findings: list[Finding] = []
+    unique: list[Finding] = []
     for finding in findings:
         if finding is None:
             continue
-        same = [other for other in findings if other.ids & finding.ids]
-        findings = [other for other in findings if other not in same]
+        same = [other for other in unique if other.ids & finding.ids]
+        unique = [other for other in unique if other not in same]
         for other in same:
             worst = max(other.severity, finding.severity, key=_rank)
             finding = replace(
                 finding, ids=finding.ids | other.ids, severity=worst, about=other.about or finding.about
             )
-        findings.append(finding)
-    return findings
+        unique.append(finding)
+    return unique
 
 
 def _rank(severity: str | None) -> int:
@@ -243,7 +243,7 @@ def print_findings(
     for finding in bad:
         print(f"  {finding}")
     low = sum(not item.counts for item in findings)
-    print(f"audit of {what}: {len(bad)} to mend" + (f", {low} of low severity not shown" if low else ""))
+    print(f"audit of {what}: {len(bad)} to fix" + (f", {low} of low severity not shown" if low else ""))
     return bool(bad)
 
 

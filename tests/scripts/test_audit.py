@@ -99,8 +99,8 @@ def test_nothing_known_passes_after_asking_about_every_pinned_version(places: Pa
     done = audit(places, stub.url)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [
-        "audit of pins.txt: 0 to mend",
-        "audit of page/package-lock.json: 0 to mend",
+        "audit of pins.txt: 0 to fix",
+        "audit of page/package-lock.json: 0 to fix",
     ]
     (batch,) = [seen for seen in stub.seen if seen.path == "/v1/querybatch"]
     assert batch.json["queries"] == [
@@ -121,18 +121,18 @@ def test_a_vulnerability_of_a_python_package_fails_once_with_its_names(
     assert done.returncode == 1
     shown = severity.lower() if severity else "severity unknown"
     assert f"  jinja2 3.1.2: {CVE}, {GHSA}, {PYSEC} ({shown}) XSS in xmlattr" in done.stdout
-    assert "audit of pins.txt: 1 to mend" in done.stdout
-    assert "audit of page/package-lock.json: 0 to mend" in done.stdout
+    assert "audit of pins.txt: 1 to fix" in done.stdout
+    assert "audit of page/package-lock.json: 0 to fix" in done.stdout
 
 
 def test_one_of_low_severity_or_withdrawn_does_not_fail(places: Path, stub: StubServer) -> None:
     vulnerable(stub, "LOW")
     done = audit(places, stub.url)
     assert done.returncode == 0
-    assert "audit of pins.txt: 0 to mend, 1 of low severity not shown" in done.stdout
+    assert "audit of pins.txt: 0 to fix, 1 of low severity not shown" in done.stdout
     advisory(stub, GHSA, withdrawn="2025-02-01T00:00:00Z", database_specific={"severity": "HIGH"})
     advisory(stub, PYSEC, withdrawn="2025-02-01T00:00:00Z")
-    assert "audit of pins.txt: 0 to mend\n" in audit(places, stub.url).stdout
+    assert "audit of pins.txt: 0 to fix\n" in audit(places, stub.url).stdout
 
 
 def test_one_that_cannot_be_read_about_counts(places: Path, stub: StubServer) -> None:
@@ -169,7 +169,7 @@ def test_npms_own_audit_tells_of_its_packages(
     assert done.returncode == status, done.stdout + done.stderr
     line = f"  lodash <4.17.21: {NPM_GHSA} ({severity}) Command Injection in lodash"
     assert (line in done.stdout) == bool(status)
-    assert f"audit of page/package-lock.json: {status} to mend" in done.stdout
+    assert f"audit of page/package-lock.json: {status} to fix" in done.stdout
 
 
 @pytest.mark.parametrize("id", [GHSA, CVE, PYSEC])
@@ -182,7 +182,7 @@ def test_what_is_accepted_passes_with_its_reason_until_its_day(
     assert done.returncode == 0, done.stdout
     assert "accepted until" in done.stdout
     assert "we escape it" in done.stdout
-    assert "audit of pins.txt: 0 to mend" in done.stdout
+    assert "audit of pins.txt: 0 to fix" in done.stdout
 
 
 def test_what_was_accepted_until_yesterday_or_is_another_one_fails(places: Path, stub: StubServer) -> None:
