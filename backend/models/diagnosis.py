@@ -22,6 +22,15 @@ class FindingRow(Base):
     evidence: Mapped[dict[str, Any]]
     ts: Mapped[float]
 
+    @property
+    def source(self) -> str:
+        return str(self.evidence.get("source", "trainer"))
+
+    @property
+    def resolved_step(self) -> int | None:
+        step: int | None = self.evidence.get("resolved_step")
+        return step
+
 
 class LogLineRow(Base):
     """Survives a resume, to explain the end of the previous attempt."""

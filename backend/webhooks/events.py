@@ -37,6 +37,14 @@ async def queue_job_event(session: AsyncSession, job: Job) -> None:
         await queue_event(session, job.project_id, type, data)
 
 
+async def queue_finding_event(session: AsyncSession, job: Job, finding: dict[str, Any]) -> None:
+    """Call when the first finding of its code is added to a job."""
+    if job.purpose == "train":
+        data = {"id": job.id, "name": job.name, "status": job.status}
+        data |= {key: finding[key] for key in ("code", "severity", "step", "message", "hint")}
+        await queue_event(session, job.project_id, "fine_tuning.job.finding", data)
+
+
 async def queue_evaluation_event(session: AsyncSession, row: EvaluationRow) -> None:
     """Call after it has ended."""
     if row.status in ("succeeded", "failed"):

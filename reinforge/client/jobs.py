@@ -40,6 +40,7 @@ from reinforge.schemas.jobs import (
     LogEntry,
     Metrics,
 )
+from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
 from reinforge.states import FINAL, JobStatus
 
@@ -248,6 +249,10 @@ class Jobs:
 
     def findings(self, id: str) -> Sequence[FindingEntry]:
         return [FindingEntry.model_validate(f) for f in self._transport.get(f"/jobs/{id}/findings")["data"]]
+
+    def training_check(self, id: str) -> JobTrainingCheck:
+        """Whether the job is training, with evidence and advice."""
+        return JobTrainingCheck.model_validate(self._transport.get(f"/jobs/{id}/training-check"))
 
     def labels(self, id: str) -> builtins.list[LabelView]:
         """What people have said of its completions."""

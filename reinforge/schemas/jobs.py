@@ -259,6 +259,10 @@ class FindingEntry(Response):
     message: str
     hint: str | None
     evidence: dict[str, Any] = {}
+    source: str = "trainer"
+    """`trainer`, or `training_check`: a problem that `GET /jobs/{id}/training-check` reports."""
+    resolved_step: int | None = None
+    """The step at which a problem of the training check was gone; null while it is there."""
 
 
 class JobEvent(Response):

@@ -12,6 +12,7 @@ EventType = Literal[
     "fine_tuning.job.succeeded",
     "fine_tuning.job.failed",
     "fine_tuning.job.cancelled",
+    "fine_tuning.job.finding",
     "evaluation.succeeded",
     "evaluation.failed",
 ]

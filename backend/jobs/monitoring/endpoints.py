@@ -11,7 +11,7 @@ from backend.data.database import DatabaseDep, Session
 from backend.http.conditional import unchanged
 from backend.http.strict_json import StrictRoute
 from backend.jobs import repository
-from backend.jobs.monitoring import completions, event_store, live_stream, metrics, search
+from backend.jobs.monitoring import completions, event_store, live_stream, metrics, search, training_checks
 from backend.jobs.monitoring.live_frames import LiveJobsDep, event_view
 from backend.jobs.monitoring.object_cache import ObjectCacheDep
 from reinforge.schemas.common import Page
@@ -25,6 +25,7 @@ from reinforge.schemas.jobs import (
     LogEntry,
     Metrics,
 )
+from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.states import FINAL
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
@@ -178,6 +179,15 @@ async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingE
     await repository.find(session, who.project_id, id)
     findings = await repository.findings(session, id)
     return Page(data=[FindingEntry.model_validate(finding) for finding in findings])
+
+
+@router.get("/jobs/{id}/training-check", operation_id="getTrainingCheck")
+async def get_training_check(id: str, session: Session, who: Reader) -> JobTrainingCheck:
+    """Whether the job is training: an answer, the evidence in its curves, and what to do.
+
+    Its errors and warnings are stored as findings, too, from the time they are first noticed.
+    """
+    return await training_checks.view(session, await repository.find(session, who.project_id, id))
 
 
 @router.get("/jobs/{id}/events", operation_id="listEvents")

@@ -14,6 +14,7 @@ from backend.jobs.lifecycle import commands
 from backend.jobs.lifecycle.best_checkpoint import rank_checkpoints
 from backend.jobs.lifecycle.changes import mark_applied
 from backend.jobs.lifecycle.transitions import append_event, change_status, wake_watchers
+from backend.jobs.monitoring import training_checks
 from backend.jobs.monitoring.event_store import MetricRun
 from backend.jobs.view import RECENT_STEPS, checkpoint_view
 from backend.models import (
@@ -29,6 +30,7 @@ from backend.models import (
     now,
 )
 from backend.rpc.wake_ups import WakeUps
+from backend.webhooks.events import queue_finding_event
 from backend.workers.claim import HELD_OUT_REWARD
 from backend.workers.ending import end_attempt
 from backend.workers.records.held_out import includes_shaping
@@ -73,6 +75,8 @@ class Applier:
         self._events: list[dict[str, Any] | MetricRun] = []
         self._run: MetricRun | None = None
         """Consecutive steps whose last one is not yet in the job's columns."""
+        self._checked_step: int | None = job.step
+        """The step that the findings of the training check stand at; None: they are to be refreshed."""
 
     async def apply(self, record: ReportedRecord) -> None:
         if isinstance(record, StepMetrics):
@@ -105,7 +109,9 @@ class Applier:
             case CommandApplied():
                 await commands.mark_applied(self.session, self.job, record.command, record.step)
             case Ended():
-                await self._points.store()  # the verdict reads them
+                await self._points.store()  # the verdict and the training check read them
+                await training_checks.refresh(self.session, job=self.job, emit=self._emit, ending=True)
+                self._checked_step = self.job.step
                 await end_attempt(self.session, self.job, self.attempt, record, self._wake_ups)
 
     async def finish(self) -> None:
@@ -114,12 +120,14 @@ class Applier:
         with self.session.no_autoflush:  # the job's row is written once, at the end
             await self._points.store()
             await self._meter.store()
-            if not self._events:
-                return
-            common = {"job_id": self.job.id, "ts": now()}
-            rows = [event.row() if isinstance(event, MetricRun) else event for event in self._events]
-            await insert_many(self.session, Event, _EVENT, rows, same=common)
-            await wake_watchers(self.session, self.job)
+            if self._events:
+                common = {"job_id": self.job.id, "ts": now()}
+                rows = [event.row() if isinstance(event, MetricRun) else event for event in self._events]
+                await insert_many(self.session, Event, _EVENT, rows, same=common)
+                await wake_watchers(self.session, self.job)
+            before = self._checked_step
+            if before is None or training_checks.is_due(before, self.job.step):
+                await training_checks.refresh(self.session, self.job, self._emit)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
         """Collect an event for `finish`; it is numbered now, which fixes its order."""
@@ -188,6 +196,7 @@ class Applier:
         self._points.add("held_out", [record.step], [record.ts], columns)
         data = {"step": record.step, "kind": "held_out", "values": record.values, "ts": record.ts}
         self._tell("metrics", data, record.step)
+        self._checked_step = None
         if record.step == (job.forked_step or 0):
             job.held_out_reward_before = reward
         job.held_out_reward = reward
@@ -251,4 +260,7 @@ class Applier:
     async def _finding(self, record: Finding) -> None:
         fields = record.model_dump(include={"code", "severity", "step", "message", "hint", "evidence"})
         seq = await self._emit("finding", fields, step=record.step)
+        same = select(FindingRow.seq).where(FindingRow.job_id == self.job.id, FindingRow.code == record.code)
+        if await self.session.scalar(same.limit(1)) is None:
+            await queue_finding_event(self.session, self.job, fields)
         self.session.add(FindingRow(job_id=self.job.id, seq=seq, ts=record.ts, **fields))

@@ -13,6 +13,7 @@ import {
 import { record, startJournal } from "./live-journal";
 import { applyEvents, isShortened } from "./live-state";
 import { openStream, type StreamState } from "./stream";
+import { trainingCheckKey } from "./training-check";
 
 type JobEvent = Schemas["JobEvent"];
 type Batch = { seq: number; events: JobEvent[] };
@@ -22,6 +23,7 @@ const partsOf = (id: string) => [
   jobKeys.completions(id),
   jobKeys.checkpoints(id),
   jobKeys.findings(id),
+  trainingCheckKey(id),
   jobKeys.logs(id),
   jobKeys.changes(id),
 ];
@@ -45,13 +47,14 @@ function applyBatch(client: QueryClient, id: string, batch: Batch, applied: numb
         jobKeys.one(id),
         (old) => old && { ...old, ...(data as Partial<JobDetail>) },
       );
-      stale.add(jobKeys.list);
+      stale.add(jobKeys.list).add(trainingCheckKey(id));
       // The last word of a job may have come with rows that no event of their own announced.
       if (isFinal((data as JobDetail).status)) for (const key of partsOf(id)) stale.add(key);
     } else if (type === "phase") phase = data as Phase;
     else if (type === "completions") stale.add(jobKeys.completions(id));
     else if (type === "checkpoint") stale.add(jobKeys.checkpoints(id));
-    else if (type === "finding") stale.add(jobKeys.findings(id));
+    else if (type === "finding") stale.add(jobKeys.findings(id)).add(trainingCheckKey(id));
+    else if (type === "metrics" && data.kind === "held_out") stale.add(trainingCheckKey(id));
     else if (type === "change") stale.add(jobKeys.changes(id));
     else if (type === "log") lines.push(data as LogEntry);
     else if (type === "rewind") {

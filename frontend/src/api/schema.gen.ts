@@ -569,6 +569,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/training-check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Training Check
+         * @description Whether the job is training: an answer, the evidence in its curves, and what to do.
+         *
+         *     Its errors and warnings are stored as findings, too, from the time they are first noticed.
+         */
+        get: operations["getTrainingCheck"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/events": {
         parameters: {
             query?: never;
@@ -5597,6 +5619,13 @@ export interface components {
             evidence?: {
                 [key: string]: unknown;
             };
+            /**
+             * Source
+             * @default trainer
+             */
+            source?: string;
+            /** Resolved Step */
+            resolved_step?: number | null;
         };
         /** FineTuningJob */
         FineTuningJob: {
@@ -7373,6 +7402,48 @@ export interface components {
          */
         JobStatus: "validating" | "queued" | "starting" | "running" | "pausing" | "paused" | "cancelling" | "succeeded" | "failed" | "cancelled";
         /**
+         * JobTrainingCheck
+         * @description Whether a job is training, by its stored series.
+         */
+        JobTrainingCheck: {
+            /**
+             * State
+             * @description `nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`: little is left to learn.
+             * @enum {string}
+             */
+            state: "nothing" | "early" | "yes" | "unsure" | "no" | "stuck";
+            /**
+             * Message
+             * @description The answer in one sentence.
+             */
+            message: string;
+            /** @description What matters most now: the worst problem, or that there is none. */
+            summary: components["schemas"]["Observation"];
+            /**
+             * Observations
+             * @description Everything that the curves show, the worst first.
+             */
+            observations?: components["schemas"]["Observation"][];
+            /**
+             * Object
+             * @default training_check
+             * @constant
+             */
+            object?: "training_check";
+            /** Job */
+            job: string;
+            /**
+             * Step
+             * @description Completed steps of the job.
+             */
+            step: number;
+            /**
+             * Verdict
+             * @description Of a job that has ended or paused; `message` is then the verdict's.
+             */
+            verdict?: ("learned" | "no_change" | "worse_than_base" | "unknown") | null;
+        };
+        /**
          * Judge
          * @description A judge, for `reinforge train`. On a server judges belong to the project and jobs only name them.
          */
@@ -8565,6 +8636,42 @@ export interface components {
              * @enum {string}
              */
             type: "none";
+        };
+        /**
+         * Observation
+         * @description One thing that the curves show.
+         */
+        Observation: {
+            /** Code */
+            code: string;
+            /**
+             * Severity
+             * @description `error`: act now. `warning`: watch it. `success`, `info`: for understanding.
+             * @enum {string}
+             */
+            severity: "error" | "warning" | "success" | "info";
+            /** Title */
+            title: string;
+            /**
+             * Message
+             * @description The evidence.
+             */
+            message: string;
+            /**
+             * Hint
+             * @description What to do.
+             */
+            hint?: string | null;
+            /**
+             * Step
+             * @description Where it began, if that can be told.
+             */
+            step?: number | null;
+            /**
+             * Doubt
+             * @description Part of a sentence: why a rising reward proves nothing.
+             */
+            doubt?: string | null;
         };
         /**
          * OffPolicySequenceMask
@@ -12736,7 +12843,7 @@ export interface components {
             /** Url */
             url?: string | null;
             /** Events */
-            events?: ("fine_tuning.job.running" | "fine_tuning.job.paused" | "fine_tuning.job.succeeded" | "fine_tuning.job.failed" | "fine_tuning.job.cancelled" | "evaluation.succeeded" | "evaluation.failed")[] | null;
+            events?: ("fine_tuning.job.running" | "fine_tuning.job.paused" | "fine_tuning.job.succeeded" | "fine_tuning.job.failed" | "fine_tuning.job.cancelled" | "fine_tuning.job.finding" | "evaluation.succeeded" | "evaluation.failed")[] | null;
             /** Description */
             description?: string | null;
             /** Enabled */
@@ -12750,7 +12857,7 @@ export interface components {
              */
             url: string;
             /** Events */
-            events?: ("fine_tuning.job.running" | "fine_tuning.job.paused" | "fine_tuning.job.succeeded" | "fine_tuning.job.failed" | "fine_tuning.job.cancelled" | "evaluation.succeeded" | "evaluation.failed")[];
+            events?: ("fine_tuning.job.running" | "fine_tuning.job.paused" | "fine_tuning.job.succeeded" | "fine_tuning.job.failed" | "fine_tuning.job.cancelled" | "fine_tuning.job.finding" | "evaluation.succeeded" | "evaluation.failed")[];
             /** Description */
             description?: string | null;
         };
@@ -23042,6 +23149,78 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Page_FindingEntry_"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    getTrainingCheck: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job": "ftjob-izzgnu4moko9gesqcf17h9st",
+                     *       "message": "Yes: held-out reward rose from 0.42 to 0.88.",
+                     *       "object": "training_check",
+                     *       "observations": [
+                     *         {
+                     *           "code": "truncated",
+                     *           "hint": "Raise rollout.max_completion_tokens or reward shorter answers.",
+                     *           "message": "30% of completions hit the token limit.",
+                     *           "severity": "error",
+                     *           "step": 1,
+                     *           "title": "Truncated completions"
+                     *         },
+                     *         {
+                     *           "code": "held-out",
+                     *           "hint": null,
+                     *           "message": "From 0.42 to 0.88 on rows that are not used for training.",
+                     *           "severity": "success",
+                     *           "step": null,
+                     *           "title": "Held-out reward rose"
+                     *         },
+                     *         {
+                     *           "code": "loss",
+                     *           "hint": null,
+                     *           "message": "Advantages of a group sum to 0 and the ratio is 1 before the first update, so the loss stays near 0 however well training goes. Only its gradient matters. Read the reward instead.",
+                     *           "severity": "info",
+                     *           "step": null,
+                     *           "title": "A loss near 0 is normal"
+                     *         }
+                     *       ],
+                     *       "state": "yes",
+                     *       "step": 40,
+                     *       "summary": {
+                     *         "code": "truncated",
+                     *         "hint": "Raise rollout.max_completion_tokens or reward shorter answers.",
+                     *         "message": "30% of completions hit the token limit.",
+                     *         "severity": "error",
+                     *         "step": 1,
+                     *         "title": "Truncated completions"
+                     *       },
+                     *       "verdict": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobTrainingCheck"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

@@ -13,6 +13,7 @@ from reinforge.cli.jobs import dry_run as dry
 from reinforge.cli.jobs.records import app as records
 from reinforge.cli.jobs.steer import JobId, Settings, with_settings
 from reinforge.cli.jobs.steer import app as steer
+from reinforge.cli.jobs.training_check import fetch, report_check, with_check
 from reinforge.cli.jobs.watch import follow
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
 from reinforge.client import Reinforge
@@ -118,13 +119,15 @@ def list_jobs(
 
 @app.command()
 def show(id: JobId, json: Json = False) -> None:
-    """One job: state, reason, progress, held-out reward, adapter."""
+    """One job: state, reason, progress, held-out reward, adapter, whether it is training and what to do."""
     with connect() as client:
         job = client.jobs.get(id)
+        check = fetch(client, id)
     if json:
-        output.print_json(job)
+        output.print_json(with_check(job, check))
     else:
         report(job)
+        report_check(check)
 
 
 @app.command()

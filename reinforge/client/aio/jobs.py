@@ -45,6 +45,7 @@ from reinforge.schemas.jobs import (
     LogEntry,
     Metrics,
 )
+from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
 
 
@@ -233,6 +234,10 @@ class AsyncJobs:
             FindingEntry.model_validate(f)
             for f in (await self._transport.get(f"/jobs/{id}/findings"))["data"]
         ]
+
+    async def training_check(self, id: str) -> JobTrainingCheck:
+        """Whether the job is training, with evidence and advice."""
+        return JobTrainingCheck.model_validate(await self._transport.get(f"/jobs/{id}/training-check"))
 
     async def labels(self, id: str) -> builtins.list[LabelView]:
         """What people have said of its completions."""

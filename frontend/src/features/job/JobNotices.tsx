@@ -90,7 +90,9 @@ function FindingNotice({ finding }: { finding: Finding }) {
 /** Why the job waits or stopped, what the server warned of, what was noticed on the way. */
 export function JobNotices({ job }: { job: JobDetail }) {
   const findings = useQuery(findingsQuery(job.id)).data?.data ?? [];
-  const newest = findings.toSorted((a, b) => b.step - a.step).slice(0, MOST);
+  // Those of the training check are shown there.
+  const others = findings.filter(({ source }) => source !== "training_check");
+  const newest = others.toSorted((a, b) => b.step - a.step).slice(0, MOST);
   return (
     <div className={styles.stack}>
       <Ending job={job} />

@@ -27,11 +27,6 @@ type Props = {
   onPick: (step: number) => void;
 };
 
-const heldOutRows = ({ facts }: JobDetail) => {
-  const rows = facts?.held_out_rows;
-  return typeof rows === "number" ? rows : undefined;
-};
-
 type KlSpec = { algorithm?: { loss?: { kl?: { beta?: number } } } };
 
 const BIG_HEIGHT = 190;
@@ -89,9 +84,8 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
   return (
     <>
       <TrainingCheck
-        conclusion={job}
-        rows={heldOutRows(job)}
-        series={series}
+        job={job.id}
+        step={lastStep(series)}
         stopped={isFinal(job.status) || job.status === "paused"}
         onPick={onPick}
       />

@@ -1,24 +1,21 @@
 import { Button } from "@mantine/core";
-import { useMemo } from "react";
-import type { Job } from "@/api/jobs";
+import { useQuery } from "@tanstack/react-query";
+import { type Observation, trainingCheckQuery } from "@/api/training-check";
 import { count } from "@/lib/format";
-import { lastStep, type SeriesMap } from "../series";
 import styles from "./TrainingCheck.module.css";
-import { checkTraining, type Observation, type Tone, type Verdict } from "./training-check";
 
 type Props = {
-  series: SeriesMap;
-  /** Held-out rows per evaluation. */
-  rows: number | undefined;
-  /** What the server concluded when the job ended or paused: its last word. */
-  conclusion: Pick<Job, "verdict" | "verdict_detail">;
+  job: string;
+  /** The last step with metrics. */
+  step: number;
   /** No step comes by itself: the job ended or is paused. */
   stopped: boolean;
   onPick: (step: number) => void;
 };
 
-const WORD: Record<Tone, string> = { act: "Action needed", watch: "Watch", good: "Good", note: "Note" };
-/** Observations that completions are the evidence of. */
+const TONE = { error: "act", warning: "watch", success: "good", info: "note" } as const;
+const WORD = { error: "Action needed", warning: "Watch", success: "Good", info: "Note" } as const;
+/** Codes of observations that completions are the evidence of. */
 const READ = new Set([
   "length",
   "answers",
@@ -32,15 +29,15 @@ const READ = new Set([
 
 function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefined }) {
   return (
-    <li className={styles.row} data-tone={one.tone}>
+    <li className={styles.row} data-tone={TONE[one.severity]}>
       <b>
-        <span className="visually-hidden">{WORD[one.tone]}: </span>
+        <span className="visually-hidden">{WORD[one.severity]}: </span>
         {one.title}
       </b>
       <p>
-        {one.evidence} {one.advice}
+        {one.message} {one.hint}
       </p>
-      {onRead && READ.has(one.id) && (
+      {onRead && READ.has(one.code) && (
         <Button variant="default" size="compact-sm" onClick={onRead}>
           See completions
         </Button>
@@ -49,70 +46,21 @@ function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefin
   );
 }
 
-const FINE: Observation = {
-  id: "fine",
-  tone: "good",
-  title: "No problems found",
-  evidence: "Rewards work, completions are not truncated, and groups have a training signal.",
-};
-const SOUND: Observation = {
-  ...FINE,
-  title: "No problems so far",
-  evidence: "The first steps look normal.",
-};
-const WAITING: Observation = {
-  id: "waiting",
-  tone: "note",
-  title: "Waiting for the first step",
-  evidence: "Each step adds a point to every curve. After the first steps their meaning is explained here.",
-};
-const NOTHING_DONE: Observation = {
-  ...WAITING,
-  title: "No finished step",
-  evidence: "The job ended before its first step, so there are no curves or completions.",
-};
-/** Where nothing is wrong with an ended job that is not known to have learned. */
-const UNPROVEN: Partial<Record<NonNullable<Job["verdict"]>, Observation>> = {
-  no_change: {
-    id: "no-change",
-    tone: "watch",
-    title: "No improvement",
-    evidence: "No errors: rewards work, completions are not truncated, and groups differ.",
-    advice: "Try more steps or a higher learning rate.",
-  },
-  unknown: {
-    id: "unknown",
-    tone: "note",
-    title: "Not enough data",
-    evidence: "Rewards work and completions are not truncated, but held-out rows show no clear change.",
-    advice: "Use at least 20 held-out rows.",
-  },
-};
-const CALM: Partial<Record<Verdict, Observation>> = { nothing: WAITING, early: SOUND };
-
 /**
- * Is it training? The answer, the one thing that matters most, and the rest on demand. One place for each, so that
- * nothing moves while a job runs.
+ * Is it training? The answer of the server, the one thing that matters most, and the rest on demand. One place for
+ * each, so that nothing moves while a job runs.
  */
-export function TrainingCheck({ series, rows, conclusion, stopped, onPick }: Props) {
-  const outcome = conclusion.verdict ?? undefined;
-  const check = useMemo(() => checkTraining(series, { rows, outcome }), [series, rows, outcome]);
-  const step = lastStep(series);
+export function TrainingCheck({ job, step, stopped, onPick }: Props) {
+  const check = useQuery(trainingCheckQuery(job, stopped)).data;
   const onRead = step > 0 ? () => onPick(step) : undefined;
-  const [top, ...others] = check.observations;
-  const urgent = top && (top.tone === "act" || top.tone === "watch");
-  const nothing = stopped && check.verdict === "nothing";
-  const calm = nothing ? NOTHING_DONE : ((outcome && UNPROVEN[outcome]) ?? CALM[check.verdict]);
-  const first = urgent ? top : (calm ?? FINE);
-  const rest = urgent ? others : check.observations;
+  const observations = check?.observations ?? [];
+  const rest = observations.filter(({ code }) => code !== check?.summary.code);
   return (
     <section className={styles.panel} data-live={!stopped || undefined} aria-label="Is it training?">
       <h2>
-        <span>Is it training?</span> {conclusion.verdict_detail?.message ?? check.headline}
+        <span>Is it training?</span> {check?.message}
       </h2>
-      <ul className={styles.list}>
-        <Row one={first} onRead={onRead} />
-      </ul>
+      <ul className={styles.list}>{check && <Row one={check.summary} onRead={onRead} />}</ul>
       {rest.length > 0 && (
         <details className={styles.more}>
           <summary>
@@ -122,7 +70,7 @@ export function TrainingCheck({ series, rows, conclusion, stopped, onPick }: Pro
           </summary>
           <ul className={styles.list}>
             {rest.map((one) => (
-              <Row key={one.id} one={one} onRead={onRead} />
+              <Row key={one.code} one={one} onRead={onRead} />
             ))}
           </ul>
         </details>

@@ -6,6 +6,7 @@ export const EVENTS: Record<WebhookEvent, string> = {
   "fine_tuning.job.succeeded": "a job succeeds",
   "fine_tuning.job.failed": "a job fails",
   "fine_tuning.job.cancelled": "a job is cancelled",
+  "fine_tuning.job.finding": "a job has a new finding",
   "evaluation.succeeded": "an evaluation succeeds",
   "evaluation.failed": "an evaluation fails",
 };

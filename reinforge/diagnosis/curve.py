@@ -1,0 +1,58 @@
+"""Statistics of one metric's curve: mean, scatter, trend, and since when a condition holds."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Literal
+
+from reinforge.diagnosis.verdict import Points
+
+MIN_TREND_POINTS = 5
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Means of both ends of a curve, and whether their difference exceeds the scatter."""
+
+    start: float
+    end: float
+    direction: Literal["up", "down", "flat"]
+
+
+def mean_of(points: Points) -> float:
+    return fmean(value for _, value in points)
+
+
+def recent_mean(points: Points, count: int = 5) -> float | None:
+    """Mean of the newest points; None for an empty curve."""
+    return mean_of(points[-count:]) if points else None
+
+
+def trend_of(points: Points) -> Trend | None:
+    """None with fewer than five points. Ends are averaged over a tenth of the curve, 1 to 10 points."""
+    if len(points) < MIN_TREND_POINTS:
+        return None
+    width = max(1, min(10, len(points) // 10))
+    start, end = mean_of(points[:width]), mean_of(points[-width:])
+    rise = end - start
+    scale = max(abs(start), abs(end), 1e-12)
+    clear = abs(rise) > 3 * _scatter(points) * math.sqrt(2 / width) and abs(rise) > 0.03 * scale
+    return Trend(start, end, ("up" if rise > 0 else "down") if clear else "flat")
+
+
+def step_since(points: Points, holds: Callable[[float], bool]) -> int | None:
+    """The step from which on every value meets a condition; None if the last one does not."""
+    first: int | None = None
+    for step, value in reversed(points):
+        if not holds(value):
+            break
+        first = step
+    return first
+
+
+def _scatter(points: Points) -> float:
+    """Root mean square difference of neighbors over √2: the deviation around a smooth curve."""
+    squares = [(after - before) ** 2 for (_, before), (_, after) in pairwise(points)]
+    return math.sqrt(fmean(squares) / 2) if squares else 0.0
