@@ -1,4 +1,4 @@
-"""`reinforge chat`: one prompt, the answer as it is written."""
+"""`reinforge chat`: send one prompt and stream the answer."""
 
 import sys
 from typing import Annotated, Any
@@ -24,7 +24,7 @@ def chat(
     max_tokens: Annotated[int, typer.Option(help="Longest answer.")] = 256,
     seed: Annotated[int, typer.Option(help="The same seed gives the same answer.")] = 0,
 ) -> None:
-    """Ask a base model or a job's checkpoint; the answer is printed while it is written."""
+    """Send a prompt to a base model or a job's checkpoint and stream the answer."""
     messages = [{"role": "system", "content": system}] if system else []
     messages.append({"role": "user", "content": sys.stdin.read() if prompt == "-" else prompt})
     options: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}

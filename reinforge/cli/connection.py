@@ -1,4 +1,4 @@
-"""The client of a command, and where `reinforge login` stores keys."""
+"""Client for commands, and the credentials file of `reinforge login`."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from reinforge.client.credentials import credentials_path, stored
 
 
 def store(url: str, key: str) -> Path:
-    """Remember a key, readable by its owner alone."""
+    """Save a key to the credentials file, mode 0600."""
     path = credentials_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     credentials = stored() | {url: key, "default": url}

@@ -26,14 +26,14 @@ DatasetArgument = Annotated[str, typer.Argument(help="Id or name of the dataset.
 
 
 class ChatTemplate(StrEnum):
-    """What a model without a chat template of its own gets."""
+    """Chat template for a model that has none."""
 
     plain = "plain"
     bare = "bare"
 
 
 class SplitBy(StrEnum):
-    """What stays on one side of the split."""
+    """Unit of the split."""
 
     row = "row"
     prompt = "prompt"
@@ -46,9 +46,9 @@ def push_dataset(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Upload a dataset. Content that is there already is found, not stored twice.
+    """Upload a dataset. Content that was uploaded before is not stored twice.
 
-    Files above 64 MiB go in parts; after a broken connection the same command sends what is missing.
+    Files above 64 MiB are sent in parts. After a broken connection, run the same command again to resume.
     """
     columns = ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn())
     silent = quiet or json
@@ -89,7 +89,7 @@ def render_dataset(
     system_prompt: SystemPrompt = None,
     json: Json = False,
 ) -> None:
-    """Print rows as the prompts that a model reads."""
+    """Print rows as rendered prompts."""
     view = prompt_view(column, prompt_template, system_prompt) or {}
     with connect() as client:
         id = dataset_id(client, dataset)
@@ -166,7 +166,7 @@ def report_dataset(
     split_by: Annotated[SplitBy, typer.Option(help="As in the job.")] = SplitBy.row,
     json: Json = False,
 ) -> None:
-    """Prompts that occur twice, and held-out prompts that are trained on as well."""
+    """Report duplicate prompts, and held-out prompts that are also in the training rows."""
     with connect() as client:
         report = client.datasets.report(
             id, held_out=held_out, held_out_rows=held_out_rows, seed=seed, split_by=split_by.value
@@ -252,7 +252,7 @@ def add_model(
 
 @models.command("share")
 def share_model(id: Annotated[str, typer.Argument(help="Id of the model.")], json: Json = False) -> None:
-    """Give a model of the project to all projects, with its hub token; for administrators."""
+    """Share a model and its hub token with all projects. For administrators."""
     with connect() as client:
         model = client.models.share(id)
     output.result(model, f"All projects share {model.id}.", json=json)
@@ -260,14 +260,14 @@ def share_model(id: Annotated[str, typer.Argument(help="Id of the model.")], jso
 
 @models.command("remove")
 def remove_model(id: Annotated[str, typer.Argument(help="Id of the model.")]) -> None:
-    """Forget a base model that nothing names; its files stay where they are."""
+    """Remove an unused base model. Its files are not deleted."""
     with connect() as client:
         client.models.remove(id)
 
 
 @models.command("list")
 def list_models(json: Json = False) -> None:
-    """Base models of the project, and those that all projects share."""
+    """List the base models of the project and the shared ones."""
     with connect() as client:
         all_models = list(client.models.list())
     if json:

@@ -1,4 +1,4 @@
-"""`reinforge deploy …`: an adapter behind a name that any OpenAI client can ask."""
+"""`reinforge deploy …`: serve an adapter to OpenAI clients under a name."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from reinforge.cli.output import Json, err, out
 from reinforge.client import Reinforge
 from reinforge.schemas.deployments import DeploymentInfo
 
-app = typer.Typer(help="Deployments: adapters that any OpenAI client can ask.", no_args_is_help=True)
+app = typer.Typer(help="Deployments: serve adapters to any OpenAI client.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The deployment's name or id.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is loaded.")]
@@ -27,13 +27,13 @@ What = Annotated[
 @app.command()
 def create(
     what: What,
-    name: Annotated[str, typer.Option("--name", "-n", help="What requests call it.")],
+    name: Annotated[str, typer.Option("--name", "-n", help="Model name in requests.")],
     final: Final = False,
     step: Step = None,
     wait: Wait = True,
     json: Json = False,
 ) -> None:
-    """Deploy weights under a name. Of a job it is the best checkpoint."""
+    """Deploy weights under a name. For a job, deploys its best checkpoint."""
     with connect() as client:
         target = _target(client, what, final=final, step=step)
         deployment = client.deployments.create(name, **target)
@@ -51,7 +51,7 @@ def point(
     wait: Wait = True,
     json: Json = False,
 ) -> None:
-    """Put other weights behind a deployment's name; requests under way end with the old ones."""
+    """Switch a deployment to other weights. Running requests finish on the old weights."""
     with connect() as client:
         deployment = client.deployments.point(name, **_target(client, what, final=final, step=step))
         if wait:
@@ -88,7 +88,7 @@ def list_deployments(json: Json = False) -> None:
 
 @app.command()
 def start(name: Name, wait: Wait = True, json: Json = False) -> None:
-    """Let a stopped deployment take requests again."""
+    """Start a stopped deployment again."""
     with connect() as client:
         deployment = client.deployments.start(name)
         if wait:
@@ -99,10 +99,10 @@ def start(name: Name, wait: Wait = True, json: Json = False) -> None:
 @app.command()
 def stop(
     name: Name,
-    delete: Annotated[bool, typer.Option(help="Also give the name back.")] = False,
+    delete: Annotated[bool, typer.Option(help="Delete the deployment, which frees its name.")] = False,
     json: Json = False,
 ) -> None:
-    """Take no more requests; those under way end first."""
+    """Stop a deployment. Running requests finish first."""
     with connect() as client:
         client.deployments.stop(name)
         deployment = client.deployments.wait(name)
@@ -116,7 +116,7 @@ def stop(
 
 @app.command()
 def vllm(name: Name, json: Json = False) -> None:
-    """The command that serves the same weights with vLLM, elsewhere."""
+    """Print the command that serves the same weights with your own vLLM."""
     with connect() as client:
         deployment = client.deployments.get(name)
     if json:

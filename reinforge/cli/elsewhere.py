@@ -1,4 +1,4 @@
-"""Where to find what people look for as a command, and what is not one."""
+"""Hints for unknown commands."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ HINTS |= {"workers": "reinforge worker list", "jobs": "reinforge job list"}
 
 
 def hint(error: Any) -> str | None:
-    """For a usage error of the command-line parser about an unknown command: what has it instead; None if unknown."""
+    """The hint for an unknown-command error of the command-line parser, if there is one."""
     context, match = getattr(error, "ctx", None), re.match(r"No such command '([^']+)'", str(error))
     if context is None or match is None:
         return None

@@ -1,4 +1,4 @@
-"""Exit codes, and which error means which."""
+"""Exit codes of the command line, and their errors."""
 
 from enum import IntEnum
 
@@ -50,5 +50,5 @@ _BY_TYPE: list[tuple[type[ReinforgeError], Exit]] = [
 
 
 def exit_code(error: ReinforgeError) -> Exit:
-    """The exit code of an error; what is not the caller's fault is `SERVER`."""
+    """The exit code of an error; `SERVER` by default."""
     return next((code for kind, code in _BY_TYPE if isinstance(error, kind)), Exit.SERVER)

@@ -66,13 +66,13 @@ def _version(value: bool) -> None:
 def options(
     no_input: Annotated[
         bool,
-        typer.Option(NO_INPUT, help="Never ask anything: wrong usage where a command would have to."),
+        typer.Option(NO_INPUT, help="Never prompt; a command that would have to fails with a usage error."),
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    # No command asks; what one needs, it takes as an option, an argument or a file.
+    # No command prompts: all input comes from options, arguments and files.
     return
 
 
@@ -89,7 +89,7 @@ def login(
     ],
     key: Annotated[str | None, typer.Option(help="An API key; not needed with a sign-in URL.")] = None,
 ) -> None:
-    """Remember a server and a key for it (readable by you alone)."""
+    """Save a server and its API key, in a file that only you can read."""
     if address.startswith("rf-"):
         url, key = _server_of(address), address
         err.print(f"Signed in to {url}; the key is in {store(url, key)}.")
@@ -110,7 +110,7 @@ def login(
 
 @app.command()
 def whoami(json: Json = False) -> None:
-    """Which server, project and role the command line uses."""
+    """Show the server, project and role that the command line uses."""
     with connect() as client:
         me = client.me()
         if json:
@@ -124,7 +124,7 @@ def whoami(json: Json = False) -> None:
 
 
 def _server_of(key: str) -> str:
-    """The address that commands use, if its server accepts the key. Raises InvalidInput, ServerUnreachable."""
+    """The configured server address. Raises NotAuthenticated if it does not accept the key, ServerUnreachable."""
     with Reinforge(api_key=key, retries=0) as client:
         hint = "If it is for another server, give its address: reinforge login URL --key rf-…"
         try:
@@ -158,7 +158,7 @@ def _posted(http: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, An
 
 
 def anywhere(arguments: list[str]) -> list[str]:
-    """With `--no-input`, which may stand behind a command too, before it."""
+    """Move `--no-input` before the command; it is accepted after the command too."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if NO_INPUT not in arguments[:end]:
         return arguments

@@ -21,7 +21,7 @@ _WIDE = 10_000
 
 
 def _console(stream: IO[str], **options: Any) -> Console:
-    """On a terminal as wide as it is; elsewhere nothing is wrapped or cut, so that other programs read it whole."""
+    """A console that wraps to a terminal's width; output to files and pipes is not wrapped."""
     narrow = stream.isatty() or "COLUMNS" in os.environ
     return Console(highlight=False, width=None if narrow else _WIDE, **options)
 
@@ -33,7 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and not
 Timeout = Annotated[
     float | None, typer.Option("--timeout", help="Seconds until this stops waiting (exit 124).", min=0)
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only what was asked for.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 
 
 def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any] | Sequence[dict[str, Any]]) -> None:
@@ -56,7 +56,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty:
 
 
 def result(value: BaseModel | Sequence[BaseModel], *lines: str, json: bool) -> None:
-    """What came of a command: JSON on stdout, or lines about it on stderr."""
+    """Print a result: JSON on stdout, or lines on stderr."""
     if json:
         print_json(value)
         return
@@ -67,7 +67,7 @@ def result(value: BaseModel | Sequence[BaseModel], *lines: str, json: bool) -> N
 def listing(
     items: Sequence[M], columns: Sequence[str], cells: Callable[[M], Sequence[str]], *, empty: str, json: bool
 ) -> None:
-    """Things: a JSON list, or a table with a row of `cells` for each."""
+    """Print a list: JSON, or a table with one row of `cells` per item."""
     if json:
         print_json(items)
     else:
@@ -75,7 +75,7 @@ def listing(
 
 
 def print_error(error: ReinforgeError) -> None:
-    """Message, place and remedy; never a traceback."""
+    """Print message, location and hint of an error, without traceback."""
     where = f" [dim]({escape(error.param)})[/dim]" if error.param else ""
     err.print(f"[red]error[/red] {escape(error.message)}{where}")
     for detail in error.errors[:10]:

@@ -1,4 +1,4 @@
-"""Which server and which key: arguments, then the environment, then what `reinforge login` stored."""
+"""Server address and API key: from arguments, the environment, or `reinforge login`."""
 
 import json
 import os

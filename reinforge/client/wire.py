@@ -1,4 +1,4 @@
-"""What both clients know of the wire: which answers are errors, which are tried again, and after how long."""
+"""Rules shared by both clients: which responses are errors, which are retried, and after how long."""
 
 import logging
 import random

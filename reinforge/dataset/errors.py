@@ -1,4 +1,4 @@
-"""What is wrong with a dataset, and where: line and column are 1-based, columns count characters."""
+"""Dataset errors with their location: line and column are 1-based, columns count characters."""
 
 from typing import Any, Self
 

@@ -1,4 +1,4 @@
-"""One pass over a file that accepts it with a report, or refuses it with the first fault and its place."""
+"""Inspection of a dataset file in one pass: a report, or an error with its location."""
 
 import hashlib
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ def iter_prompts(
 
 
 class _Survey:
-    """Everything the report needs, gathered row by row."""
+    """Accumulates the report row by row."""
 
     def __init__(self, limits: Limits, roles: ColumnRoles | None, template: str | None, preview: int) -> None:
         self._limits = limits

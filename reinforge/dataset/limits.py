@@ -1,4 +1,4 @@
-"""How large a dataset may be. Every limit bounds the memory or time that a hostile file can take."""
+"""Size limits of datasets, which bound the memory and time that a hostile file can use."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""From a row to the chat messages that the policy is prompted with.
+"""Conversion of a row to the chat messages of its prompt.
 
 Where the prompt of a row comes from, first match wins:
 

@@ -1,4 +1,4 @@
-"""What is known about a dataset after one pass over its rows."""
+"""Report on a dataset: column statistics, preview and warnings."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The shape in which every format's reader hands out rows."""
+"""Row type shared by all readers, and its hash."""
 
 import hashlib
 from dataclasses import dataclass

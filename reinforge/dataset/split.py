@@ -1,4 +1,4 @@
-"""Which rows train and which are held out, as a function of a seed and the number of rows, or of equal prompts."""
+"""Deterministic split into training and held-out rows, by row or by prompt."""
 
 import random
 from collections.abc import Hashable, Iterator, Sequence

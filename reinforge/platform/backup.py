@@ -1,4 +1,4 @@
-"""A copy of everything that a platform knows, in a folder, and a platform made from one.
+"""Backup of a platform to a folder, and restore from it.
 
     manifest.json          written last: what belongs together
     database-….dump        pg_dump's custom format, one snapshot
@@ -35,7 +35,7 @@ _SECRET = "secret-key"
 _MANIFEST = "manifest.json"
 
 Progress = Callable[[int, int], None]
-"""Told objects done and in all."""
+"""Called with the number of copied objects and the total."""
 
 
 class Manifest(BaseModel):

@@ -127,7 +127,7 @@ def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster
             f"the database of {home} is gone: it was in {cluster.data}",
             code="database_missing",
             hint="Restore that folder, start as the user who made it (root keeps it under REINFORGE_PREFIX), "
-            f"or begin anew by moving {home} away.",
+            f"or start again by moving {home} away.",
         )
     return cluster
 

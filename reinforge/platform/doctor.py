@@ -1,10 +1,10 @@
-"""What this machine can do for the platform, and what to do about the rest.
+"""Checks of this machine, with advice (`reinforge doctor`).
 
     for check in run_checks(home, port=8321):
         print(check.status, check.name, check.message, check.remedy)
 
 `fail` means that the platform does not work as it stands, `warn` that a part of it does not or that it is slow.
-Rooms are asked as processes, never imported.
+Backend and worker are checked in child processes, never imported.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class Check:
 
 
 def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int | None = None) -> list[Check]:
-    """All checks, in the order in which a reader would look for causes. Leaves a probe object in the store at most.
+    """Run all checks, most basic first. May leave a probe object in the store.
 
     port: by default that of the platform which runs on the home, else 8321.
     In a container of docker-compose.yml: those of its image, with advice for containers.
@@ -249,7 +249,7 @@ def check_landlock() -> Check:
 
 
 def check_sandbox() -> Check:
-    """Ask the sandbox that the workers would use, else let `python -m worker.sandbox probe` try this machine."""
+    """Query the configured sandbox, else probe this machine with `python -m worker.sandbox probe`."""
     remote = next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if os.environ.get(name)), None)
     command = ["worker.rewards.sandbox_access"] if remote else ["worker.sandbox", "probe"]
     answer = _run([sys.executable, "-P", "-m", *command])
@@ -330,7 +330,7 @@ def check_plugins() -> Check:
     message = f"{', '.join(packages) or 'nothing'} can be used"
     if not problems:
         return Check("plugins", "ok", f"algorithms of {message.removesuffix(' can be used')}")
-    remedy = "Mend or uninstall those packages; jobs that use them are refused, all others are not concerned."
+    remedy = "Fix or uninstall these packages. Jobs that use them are refused; other jobs are not affected."
     return Check("plugins", "warn", "; ".join(problems), remedy)
 
 

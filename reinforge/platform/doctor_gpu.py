@@ -1,4 +1,4 @@
-"""What a process of the worker reports about torch and GPUs, as the doctor says it."""
+"""Check of torch and GPUs, from a report of a worker process."""
 
 from typing import Any, Literal
 

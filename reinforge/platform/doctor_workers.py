@@ -1,4 +1,4 @@
-"""Whether a platform can listen, and what a running one says of its broker and its workers."""
+"""Checks of the port, and of the broker and workers of a running platform."""
 
 import os
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""What each process of the platform is told by its environment, and what it is not told."""
+"""Environment variables of each process of the platform."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The small process around each child, so that no process outlives the platform.
+"""Keeper: a wrapper process around each child, so that no process outlives the platform.
 
 A keeper starts one command and ends with it. It ends the command, and everything the command started, when
 it is told to (SIGTERM; SIGQUIT: without any grace) and when the process that started the keeper is gone,

@@ -1,4 +1,4 @@
-"""A command under a keeper, seen from the process that started it."""
+"""Handle of a command that runs under a keeper process."""
 
 import signal
 import subprocess

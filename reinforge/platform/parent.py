@@ -1,4 +1,4 @@
-"""What `make` does not pass on.
+"""Detects that the parent `make` was interrupted or killed.
 
 Ctrl-C reaches the whole process group. Sent to `make` alone, SIGINT makes it wait for its recipe without telling
 it, and SIGKILL leaves the recipe behind. Both can be seen from inside: a `make` that waits like this no longer

@@ -1,4 +1,4 @@
-"""Where the platform keeps its files, and how a home is protected against a second platform.
+"""Paths of the platform's files, and the lock that protects a home.
 
 Started as a normal user everything lies in the home. Started as root, what another user must be able to reach
 (PostgreSQL's programs, data and socket) lies under a prefix whose every ancestor may be traversed by anyone:

@@ -1,4 +1,4 @@
-"""PostgreSQL 18 for one home, without a package manager: started, watched and stopped by us.
+"""Embedded PostgreSQL 18 server for one home.
 
 It listens on a Unix socket only, in a folder closed to other users, and asks for a password all the same. It
 ends with the process that started it, even when that one is killed (`keeper.py`).

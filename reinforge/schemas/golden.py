@@ -1,4 +1,4 @@
-"""Golden cases over the wire."""
+"""Schemas of golden cases."""
 
 from typing import Any, Literal
 

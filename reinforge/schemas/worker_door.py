@@ -16,7 +16,7 @@ from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
 
 PROTOCOL = 3
-"""What workers and the backend say to each other: raised when one side would not understand the other of before."""
+"""Protocol version: raised with each incompatible change."""
 PROTOCOL_HEADER = "reinforge-protocol"
 """Sent by workers with every request."""
 
@@ -48,7 +48,7 @@ class Register(Request):
     waits_for: str | None = None
     """Of workers that train: why it takes no job although it has none, as that every GPU is taken."""
     process: str | None = None
-    """Made up anew by every process: the backend then knows that a call taken by an earlier one is lost."""
+    """Random id of the process. Tells the backend that calls of an earlier process are lost."""
 
 
 class Claim(Request):

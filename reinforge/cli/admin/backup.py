@@ -1,4 +1,4 @@
-"""`reinforge backup` and `restore`: a copy of everything, and a platform made from one."""
+"""`reinforge backup` and `reinforge restore`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the copy.")]
 
 
 def backup(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) -> None:
-    """Copy database and objects to a folder; the platform may run meanwhile. Used again, it takes what is new."""
+    """Copy database and objects to a folder. The platform may be running. A second run copies only new objects."""
     from reinforge.platform.backup import backup as make
 
     with _bar("Copying objects") as progress:
@@ -26,7 +26,7 @@ def backup(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) 
 
 
 def restore(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) -> None:
-    """Make a platform in an empty home from a backup."""
+    """Restore a backup into an empty data folder."""
     from reinforge.platform.backup import restore as make
 
     with _bar("Restoring objects") as progress:

@@ -1,4 +1,4 @@
-"""`reinforge budget …` and `reinforge audit`: what a project may use, and who changed what."""
+"""`reinforge budget …` and `reinforge audit`."""
 
 from itertools import islice
 from typing import Annotated, cast
@@ -11,7 +11,7 @@ from reinforge.cli.output import Json, err
 from reinforge.schemas.usage import Period, UsageKind
 
 budgets = typer.Typer(
-    help="Budgets of the project: what it may use in a day, a month or in all.", no_args_is_help=True
+    help="Budgets of the project: limits per day, per month or in total.", no_args_is_help=True
 )
 
 KINDS = {
@@ -29,7 +29,7 @@ PeriodOption = Annotated[str, typer.Option(help="day, month or total.")]
 
 @budgets.command("list")
 def list_budgets(json: Json = False) -> None:
-    """Budgets, with what is used of each."""
+    """List budgets and their use."""
     with connect() as client:
         report = client.usage.get(1)
     output.listing(
@@ -74,10 +74,10 @@ def remove_budget(kind: KindArgument, period: PeriodOption = "month") -> None:
 
 def audit(
     words: Annotated[list[str] | None, typer.Argument(help="Only entries with all of these words.")] = None,
-    limit: Annotated[int, typer.Option(help="At most so many entries.", min=1)] = 50,
+    limit: Annotated[int, typer.Option(help="Maximum number of entries.", min=1)] = 50,
     json: Json = False,
 ) -> None:
-    """Who changed what, newest first; for owners."""
+    """List who changed what, newest first. For owners."""
     with connect() as client:
         entries = list(islice(client.audit.list(" ".join(words or []) or None), limit))
     output.listing(

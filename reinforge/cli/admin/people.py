@@ -14,7 +14,7 @@ from reinforge.errors import InvalidInput
 from reinforge.schemas.keys import SCOPES, Role, Scope
 from reinforge.schemas.members import Member
 
-projects = typer.Typer(help="Projects: what belongs together, and who may see it.", no_args_is_help=True)
+projects = typer.Typer(help="Create, list, export and delete projects.", no_args_is_help=True)
 keys = typer.Typer(help="API keys of the project.", no_args_is_help=True)
 members = typer.Typer(help="People of the project.", no_args_is_help=True)
 
@@ -24,7 +24,7 @@ RoleOption = Annotated[str, typer.Option(help="viewer, editor or owner.")]
 
 @projects.command("list")
 def list_projects(json: Json = False) -> None:
-    """Projects that this key may see."""
+    """List the projects that this key can access."""
     with connect() as client:
         all_projects = client.projects.list()
     output.listing(
@@ -38,7 +38,7 @@ def list_projects(json: Json = False) -> None:
 
 @projects.command("create")
 def create_project(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
-    """Make a project and print an owner's key for it, once."""
+    """Create a project and print an owner key for it. The key is shown only once."""
     with connect() as client:
         project = client.projects.create(name, with_key=True)
     err.print(f"{project.name} is made; its key is shown this once")
@@ -50,7 +50,7 @@ def rename_project(
     id: Annotated[str, typer.Argument(help="Its id.")],
     name: Annotated[str, typer.Argument(help="The new name.")],
 ) -> None:
-    """Give a project another name."""
+    """Rename a project."""
     with connect() as client:
         client.projects.rename(id, name)
     err.print(f"{id} is called {name}")
@@ -61,7 +61,7 @@ def export_project(
     id: Annotated[str, typer.Argument(help="Its id.")],
     path: Annotated[Path, typer.Argument(help="The tar to write.")],
 ) -> None:
-    """Take all data of the project away, completions and evaluations too, without secrets."""
+    """Export all data of a project, including completions and evaluations, without secrets."""
     with connect() as client:
         client.projects.export(id, path)
     out.print(str(path))
@@ -70,9 +70,9 @@ def export_project(
 @projects.command("delete")
 def delete_project(
     id: Annotated[str, typer.Argument(help="Its id.")],
-    name: Annotated[str, typer.Option(help="Its name, to be sure.")],
+    name: Annotated[str, typer.Option(help="Name of the project, as confirmation.")],
 ) -> None:
-    """Delete a project and all that it holds."""
+    """Delete a project and all its data."""
     with connect() as client:
         client.projects.delete(id, name)
     err.print(f"{name} is deleted")
@@ -80,7 +80,7 @@ def delete_project(
 
 @keys.command("list")
 def list_keys(json: Json = False) -> None:
-    """Keys that are not revoked."""
+    """List the active API keys."""
     with connect() as client:
         all_keys = client.keys.list()
     output.listing(
@@ -108,7 +108,7 @@ def create_key(
         typer.Option("--administrator", help="With --role owner: it runs the platform, in every project."),
     ] = False,
 ) -> None:
-    """Make a key of this project and print its secret, once."""
+    """Create an API key and print its secret. The secret is shown only once."""
     scopes = cast("list[Scope] | None", scope or None)
     with connect() as client:
         key = client.keys.create(
@@ -120,7 +120,7 @@ def create_key(
 
 @keys.command("revoke")
 def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
-    """End a key at once."""
+    """Revoke a key immediately."""
     with connect() as client:
         client.keys.revoke(id)
     err.print(f"{id} is revoked")
@@ -139,7 +139,7 @@ def transfer_key(id: Annotated[str, typer.Argument(help="Its id.")], json: Json 
 
 @members.command("list")
 def list_members(json: Json = False) -> None:
-    """People of the project."""
+    """List the members of the project."""
     with connect() as client:
         all_members = client.members.list()
     output.listing(
@@ -159,7 +159,7 @@ def invite(
     role: RoleOption = "editor",
     note: Annotated[str | None, typer.Option(help="The same.")] = None,
 ) -> None:
-    """Print an address with which one person joins the project, once."""
+    """Create an invitation for one person and print its address. The address is shown only once."""
     with connect() as client:
         out.print(client.members.invite(cast(Role, role), note or name).url)
 
@@ -175,7 +175,7 @@ def reset_password(who: Who) -> None:
 def change_role(
     who: Who, role: Annotated[str, typer.Argument(help="viewer, editor or owner.")], json: Json = False
 ) -> None:
-    """Change a member's role, at once."""
+    """Change a member's role."""
     with connect() as client:
         member = client.members.change(_member(client, who).id, cast(Role, role))
     output.result(member, f"{member.name} is {member.role}", json=json)
@@ -188,7 +188,7 @@ def remove_member(
         bool, typer.Option("--dry-run", help="Remove nobody: list the keys that would end.")
     ] = False,
 ) -> None:
-    """Remove a person from the project, at once. Keys that they made end; `reinforge key transfer` keeps one."""
+    """Remove a member. Keys that they created stop working; `reinforge key transfer` keeps a key."""
     with connect() as client:
         member = _member(client, who)
         ending = [key for key in client.keys.list() if key.maker == member.user]
@@ -216,10 +216,10 @@ def _member(client: Reinforge, who: str) -> Member:
 
 
 def usage(
-    days: Annotated[int, typer.Option(help="How many, today included.", min=1, max=366)] = 30,
+    days: Annotated[int, typer.Option(help="Number of days, including today.", min=1, max=366)] = 30,
     json: Json = False,
 ) -> None:
-    """What the project has used, and its budgets."""
+    """Show the usage of the project and its budgets."""
     with connect() as client:
         report = client.usage.get(days)
     if json:

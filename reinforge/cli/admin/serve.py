@@ -1,4 +1,4 @@
-"""`reinforge up`, `demo`, `doctor` and `train`: what runs on this machine."""
+"""`reinforge up`, `demo`, `doctor` and `train`: commands that run on this machine."""
 
 import importlib.util
 import json as jsonlib
@@ -51,10 +51,7 @@ def need(*rooms: str) -> None:
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGINT end the block as a `KeyboardInterrupt`, so that everything is stopped in order.
-
-    So does `make` when it is told to end and does not pass it on.
-    """
+    """Turn SIGTERM, SIGINT, SIGHUP and the end of a parent `make` into KeyboardInterrupt, for an ordered shutdown."""
     interrupted = Flag()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -76,10 +73,10 @@ def up(
     host: Host = "127.0.0.1",
     port: Port = 8321,
     first_demo: Annotated[
-        bool, typer.Option("--demo/--no-demo", help="Start the demo job when there has never been a job.")
+        bool, typer.Option("--demo/--no-demo", help="Start the demo job if no job exists yet.")
     ] = True,
 ) -> None:
-    """Serve the whole platform until Ctrl-C."""
+    """Run the whole platform until Ctrl-C."""
     need("backend", "worker")
     from reinforge.platform.up import Platform
 
@@ -108,14 +105,16 @@ def demo(
         bool, typer.Option("--exit", help="Write demo-summary.json and stop after the job.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Train anew although a finished demo is there.")
+        bool, typer.Option("--again", help="Train again even if a finished demo job exists.")
     ] = False,
     job_file: Annotated[
         Path | None, typer.Option("--file", help="Job file of the demo; default: sums on the starter model.")
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option("--engine", help="What samples: transformers or vllm; default: as the file has it."),
+        typer.Option(
+            "--engine", help="Rollout engine: transformers or vllm. Default: the engine in the file."
+        ),
     ] = None,
 ) -> None:
     """Run one job from prompts to adapter on the starter model, then keep serving until Ctrl-C."""
@@ -180,7 +179,7 @@ def doctor(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check what this machine has and say what is missing. Exit 1 if something would keep the platform from working."""
+    """Check this machine and report what is missing. Exit 1 if the platform cannot work here."""
     from reinforge.platform.doctor import run_checks
 
     checks = run_checks(home, port=port)

@@ -12,7 +12,7 @@ app = typer.Typer(help="Workers: the processes that train and answer.", no_args_
 
 @app.command("list")
 def list_workers(json: Json = False) -> None:
-    """All workers that the server has heard from, with what they do now. docs/workers.md starts one."""
+    """List workers and their current state. docs/workers.md explains how to start one."""
     with connect() as client:
         workers = client.workers.list()
     output.listing(
@@ -28,7 +28,7 @@ def list_workers(json: Json = False) -> None:
             worker.version,
             output.ago(worker.last_seen_at),
         ],
-        empty="No worker has ever been online. `reinforge doctor` finds out why.",
+        empty="No worker has ever been online. Run `reinforge doctor` to find the cause.",
         json=json,
     )
     for worker in workers:

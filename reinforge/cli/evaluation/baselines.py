@@ -1,4 +1,4 @@
-"""What a gate compares: results of evaluations from files and the server, and whether two are about the same rows."""
+"""Evaluation results that a gate compares, from files and the server, and checks that they are comparable."""
 
 import json as jsonlib
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ SAMPLING = ("samples_per_row", "max_tokens", "temperature", "top_p", "stop")
 
 
 class About(BaseModel):
-    """Of an evaluation what says whether another can be held against it; files of older clients have less."""
+    """Dataset, reward and settings of an evaluation. Files of older clients lack some fields."""
 
     model_config = ConfigDict(extra="ignore", from_attributes=True)
 
@@ -36,7 +36,7 @@ class About(BaseModel):
     prompt_view: dict[str, Any] | None = None
 
     def scored_by(self) -> tuple[str, ...] | None:
-        """What tells one reward from another, by content where it is known; None where nothing is."""
+        """Identity of the reward: its content hash, else its stored revision. None if unknown."""
         if self.reward_sha256 is not None:
             return (self.reward_sha256, self.entry or "")
         return None if self.stored is None else (self.stored, str(self.revision), self.entry or "")
@@ -55,7 +55,10 @@ class Result:
 
 
 def result(file_or_id: str) -> Result:
-    """Of a file of `reinforge eval --out`, or from the server. Raises InvalidInput, NotFound, JobFailure."""
+    """Load a result from a file of `reinforge eval --out` or from the server.
+
+    Raises InvalidInput, NotFound, JobFailure.
+    """
     if Path(file_or_id).is_file():
         return _read(Path(file_or_id))
     with connect() as client:
@@ -92,7 +95,7 @@ def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
 
 
 def same_dataset(old: About, new: About) -> bool | None:
-    """By content, else by id; the server is asked for contents that a result does not say. None: nobody can tell."""
+    """Compare datasets by id, then by content hash (fetched if missing). None if unknown."""
     if old.dataset is not None and old.dataset == new.dataset:
         return True
     if (old.dataset is None and old.dataset_sha256 is None) or (
@@ -104,7 +107,7 @@ def same_dataset(old: About, new: About) -> bool | None:
 
 
 def differences(old: About, new: About) -> list[str]:
-    """Notes: what else than the model is another, or cannot be told."""
+    """Notes on what differs besides the model."""
     notes = []
     if same_dataset(old, new) is None:
         notes.append(

@@ -83,7 +83,7 @@ def evaluate(
 
 
 def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
-    """One that was started before. Raises InvalidInput where other options would say what it is."""
+    """The evaluation of `--resume`. Raises InvalidInput if options that define an evaluation are set."""
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params if name not in WITH_RESUME}
     conflicting = [
         name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"
@@ -100,7 +100,7 @@ def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
 
 
 def _waited(client: Reinforge, started: Evaluation, timeout: float | None, file: Path | None) -> Evaluation:
-    """At its end. Ctrl-C and the time-out leave it running and say how to come back."""
+    """Wait for the end. On Ctrl-C or time-out the evaluation keeps running; the message says how to resume."""
     out_again = "" if file is None else f" --out {file}"
     again = f"{started.id} goes on. Come back to it: reinforge eval --resume {started.id}{out_again}"
     try:
@@ -120,7 +120,7 @@ def _write(client: Reinforge, ended: Evaluation, file: Path) -> None:
 
 
 def show(evaluation: Evaluation) -> None:
-    """For people; the id on stdout."""
+    """Print the summary on stderr and the id on stdout."""
     if evaluation.error is not None:
         err.print(f"[red]{evaluation.status}[/red] {evaluation.error.message}", markup=True)
     if (summary := evaluation.summary) is not None:

@@ -1,4 +1,4 @@
-"""`reinforge gate`: does an evaluation meet what is asked of it? Exit 3 when it does not."""
+"""`reinforge gate`: check an evaluation against conditions."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ def gate(
     summary: Annotated[Path | None, typer.Option(help="Append the result as Markdown here.")] = None,
     json: Json = False,
 ) -> None:
-    """Hold an evaluation to a minimum, to a baseline, or to both. Exit 3 if it does not meet them."""
+    """Check an evaluation against a minimum, a baseline or both. Exit 3 if a condition is not met."""
     _check_usage(least, max_regression, min_improvement, baseline)
     new = baselines.result(evaluation)
     old = None if baseline is None else baselines.baseline(baseline, new.about, optional=baseline_optional)
@@ -106,7 +106,7 @@ def _show(report: GateReport) -> None:
 
 
 def as_junit(report: GateReport) -> str:
-    """One test case per condition; the notes stand behind them."""
+    """JUnit XML with one test case per condition and the notes as system-out."""
     failures = sum(not condition.met for condition in report.conditions)
     root = ElementTree.Element(
         "testsuite",

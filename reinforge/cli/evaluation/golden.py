@@ -1,4 +1,4 @@
-"""`reinforge reward golden …`: what a reward has to say about given completions."""
+"""`reinforge reward golden …`: expected rewards of fixed completions."""
 
 import json as jsonlib
 from pathlib import Path
@@ -17,7 +17,7 @@ from reinforge.errors import InvalidInput
 from reinforge.evaluation.golden import GoldenCase, GoldenOutcome, junit, outcomes, rows_of
 from reinforge.parsing.python_source import read_source
 
-app = typer.Typer(help="Keep and run the golden cases of a reward.", no_args_is_help=True)
+app = typer.Typer(help="Manage and run the golden cases of a reward.", no_args_is_help=True)
 RewardId = Annotated[str, typer.Argument(help="Id of a stored reward (rew_…).")]
 CASES: TypeAdapter[list[GoldenCase]] = TypeAdapter(list[GoldenCase])
 

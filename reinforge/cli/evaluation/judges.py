@@ -11,7 +11,7 @@ from reinforge.cli.output import Json, err, number, out
 from reinforge.errors import InvalidInput
 
 app = typer.Typer(
-    help="Judges: models that graders ask, on any OpenAI-compatible server.", no_args_is_help=True
+    help="Judges: models that graders call on any OpenAI-compatible server.", no_args_is_help=True
 )
 
 

@@ -37,7 +37,7 @@ def list_rewards(json: Json = False) -> None:
 
 @app.command()
 def show(id: RewardId, json: Json = False) -> None:
-    """What a reward pays for, what it does not see, its parameters, and its source."""
+    """Show a reward: description, limits, parameters and source."""
     chosen = ready_reward(id)
     if json:
         output.print_json(chosen)

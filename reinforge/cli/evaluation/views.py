@@ -1,4 +1,4 @@
-"""Options that say how a dataset's rows become prompts and items, and which reward scores them."""
+"""Options for prompts, columns and rewards."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ _PARTS = ("prompt", "messages", "answer", "slice")
 
 
 def roles(options: list[str] | None) -> ColumnRoles:
-    """Of `PART=COLUMN` texts. Raises InvalidInput."""
+    """Parse `PART=COLUMN` options. Raises InvalidInput."""
     columns: dict[str, str] = {}
     for option in options or ():
         part, _, column = option.partition("=")
@@ -47,7 +47,7 @@ def roles(options: list[str] | None) -> ColumnRoles:
 def prompt_view(
     columns: list[str] | None, template: str | None, system_prompt: str | None
 ) -> dict[str, Any] | None:
-    """As requests have it; None where no option was given, for the dataset's own."""
+    """The `prompt_view` of a request. None without options: the server uses the dataset's view."""
     if columns is None and template is None and system_prompt is None:
         return None
     return {

@@ -55,7 +55,7 @@ def create(
     ] = False,
     timeout: Timeout = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Make no job: say what is wrong, or how much it would be.")
+        bool, typer.Option("--dry-run", help="Only check the job and estimate its size.")
     ] = False,
     name: Annotated[str | None, typer.Option(help="Name of the job; wins over the file's.")] = None,
     set: Settings = None,
@@ -138,14 +138,14 @@ def watch(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Follow a job live. Ctrl-C detaches; the job goes on."""
+    """Follow a job live. Ctrl-C detaches; the job keeps running."""
     with connect() as client:
         _finish(client, id, json=json, quiet=quiet, timeout=timeout, exit_status=exit_status)
 
 
 @app.command()
 def cancel(id: JobId, json: Json = False) -> None:
-    """Stop a job. What it has stored so far stays."""
+    """Cancel a job. Its stored data is kept."""
     with connect() as client:
         job = client.jobs.cancel(id)
     output.result(job, f"{job.id} is {job.status}", json=json)
@@ -169,7 +169,7 @@ def resume(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Let a paused job go on from where it paused."""
+    """Resume a paused job."""
     _check_timeout(timeout, wait)
     with connect() as client:
         job = client.jobs.resume(id)
@@ -232,7 +232,7 @@ def completions(
 
 
 def _state(job: Job) -> str:
-    """`succeeded · no change`: a job that learned nothing is not a plain success."""
+    """Status with the verdict, such as `succeeded · no change`."""
     note = job.verdict_detail.note if job.verdict_detail else None
     return f"{job.status} · {note}" if note else str(job.status)
 
@@ -268,7 +268,7 @@ def report(job: JobDetail) -> None:
 
 
 def learning_rate(job: JobDetail) -> str:
-    """The number that the job was created with, where it begins, and whether it comes from `auto`."""
+    """Learning rate of the job, with `auto` and warm-up marked."""
     optimizer = (job.resolved_spec or {}).get("optimizer", {})
     value, initial = optimizer.get("learning_rate"), optimizer.get("initial_learning_rate")
     if not isinstance(value, float):

@@ -1,4 +1,4 @@
-"""`reinforge job create --dry-run`: everything wrong with a job, or how much it would be; no job is made."""
+"""`reinforge job create --dry-run`: check a job and estimate its size without creating it."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
 
 
 def estimate(client: Reinforge, check: JobCheck) -> dict[str, Any]:
-    """What the job comes to at most, and the memory that its model takes; {} while something is wrong with it."""
+    """Upper bounds of the job's size and the memory of its model; {} if the check failed."""
     if not check.ok or check.spec is None or not check.facts:
         return {}
     spec = JobSpec.model_validate(check.spec)

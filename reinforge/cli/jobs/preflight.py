@@ -1,4 +1,4 @@
-"""`reinforge preflight JOB`: is this job worth starting, and what will it cost?"""
+"""`reinforge preflight JOB`: measure pass rates and costs before a job is started."""
 
 from pathlib import Path
 from typing import Annotated

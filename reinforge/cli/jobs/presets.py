@@ -12,7 +12,8 @@ from reinforge.errors import InvalidInput
 from reinforge.presets import PRESETS, cards, family_of
 
 app = typer.Typer(
-    help="Algorithm presets: ways to fill the four slots. No server is needed.", no_args_is_help=True
+    help="Algorithm presets: shaping, selection, advantage and loss. No server is needed.",
+    no_args_is_help=True,
 )
 
 
@@ -34,7 +35,7 @@ def list_presets(json: Json = False) -> None:
 def show(
     name: Annotated[str, typer.Argument(help="See `reinforge presets list`.")], json: Json = False
 ) -> None:
-    """What a preset does, where it comes from, and its slots as they stand in a job file."""
+    """Show a preset: description, source and its settings for a job file."""
     if name not in PRESETS:
         raise InvalidInput(
             f"There is no preset {name!r}.",
@@ -82,5 +83,5 @@ def _card(name: str) -> dict[str, Any]:
 
 
 def _line(text: str) -> None:
-    """Text as it stands, so that what is copied is what is meant."""
+    """Print without markup or wrapping, so that the text can be copied."""
     out.print(text, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`reinforge job logs` and `job metrics`: what a job has written down."""
+"""`reinforge job logs` and `reinforge job metrics`."""
 
 import csv
 import sys

@@ -1,4 +1,4 @@
-"""`reinforge job pause|change|change-reward|checkpoint|fork`: what can be asked of a job while it runs."""
+"""`reinforge job pause|change|change-reward|checkpoint|fork`: commands to a running job."""
 
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ JobId = Annotated[str, typer.Argument(help="Job id (ftjob-…).")]
 
 @app.command()
 def pause(id: JobId, json: Json = False) -> None:
-    """Stop a job after the step under way, with a checkpoint; `reinforge job resume` goes on from there."""
+    """Pause a job after the current step, with a checkpoint. `reinforge job resume` continues it."""
     with connect() as client:
         job = client.jobs.pause(id)
     output.result(job, f"{job.id} is {job.status}", json=json)
@@ -50,7 +50,7 @@ def change(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Train with other numbers from the next step on: learning rate, temperature, KL β, clip range."""
+    """Change settings from the next step on: learning rate, temperature, KL β, clip range."""
     with connect() as client:
         current = client.jobs.settings(id)
         if not settings:
@@ -75,7 +75,7 @@ def _list(settings: list[JobSetting], *, json: bool) -> None:
 
 
 def _parsed(text: str, settings: list[JobSetting]) -> tuple[str, float]:
-    """`learning_rate=5e-6`: the last parts of a path will do where they name one setting."""
+    """Parse `learning_rate=5e-6`. A unique suffix of a setting's path is enough."""
     name, _, value = text.partition("=")
     matches = [setting.setting for setting in settings if f".{setting.setting}".endswith(f".{name.strip()}")]
     if len(matches) != 1:
@@ -113,7 +113,7 @@ def fork(
     starts: Annotated[bool, typer.Option("--starts", help="Only list the steps to go on from.")] = False,
     json: Json = False,
 ) -> None:
-    """Start a new job that goes on from a step of another: with its weights, and all else that still fits."""
+    """Start a new job from a checkpoint of another, with its weights and, if compatible, its optimizer state."""
     with connect() as client:
         if starts:
             _list_starts(client.jobs.starts(id), json=json)
@@ -142,12 +142,12 @@ def _list_starts(starts: list[JobStart], *, json: bool) -> None:
 
 
 def _number(text: str) -> int | float:
-    """YAML takes 1e-5 for a text. Raises ValueError."""
+    """Parse a number; YAML reads 1e-5 as text. Raises ValueError."""
     return int(text) if text.strip().lstrip("-").isdigit() else float(text)
 
 
 def place(text: str) -> tuple[str, Any]:
-    """`limits.steps=200`; the value as it would stand in a job file."""
+    """Parse `limits.steps=200`; the value is read as in a job file."""
     path, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"{text!r} gives no value.", code="no_value", hint=f"Write --set {path}=…")
@@ -158,7 +158,7 @@ def place(text: str) -> tuple[str, Any]:
 
 
 def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
-    """The specification with some of its fields replaced, each as `PATH=VALUE`. Raises InvalidInput."""
+    """Replace fields of a specification by `PATH=VALUE` settings. Raises InvalidInput."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     for path, value in map(place, settings or []):
         *parents, last = path.split(".")

@@ -1,4 +1,4 @@
-"""Following a job: a live display on a terminal, one line per step elsewhere."""
+"""Live display of a job on a terminal; one line per step elsewhere."""
 
 import queue
 import threading
@@ -34,7 +34,7 @@ def sparkline(values: list[float], width: int = 32) -> str:
 
 
 class JobView:
-    """What is known of a job from its events."""
+    """State of a job, updated from its events."""
 
     def __init__(self, job: JobDetail, page: str) -> None:
         self.job, self.page = job, page
@@ -47,7 +47,7 @@ class JobView:
         self.started = time.monotonic()
 
     def apply(self, event: JobEvent) -> bool:
-        """Take an event in; True when a step was completed."""
+        """Apply an event; True if it completed a step."""
         data = event.data
         if event.type == "metrics" and data.get("kind") == "train":
             self.step = data["step"]
@@ -133,10 +133,7 @@ def follow(
 
 
 def until(deadline: float, events: Iterable[JobEvent]) -> Iterator[JobEvent]:
-    """The events that come before a moment of `time.monotonic`. Raises TimeoutError then.
-
-    They are read in a thread of their own: a stream is silent for as long as its server likes.
-    """
+    """Events up to `deadline` (of `time.monotonic`), then TimeoutError. A thread reads them, because reads block."""
     arrived: queue.Queue[JobEvent | Exception | None] = queue.Queue()
 
     def read() -> None:

@@ -1,4 +1,4 @@
-"""Which checkpoint of a job a command uses, and what it says about the choice."""
+"""Choice of a job's checkpoint for a command, and messages about it."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -19,7 +19,7 @@ Step = Annotated[int | None, typer.Option("--step", help="Of a job: the checkpoi
 
 
 def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None = None) -> Checkpoint:
-    """The job's best checkpoint, or the one that was asked for; says which it is and how it compares with the base.
+    """The job's best, final or numbered checkpoint. Prints how it compares with the base model.
 
     Raises StateConflict `no_better_checkpoint` or `no_adapter`, NotFound.
     """
@@ -42,13 +42,13 @@ def choose_any(client: Reinforge, id: str) -> Checkpoint:
 
 
 def require_job(id: str, *, final: bool, step: int | None) -> None:
-    """Raises InvalidInput when a checkpoint is asked of something that has only one."""
+    """Raises InvalidInput if `--final` or `--step` is used without a job."""
     if not id.startswith("ftjob-") and (final or step is not None):
         raise InvalidInput("--final and --step choose a checkpoint of a job (ftjob-…).", code="usage")
 
 
 def warn_of_adapter(client: Reinforge, id: str) -> None:
-    """Says when a job has a better checkpoint than its adapter, which is the final one, or none above the base."""
+    """Print a note if the job has a better checkpoint than this adapter, or none better than the base model."""
     adapter = client.adapters.get(id)
     if adapter.base_reward is None or adapter.held_out_reward is None:
         return

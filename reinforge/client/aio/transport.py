@@ -1,4 +1,4 @@
-"""HTTP with retries: one place that speaks to the network and turns failures into `ReinforgeError`s."""
+"""HTTP transport with retries; turns failures into `ReinforgeError`s."""
 
 # Made from reinforge/client/transport.py by scripts/async_client.py: change that one.
 

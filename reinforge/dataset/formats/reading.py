@@ -1,4 +1,4 @@
-"""Which format a file has, and the one way to read any of them."""
+"""Format detection, and readers of all formats."""
 
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
