@@ -14,7 +14,7 @@ from reinforge.net.broker import IDLE_POLL_SECONDS, look
 from reinforge.schemas.worker_door import Claimed
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.cache_cleanup import Tidying
-from worker.backend_api.client import BackendAway, Door
+from worker.backend_api.client import BackendAway, WorkerApi
 from worker.backend_api.presence import Presence
 from worker.machine.gpu_assignment import JobGpus
 from worker.models.sources import model_store
@@ -39,7 +39,7 @@ trainer_command: Sequence[str] = TRAINER
 
 @dataclass
 class TrainerWorker:
-    """What a Celery process holds from start to end: its slot, its door, its announcements.
+    """What a Celery process holds from start to end: its slot, its API client, its announcements.
 
     Jobs are found by wake-ups and, in a thread of their own, by asking every few seconds: so a worker that no wake-up
     reaches runs jobs too. One job runs at a time.
@@ -47,7 +47,7 @@ class TrainerWorker:
 
     supervisor: Supervisor
     slot: Slot
-    door: Door
+    api: WorkerApi
     presence: Presence
     tidying: Tidying
     gpus: JobGpus
@@ -59,12 +59,12 @@ class TrainerWorker:
         slot = take_slot(settings.folder("workers"), "trainer", settings.hostname)
         if ended := end_leftover(slot):
             log.warning("ended what a former worker had left running: %s", ended)
-        door = Door(settings.backend_url, settings.required_token())
+        api = WorkerApi(settings.backend_url, settings.required_token())
         supervisor = Supervisor(
-            door=door,
+            api=api,
             slot=slot,
             runs=settings.folder("runs"),
-            blobs=BlobCache(settings.folder("cache", "blobs"), door.get_blob),
+            blobs=BlobCache(settings.folder("cache", "blobs"), api.get_blob),
             models=model_store(settings),
             sandbox=settings.sandbox,
             stop=threading.Event(),
@@ -73,7 +73,7 @@ class TrainerWorker:
         )
         gpus = JobGpus(settings)
         presence = Presence(
-            door,
+            api,
             slot.worker_id,
             "trainer",
             settings.hostname,
@@ -84,9 +84,9 @@ class TrainerWorker:
             waits_for=lambda: gpus.waits_for,
         )
         presence.start()
-        tidying = Tidying(door, supervisor.blobs, runs=supervisor.runs)
+        tidying = Tidying(api, supervisor.blobs, runs=supervisor.runs)
         tidying.start()
-        worker = cls(supervisor, slot, door, presence, tidying, gpus)
+        worker = cls(supervisor, slot, api, presence, tidying, gpus)
         worker.start_polling()
         return worker
 
@@ -133,7 +133,7 @@ class TrainerWorker:
 
     def _run_queued(self) -> None:
         """Raises ReinforgeError."""
-        claim = self.supervisor.door.claim
+        claim = self.supervisor.api.claim
         while not self.supervisor.stop.is_set():
             with self.gpus.held(self.slot.worker_id) as hold:
                 claimed = None if hold is None else claim(self.slot.worker_id, None)
@@ -150,7 +150,7 @@ class TrainerWorker:
         deadline, pause = time.monotonic() + PATIENCE_SECONDS, 0.2
         while True:
             try:
-                return self.supervisor.door.claim(self.slot.worker_id, None)
+                return self.supervisor.api.claim(self.slot.worker_id, None)
             except BackendAway:
                 if time.monotonic() > deadline or self.supervisor.stop.wait(pause):
                     raise
@@ -167,7 +167,7 @@ class TrainerWorker:
         self.presence.stop()
         self.tidying.stop()
         self.tidying.join(CLOSE_SECONDS)
-        self.door.close()
+        self.api.close()
         self.slot.release()
 
 

@@ -36,10 +36,10 @@ def tool_fields(text: str) -> dict[str, Any]:
     rest, calls = tool_calls.split(text)
     if not calls:
         return {}
-    shown = [call.shown(f"call_{number}") for number, call in enumerate(calls)]
-    message = {"role": "assistant", "content": rest, "tool_calls": shown}
+    called_tools = [call.shown(f"call_{number}") for number, call in enumerate(calls)]
+    message = {"role": "assistant", "content": rest, "tool_calls": called_tools}
     return {
-        "output_tools": shown,
+        "output_tools": called_tools,
         "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
     }
 

@@ -14,7 +14,7 @@ from typing import Any
 from reinforge.schemas.worker_door import Claimed
 from tests.support.worker_door import TOKEN, DoorServer
 from worker.backend_api.blob_cache import BlobCache
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.supervisor.slots import take_slot
 from worker.supervisor.supervisor import Outcome, Supervisor
@@ -48,13 +48,13 @@ class Bench:
         self.slot = take_slot(home / "workers", "trainer", "host.example")
         self.stop = threading.Event()
         self.outcome: Outcome | None = None
-        door = Door(server.url, TOKEN)
+        api = WorkerApi(server.url, TOKEN)
         (home / "runs").mkdir()
         self.supervisor = Supervisor(
-            door=door,
+            api=api,
             slot=self.slot,
             runs=home / "runs",
-            blobs=BlobCache(home / "cache", door.get_blob),
+            blobs=BlobCache(home / "cache", api.get_blob),
             models=ModelStore(home / "models"),
             sandbox=home / "sandbox.sock",
             stop=self.stop,

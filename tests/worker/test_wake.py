@@ -10,7 +10,7 @@ import pytest
 
 from reinforge.errors import ReinforgeError
 from worker import tasks
-from worker.backend_api.client import BackendAway, DoorRefused
+from worker.backend_api.client import BackendAway, WorkerApiRefused
 from worker.machine.gpu_assignment import JobGpus
 from worker.machine.gpus import Gpu
 from worker.settings import WorkerSettings
@@ -23,14 +23,12 @@ class Woken:
     def __init__(self, *answers: Any) -> None:
         self.answers, self.ran = list(answers), list[Any]()
         self.stop = threading.Event()
-        door = SimpleNamespace(claim=lambda _worker, _job: self._answer())
-        supervisor = SimpleNamespace(
-            stop=self.stop, door=door, run=lambda claimed, _: self.ran.append(claimed)
-        )
+        api = SimpleNamespace(claim=lambda _worker, _job: self._answer())
+        supervisor = SimpleNamespace(stop=self.stop, api=api, run=lambda claimed, _: self.ran.append(claimed))
         self.gpus = JobGpus(WorkerSettings(), list)
         slot = SimpleNamespace(worker_id="wrk_1")
         stands: Callable[..., Any] = TrainerWorker
-        self.worker = stands(supervisor, slot, door, SimpleNamespace(), SimpleNamespace(), self.gpus)
+        self.worker = stands(supervisor, slot, api, SimpleNamespace(), SimpleNamespace(), self.gpus)
 
     def _answer(self) -> Any:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -63,7 +61,7 @@ def test_a_worker_that_goes_down_does_not_wait() -> None:
 
 
 def test_what_the_backend_refuses_is_not_asked_again() -> None:
-    woken = Woken(DoorRefused("no", status=401), "a job")
+    woken = Woken(WorkerApiRefused("no", status=401), "a job")
     woken.worker.wake("ftjob-1")
     assert woken.ran == []
 

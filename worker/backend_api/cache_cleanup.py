@@ -9,7 +9,7 @@ from pathlib import Path
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_door import CACHED_AT_ONCE, Cached
 from worker.backend_api.blob_cache import BlobCache
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.supervisor import run_folder
 
 log = logging.getLogger(__name__)
@@ -33,10 +33,10 @@ class Tidying(threading.Thread):
     """
 
     def __init__(
-        self, door: Door, blobs: BlobCache, *, runs: Path | None = None, others: Sequence[Cache] = ()
+        self, api: WorkerApi, blobs: BlobCache, *, runs: Path | None = None, others: Sequence[Cache] = ()
     ) -> None:
         super().__init__(name="tidying", daemon=True)
-        self._door, self._blobs, self._runs = door, blobs, runs
+        self._api, self._blobs, self._runs = api, blobs, runs
         self._caches = [Cache(blobs.names, blobs.forget), *others]
         self._stopping = threading.Event()
 
@@ -52,16 +52,16 @@ class Tidying(threading.Thread):
             self._stopping.wait(EVERY_SECONDS)
 
     def tidy(self) -> None:
-        """Raises BackendAway, DoorRefused, OSError."""
+        """Raises BackendAway, WorkerApiRefused, OSError."""
         self._blobs.forget_leftovers()
         if self._runs is not None:
             run_folder.forget_data(self._runs)
             for part in _parts(run_folder.job_folders(self._runs)):
-                unused = set(part) & set(self._door.unused(Cached(jobs=part)).jobs)
+                unused = set(part) & set(self._api.unused(Cached(jobs=part)).jobs)
                 run_folder.forget_jobs(self._runs, unused)
         for cache in self._caches:
             for part in _parts(cache.names()):
-                if unused := set(part) & set(self._door.unused(Cached(objects=part)).objects):
+                if unused := set(part) & set(self._api.unused(Cached(objects=part)).objects):
                     log.info("removed %d cached objects that nothing needs", len(unused))
                     cache.forget(unused)
 

@@ -1,8 +1,8 @@
-"""The worker door from the worker's side: one method per request, failures in three kinds.
+"""Client of the worker API: one method per request, failures in three kinds.
 
 BackendAway   the backend did not answer, or answered 5xx or 429: try again later, nothing is lost
 LeaseLost     another attempt owns the job (or may soon): stop at once
-DoorRefused   the backend understood and said no: repeating the same request is of no use
+WorkerApiRefused   the backend understood and said no: repeating the same request is of no use
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class BackendAway(Unavailable):
     default_code = "backend_away"
 
 
-class DoorRefused(ReinforgeError):
+class WorkerApiRefused(ReinforgeError):
     """A 4xx answer other than a lost lease. `status` is the answer's."""
 
     type, default_code = "refused_error", "refused"
@@ -58,7 +58,7 @@ class DoorRefused(ReinforgeError):
         self.status = status
 
 
-class Door:
+class WorkerApi:
     """Client of `/worker/v1`. Thread-safe; close it when done."""
 
     def __init__(self, url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
@@ -99,7 +99,7 @@ class Door:
         return self._post_for(CallMessage, "/calls/next", body, timeout=timeout)
 
     def post_chunk(self, call: str, chunk: CallChunk) -> None:
-        """Events of a call under way. Raises DoorRefused once nobody waits for them."""
+        """Events of a call under way. Raises WorkerApiRefused once nobody waits for them."""
         self._post(f"/calls/{call}/chunks", chunk)
 
     def answer_call(self, call: str, answer: CallAnswer) -> None:
@@ -204,4 +204,4 @@ def _raise_for(response: httpx.Response) -> None:
         raise LeaseLost(message, hint=hint)
     if status >= 500 or status in (408, 429):
         raise BackendAway(message, code=code)
-    raise DoorRefused(message, status=status, code=code, hint=hint)
+    raise WorkerApiRefused(message, status=status, code=code, hint=hint)

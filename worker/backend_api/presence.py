@@ -10,7 +10,7 @@ from reinforge import __version__
 from reinforge.errors import ReinforgeError
 from reinforge.net.broker import BrokerState
 from reinforge.schemas.worker_door import CallKind, EngineName, Register
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.machine.gpus import list_gpus
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class Presence(threading.Thread):
 
     def __init__(
         self,
-        door: Door,
+        api: WorkerApi,
         worker_id: str,
         kind: Literal["trainer", "calls"],
         hostname: str,
@@ -37,7 +37,7 @@ class Presence(threading.Thread):
     ) -> None:
         """device: what it computes on, in words; by default what it sees. engines, waits_for: as in `Register`."""
         super().__init__(name="presence", daemon=True)
-        self._door, self._jail, self._answers, self._broker = door, jail, answers, broker
+        self._api, self._jail, self._answers, self._broker = api, jail, answers, broker
         self._id, self._kind, self._hostname = worker_id, kind, hostname
         self._device = device or visible_device()
         self._engines, self._waits_for = engines, waits_for
@@ -66,7 +66,7 @@ class Presence(threading.Thread):
 
     def announce(self) -> None:
         jail, reasons = self._jail()
-        self._door.register(
+        self._api.register(
             Register(
                 id=self._id,
                 kind=self._kind,

@@ -9,7 +9,7 @@ from pathlib import Path
 from reinforge.errors import JobFailure, LeaseLost
 from reinforge.records import CheckpointSaved, Record, ResumeStateSaved, Rollouts
 from reinforge.schemas.worker_door import Claimed
-from worker.backend_api.client import BackendAway, Door, DoorRefused
+from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 from worker.backend_api.outbox import Outbox
 from worker.supervisor.lease import Lease
 
@@ -28,7 +28,7 @@ class Sender(threading.Thread):
 
     def __init__(
         self,
-        door: Door,
+        api: WorkerApi,
         claimed: Claimed,
         lease: Lease,
         outbox: Outbox,
@@ -36,7 +36,7 @@ class Sender(threading.Thread):
         storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS,
     ) -> None:
         super().__init__(name=f"sender-{claimed.job}", daemon=True)
-        self._door, self._claimed, self._lease = door, claimed, lease
+        self._api, self._claimed, self._lease = api, claimed, lease
         self._outbox, self._blobs = outbox, blobs
         self._uploaded: set[str] = set()
         self._stopping = threading.Event()
@@ -67,7 +67,7 @@ class Sender(threading.Thread):
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             except LeaseLost as error:
                 self._lease.lose(error.message)
-            except (DoorRefused, OSError) as error:
+            except (WorkerApiRefused, OSError) as error:
                 log.error("%s: a record cannot be delivered: %s", self._claimed.job, error)
                 self.failure = _refused(error)
                 return
@@ -90,14 +90,14 @@ class Sender(threading.Thread):
         for record in self._outbox.peek():
             try:
                 self._upload(record)
-            except (BackendAway, DoorRefused, OSError):
+            except (BackendAway, WorkerApiRefused, OSError):
                 if not records:
                     raise
                 break  # tried again with the next batch; what comes before it need not wait
             records.append(record)
         if self._lease.lost is not None:
             return
-        self.acknowledged = self._door.post_records(
+        self.acknowledged = self._api.post_records(
             self._claimed.job, self._claimed.job_token, self._claimed.attempt, records
         )
         self._outbox.acknowledge(self.acknowledged)
@@ -115,7 +115,7 @@ class Sender(threading.Thread):
         if blob.sha256 in self._uploaded or self._lease.lost is not None:
             return
         path = self._blobs / blob.sha256
-        self._door.put_blob(path, blob.sha256, kind, self._claimed.job_token)
+        self._api.put_blob(path, blob.sha256, kind, self._claimed.job_token)
         self._uploaded.add(blob.sha256)
         path.unlink(missing_ok=True)  # a long run would fill the disk with what is stored elsewhere
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from reinforge.schemas.worker_door import CallChunk
-from worker.backend_api.client import BackendAway, Door, DoorRefused
+from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +25,8 @@ class _Running:
 class CallWatch:
     """Calls under way and how to cancel each; thread-safe. Its thread starts with the first call."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, api: WorkerApi) -> None:
+        self._api = api
         self._running: dict[str, _Running] = {}
         self._changed = threading.Condition()
         self._started = False
@@ -61,8 +61,8 @@ class CallWatch:
 
     def _is_waited_for(self, call_id: str) -> bool:
         try:
-            self._door.post_chunk(call_id, CallChunk(seq=1, events=[]))
-        except DoorRefused as error:
+            self._api.post_chunk(call_id, CallChunk(seq=1, events=[]))
+        except WorkerApiRefused as error:
             return error.code != "call_not_found"
         except BackendAway:
             return True

@@ -3,28 +3,28 @@
 from typing import Any
 
 from reinforge.schemas.worker_door import CallChunk, CallMessage
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.isolated.process import Apart
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
 from worker.rpc.progress import Looking, Telling
 
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
 
 
-def inspect(door: Door, store: ModelStore, apart: Apart, call: CallMessage) -> dict[str, Any]:
+def inspect(api: WorkerApi, store: ModelStore, apart: Apart, call: CallMessage) -> dict[str, Any]:
     """{source, hub_token?, added?, any_folder?} → facts. Sends events {type: progress, phase, done, total}.
 
     A download goes on when nobody waits any more: what is there need not be fetched again.
     """
     looking, seq = Looking(), 0
 
-    def tell() -> None:
+    def report() -> None:
         nonlocal seq
-        door.post_chunk(call.id, CallChunk(seq=seq + 1, events=[_event(looking)]))
+        api.post_chunk(call.id, CallChunk(seq=seq + 1, events=[_event(looking)]))
         seq += 1
 
-    with Telling(tell, first=0.05, every=TELL_SECONDS, name=call.id):
+    with Telling(report, first=0.05, every=REPORT_SECONDS, name=call.id):
         return inspect_model(
             str(call.payload["source"]),
             store,

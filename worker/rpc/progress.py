@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from worker.backend_api.client import BackendAway, DoorRefused
+from worker.backend_api.client import BackendAway, WorkerApiRefused
 from worker.models.hub import bytes_there
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Telling:
         self._tell, self._first, self._every = tell, first, every
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"telling-{name}", daemon=True)
-        self.refused: DoorRefused | None = None
+        self.refused: WorkerApiRefused | None = None
 
     def __enter__(self) -> "Telling":
         self._thread.start()
@@ -60,7 +60,7 @@ class Telling:
             try:
                 self._tell()
                 pause = self._every
-            except DoorRefused as error:
+            except WorkerApiRefused as error:
                 log.info("%s: nobody waits any more: %s", self._thread.name, error.message)
                 self.refused = error
                 return

@@ -18,7 +18,7 @@ from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
 from reinforge.schemas.worker_door import CallChunk, CallMessage
 from reinforge.system.archives import unpack
 from worker.backend_api.blob_cache import BlobCache
-from worker.backend_api.client import BackendAway, Door
+from worker.backend_api.client import BackendAway, WorkerApi
 from worker.isolated.process import Apart
 from worker.isolated.sample_prompts import question
 from worker.models.sources import ModelStore
@@ -48,9 +48,9 @@ class Sampler:
     """Answers `sample` calls of one worker process; thread-safe. `folder` is its own and emptied at the start."""
 
     def __init__(
-        self, door: Door, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
+        self, api: WorkerApi, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
     ) -> None:
-        self._door, self._models, self._blobs, self._serving = door, models, blobs, serving
+        self._api, self._models, self._blobs, self._serving = api, models, blobs, serving
         self._apart = Apart()
         self._adapters = folder / "adapters"
         self._unpacking = threading.Lock()
@@ -63,9 +63,9 @@ class Sampler:
     def sample(self, call: CallMessage) -> dict[str, Any]:
         """Carry a call out; {} once all its events are with the backend.
 
-        Raises InvalidInput, Unavailable, DoorRefused (nobody waits any more), BackendAway.
+        Raises InvalidInput, Unavailable, WorkerApiRefused (nobody waits any more), BackendAway.
         """
-        chunks = _Chunks(self._door, call.id)
+        chunks = _Chunks(self._api, call.id)
         order = self._prepare(call, chunks)
         with self._serving.order(order, lambda: chunks.status("Starting the sampler")) as replies:
             _forward(replies, chunks)
@@ -119,7 +119,7 @@ class Sampler:
         return folder
 
     def _adapter(self, sha256: str, chunks: "_Chunks") -> Path:
-        """The unpacked archive. Raises BackendAway, DoorRefused, Unavailable `adapter_damaged`."""
+        """The unpacked archive. Raises BackendAway, WorkerApiRefused, Unavailable `adapter_damaged`."""
         folder = self._adapters / sha256
         with self._unpacking:
             if not folder.is_dir():
@@ -167,8 +167,8 @@ class Sampler:
 class _Chunks:
     """Posts events of one call, each once and in order."""
 
-    def __init__(self, door: Door, call_id: str) -> None:
-        self._door, self._call = door, call_id
+    def __init__(self, api: WorkerApi, call_id: str) -> None:
+        self._api, self._call = api, call_id
         self._seq = 0
         self._posted_at = 0.0
 
@@ -176,13 +176,13 @@ class _Chunks:
         self.post([{"type": "status", "message": message}])
 
     def post(self, events: list[Event]) -> None:
-        """Raises DoorRefused once nobody waits, BackendAway when the backend stays away."""
+        """Raises WorkerApiRefused once nobody waits, BackendAway when the backend stays away."""
         seq = self._seq + bool(events)
         chunk = CallChunk(seq=max(1, seq), events=events)
         give_up = time.monotonic() + AWAY_SECONDS
         while True:
             try:
-                self._door.post_chunk(self._call, chunk)
+                self._api.post_chunk(self._call, chunk)
                 self._seq, self._posted_at = seq, time.monotonic()
                 return
             except BackendAway:

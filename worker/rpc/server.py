@@ -24,7 +24,7 @@ from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKin
 from reinforge.system.signals import Relay
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.cache_cleanup import Cache, Tidying
-from worker.backend_api.client import BackendAway, Door, DoorRefused
+from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 from worker.backend_api.presence import Presence
 from worker.isolated.process import Apart
 from worker.machine.gpu_assignment import gpu_locks
@@ -65,7 +65,7 @@ class CallWorker:
 
     def __init__(
         self,
-        door: Door,
+        api: WorkerApi,
         worker_id: str,
         models: ModelStore,
         sandbox: str | Path | None,
@@ -73,11 +73,11 @@ class CallWorker:
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
         """places: where reward models are loaded."""
-        self._door, self._id, self._models = door, worker_id, models
+        self._api, self._id, self._models = api, worker_id, models
         self._sandbox = sandbox
         if sandbox is not None:
             sandbox_client(sandbox).close()  # what cannot be an address is said at the start
-        self._watch = CallWatch(door)
+        self._watch = CallWatch(api)
         self._apart = Apart()
         self._reward_models = ModelProcess(
             idle_seconds=REWARD_MODEL_IDLE_SECONDS, order_seconds=REWARD_MODEL_ORDER_SECONDS, places=places
@@ -87,7 +87,7 @@ class CallWorker:
             "validate": lambda call: self._in_sandbox(call, validate),
             "score": self._score,
             "render": lambda call: render(self._apart, self._models, call.payload),
-            "inspect_model": lambda call: inspect(self._door, self._models, self._apart, call),
+            "inspect_model": lambda call: inspect(self._api, self._models, self._apart, call),
         }
         if sampler is not None:
             self._answers["sample"] = sampler.sample
@@ -112,10 +112,10 @@ class CallWorker:
     def loop(self, kinds: list[CallKind], wait_seconds: float = CALL_POLL_SECONDS) -> None:
         while not self.stop.is_set():
             try:
-                call = self._door.next_call(self._id, kinds, wait_seconds)
+                call = self._api.next_call(self._id, kinds, wait_seconds)
                 if call is not None:
                     self._deliver(call, self.answer(call))
-            except (BackendAway, DoorRefused) as error:
+            except (BackendAway, WorkerApiRefused) as error:
                 log.info("no calls: %s", error.message)
                 self.stop.wait(_AWAY_SECONDS)
             except BaseException:  # a library's panic is no Exception
@@ -164,9 +164,9 @@ class CallWorker:
     def _deliver(self, call: CallMessage, answer: CallAnswer) -> None:
         for _ in range(_ANSWER_TRIES):
             try:
-                self._door.answer_call(call.id, answer)
+                self._api.answer_call(call.id, answer)
                 return
-            except DoorRefused as error:
+            except WorkerApiRefused as error:
                 log.info("nobody waits for %s any more: %s", call.id, error.message)
                 return
             except BackendAway:
@@ -177,7 +177,7 @@ class CallWorker:
 def serve(settings: WorkerSettings) -> None:
     """Answer calls until SIGTERM or SIGINT."""
     slot = take_slot(settings.folder("workers"), "calls", settings.hostname)
-    door = Door(settings.backend_url, settings.required_token())
+    api = WorkerApi(settings.backend_url, settings.required_token())
     models = model_store(settings)
     locks, seats = gpu_locks(settings), settings.jobs_per_gpu
     serving = ServingProcess(
@@ -185,22 +185,22 @@ def serve(settings: WorkerSettings) -> None:
         command=serving_command(settings, slot.folder / "vllm.log"),
         places=Places(locks, seats, "deployments and the playground", settings.serving_engine).find,
     )
-    blobs = BlobCache(settings.folder("cache", "blobs"), door.get_blob)
-    sampler = Sampler(door, models, blobs, slot.folder, serving)
+    blobs = BlobCache(settings.folder("cache", "blobs"), api.get_blob)
+    sampler = Sampler(api, models, blobs, slot.folder, serving)
     reward_places = Places(locks, seats, "tests of reward models", "transformers").find
-    worker = CallWorker(door, slot.worker_id, models, settings.sandbox, sampler, reward_places)
+    worker = CallWorker(api, slot.worker_id, models, settings.sandbox, sampler, reward_places)
     leave = Relay(worker.stop.set).handle
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
     threads = _kinds(settings)
-    answers = sorted({kind for each in threads for kind in each})
+    answers = sorted({kind for answered in threads for kind in answered})
     presence = Presence(
-        door, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox), answers
+        api, slot.worker_id, "calls", settings.hostname, lambda: jail_status(settings.sandbox), answers
     )
     presence.start()
     while not worker.stop.is_set() and not presence.registered.wait(0.1):
         pass
-    Tidying(door, blobs, others=[Cache(sampler.cached, sampler.forget)]).start()
+    Tidying(api, blobs, others=[Cache(sampler.cached, sampler.forget)]).start()
     running = [worker.start(number, kinds) for number, kinds in enumerate(threads)]
     log.info("%s answers calls of %s", slot.worker_id, settings.backend_url)
     while not worker.stop.wait(1.0):

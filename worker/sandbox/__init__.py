@@ -1,13 +1,14 @@
-"""The sandbox for reward code: a daemon with jails, and the client that speaks to it.
+"""Sandbox for reward code: a daemon that runs jails, and its client.
 
-``python -m worker.sandbox --socket PATH`` runs the daemon; :class:`SandboxClient` scores with it. Untrusted code runs
-nowhere else. Standard library only.
+``python -m worker.sandbox --socket PATH`` runs the daemon; :class:`SandboxClient` scores with it. Untrusted
+code runs nowhere else. Standard library only.
 
-Covered by jail L: reading anything but the interpreter, its library and allowed packages; writing anything; sockets
-of every family; processes, threads, programs; signals, ptrace, namespaces; the host's environment and descriptors;
-memory, CPU, time and output; what one call could leave for the next. Not covered: names and sizes of the host's files
-can be seen (``stat``); a reward may lie about the rows of its own call, of its own unit with ``isolate="sample"``;
-side channels and bugs of the shared kernel.
+Jail L denies: reading anything but the interpreter, its library and allowed packages; all writes; sockets of
+every family; processes, threads and programs; signals, ptrace and namespaces; the host's environment and
+descriptors. It limits memory, CPU, time and output, and leaves no state between calls.
+
+Not covered: names and sizes of host files can be seen (``stat``); a reward may lie about the rows of its own
+call, or of its own unit with ``isolate="sample"``; side channels and bugs of the shared kernel.
 """
 
 from worker.sandbox.client import SandboxClient

@@ -1,7 +1,10 @@
-"""Run the sandbox daemon: ``python -m worker.sandbox --socket PATH`` or ``--listen HOST:PORT --token-file FILE``.
+"""Command line of the sandbox daemon.
 
-``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons", "refused"}``.
-``python -m worker.sandbox status --socket PATH`` prints the same of a running daemon; 1 when it does not answer.
+``python -m worker.sandbox --socket PATH`` or ``--listen HOST:PORT --token-file FILE`` runs the daemon.
+``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons",
+"refused"}``.
+``python -m worker.sandbox status --socket PATH`` prints the same for a running daemon; exit code 1 if it does
+not answer.
 """
 
 import argparse
@@ -21,7 +24,7 @@ from worker.sandbox.transport.remote import checked_token
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM, or probe once; 1 when the socket cannot be opened."""
+    """Serve until SIGTERM, or probe once. Exit code 1 if the socket cannot be opened."""
     parser = argparse.ArgumentParser(
         prog="python -m worker.sandbox", description="Runs reward code in jails."
     )
@@ -75,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _probe(letters: Sequence[str]) -> None:
-    """A daemon that ends as soon as it knows its status, so that both always agree."""
+    """Start a daemon that exits once its status is known, so that the probe and the daemon agree."""
     with tempfile.TemporaryDirectory() as folder:
         daemon = Sandboxd(Path(folder) / "probe.sock", 1, letters)
 
@@ -105,8 +108,8 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 def _announce(status: SandboxStatus, port: int | None) -> None:
     proved = f"jail {status.jail} proved"
-    said = proved if status.available else "code rewards are off: " + "; ".join(status.reasons)
-    sys.stderr.write(f"sandboxd: {said}\n")
+    text = proved if status.available else "code rewards are off: " + "; ".join(status.reasons)
+    sys.stderr.write(f"sandboxd: {text}\n")
     if port is not None:
         sys.stderr.write(f"sandboxd: listening on TCP port {port}\n")
 

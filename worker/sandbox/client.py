@@ -1,4 +1,4 @@
-"""The sandbox as its users see it: blocking calls to a running sandboxd."""
+"""Blocking client of the sandbox daemon."""
 
 import os
 import threading
@@ -29,9 +29,9 @@ from worker.sandbox.transport.connection import Connection
 from worker.sandbox.transport.remote import Address
 
 ROWS_PER_CALL = 16
-"""Of a reward whose pace is not known, or slow: what one call may lose by its deadline stays small."""
+"""For slow and unmeasured rewards: limits the rows that one call loses at its deadline."""
 _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
-"""A known reward gets as many rows as it scores in a tenth of a second: the process costs more than 16 fast rows."""
+"""A fast reward gets as many rows as it scores in 0.1 s: starting a process costs more than 16 fast rows."""
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _PACES_KEPT = 256
@@ -41,19 +41,18 @@ _Answer = TypeVar("_Answer")
 
 
 class SandboxClient:
-    """Scores completions in the sandbox at ``address``. Safe to use from several threads.
+    """Scores completions in the sandbox at ``address``. Thread-safe.
 
-    address: a Unix socket's path, or ``tcp://host:port`` of a daemon on another machine, which needs its ``token``.
-    Raises ``ValueError`` for what is neither.
+    address: a Unix socket's path, or ``tcp://host:port``, which needs the daemon's ``token``. Raises
+    ``ValueError`` for anything else.
 
-    Connections are opened as threads need them and kept; the daemon shares its jails between processes, however
-    many connections each has. Use as a context manager or call :meth:`close`.
+    Connections are opened per thread and reused. Use as a context manager or call :meth:`close`.
     """
 
     def __init__(
         self, address: str | os.PathLike[str], token: str | None = None, *, patience: float = 0.0
     ) -> None:
-        """patience: seconds for which a daemon that does not answer is asked again, as one that starts anew."""
+        """patience: seconds for which requests are retried while the daemon does not answer, e.g. restarts."""
         self._patience = patience
         self._address = Address.parse(os.fspath(address))
         self._token = token
@@ -76,12 +75,14 @@ class SandboxClient:
     ) -> CallOutcome:
         """Score rows with a Python reward; the outcome has one result per row, in order.
 
-        source: the reward's module. entry: the function's name; without it ``grade`` or the only one there is.
-        granularity: what the function sees at once: one row; the rows of one ``group``; or 16 rows. isolate:
-        "sample" gives every such unit a process of its own. A call, which is one process, has at most 16 rows;
-        once a reward has shown that it is fast, as many as it scores in a tenth of a second, at most 256. Rows that
-        ended by ``deadline`` or ``skipped`` are tried once more in calls of 16, calls that ended by
-        ``sandbox_error`` as they are. Blocks; raises ``ValueError`` when a row or group is too large to be sent.
+        source: the reward's module. entry: the function's name; default ``grade`` or the only function.
+        granularity: rows per function call: one; those of one ``group``; or a batch of 16.
+        isolate: "sample" runs every such unit in its own process.
+
+        A call is one process and has at most 16 rows; a reward measured as fast gets as many as it scores in
+        0.1 s, at most 256. Rows that end with ``deadline`` or ``skipped`` are retried once in calls of 16,
+        calls that end with ``sandbox_error`` unchanged. Raises ``ValueError`` if a row or group is too large
+        to send.
         """
         if not rows:
             return CallOutcome("ok")
@@ -90,18 +91,18 @@ class SandboxClient:
             "timeouts": asdict(timeouts or Timeouts()), "jail": self._jail,
         }  # fmt: skip
         results: dict[int, RowResult] = {}
-        pace, left = (source, entry), list(range(len(rows)))
-        while left:
+        pace, remaining = (source, entry), list(range(len(rows)))
+        while remaining:
             fixed = granularity == "batch" or isolate == "sample"
             most = ROWS_PER_CALL if fixed else self._paces.rows_per_call(pace)
-            batches = list(_batches(rows, left, granularity, most or ROWS_PER_CALL))
-            if most is None:  # the first call shows how fast the reward is
+            batches = list(_batches(rows, remaining, granularity, most or ROWS_PER_CALL))
+            if most is None:  # the first call measures the reward
                 batches = batches[:1]
             outcome = self._score(options, rows, batches, results)
             if outcome.status != "ok":
                 return outcome
             self._paces.learn(pace, [results[i] for batch in batches for i in batch])
-            left = [i for i in left if i not in results]
+            remaining = [i for i in remaining if i not in results]
         if again := [i for i in range(len(rows)) if results[i].status in RETRIED_ROWS]:
             small = list(_batches(rows, again, granularity, ROWS_PER_CALL))
             outcome = self._score(options, rows, small, results)
@@ -110,22 +111,23 @@ class SandboxClient:
     def run_programs(
         self, source: str, runs: Sequence[ProgramRun], limits: ProgramLimits | None = None
     ) -> ProgramsOutcome:
-        """Run a program a model wrote, each run in a process of its own; one result per run, in order.
+        """Run a model's program, each run in its own process; one result per run, in order.
 
-        Compare the outputs with what was expected where you are: nothing of that belongs into ``source`` or ``runs``.
-        Once three runs of a request of 16 have timed out the rest of it is ``skipped``. A request that ended by
-        ``sandbox_error`` is tried once more. Blocks; raises ``ValueError`` when a run is too large to be sent.
+        Compare outputs with the expected ones on the caller's side: expected values do not belong in
+        ``source`` or ``runs``. After three timeouts in a request of 16, its other runs are ``skipped``. A
+        request that ends with ``sandbox_error`` is retried once. Raises ``ValueError`` if a run is too large
+        to send.
         """
         head = {"op": "programs", "source": source, "limits": asdict(limits or ProgramLimits())}
         parts = [runs[i : i + _RUNS_PER_CALL] for i in range(0, len(runs), _RUNS_PER_CALL)]
         outcome, results = ProgramsOutcome("ok"), dict[int, list[ProgramResult]]()
         for _ in (1, 2):
-            wanted = [k for k in range(len(parts)) if k not in results]
-            requests = [(head, frames.pack_runs(parts[k])) for k in wanted]
+            missing = [k for k in range(len(parts)) if k not in results]
+            requests = [(head, frames.pack_runs(parts[k])) for k in missing]
             outcomes = self._ask(partial(iter, requests), frames.unpack_programs)
             if isinstance(outcomes, str):
                 return ProgramsOutcome("sandbox_unavailable", message=outcomes)
-            results.update((k, o.results) for k, o in zip(wanted, outcomes, strict=True) if o.status == "ok")
+            results.update((k, o.results) for k, o in zip(missing, outcomes, strict=True) if o.status == "ok")
             outcome = next((o for o in outcomes if o.status != "ok"), outcomes[-1] if outcomes else outcome)
             if outcome.status != "sandbox_error":
                 break
@@ -150,11 +152,11 @@ class SandboxClient:
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else answer[0]
 
     def hold_to(self, jail: str) -> None:
-        """From now on score in this jail or not at all: a run does not move to a weaker one without being told."""
+        """Score in this jail only: a run must not move to a weaker jail unnoticed."""
         self._jail = jail
 
     def abort(self) -> None:
-        """End what other threads are having done, jails included, and refuse all that follows as unavailable."""
+        """End the requests of all threads, jails included; later requests are unavailable."""
         with self._lock:
             self._aborted = True
             for connection in self._used:
@@ -181,27 +183,27 @@ class SandboxClient:
         batches: Sequence[Sequence[int]],
         results: dict[int, RowResult],
     ) -> CallOutcome:
-        """Score batches of ``rows``, one call each, into ``results``; the first outcome that is not ok ends it."""
-        wanted = list(range(len(batches)))
+        """Score batches of ``rows``, one call each, into ``results``; stop at the first outcome that is not ok."""
+        pending = list(range(len(batches)))
         outcome = CallOutcome("ok")
         for attempt in (1, 2):
 
-            def requests(asked: list[int] = wanted) -> Iterator[frames.Packed]:
-                return (_request(options, [rows[i] for i in batches[k]]) for k in asked)
+            def requests(numbers: list[int] = pending) -> Iterator[frames.Packed]:
+                return (_request(options, [rows[i] for i in batches[k]]) for k in numbers)
 
             outcomes = self._ask(requests, frames.unpack_outcome)
             if isinstance(outcomes, str):
                 return CallOutcome("sandbox_unavailable", message=outcomes)
             failed = []
-            for k, outcome in zip(wanted, outcomes, strict=True):
+            for k, outcome in zip(pending, outcomes, strict=True):
                 if outcome.status == "sandbox_error" and attempt == 1:
                     failed.append(k)
                 elif outcome.status != "ok":
                     return outcome
                 else:
                     results.update(zip(batches[k], outcome.rows, strict=True))
-            wanted = failed
-            if not wanted:
+            pending = failed
+            if not pending:
                 break
         return replace(outcome, status="ok", message=None, rows=[])
 
@@ -210,7 +212,7 @@ class SandboxClient:
         requests: Callable[[], Iterable[frames.Packed]],
         unpack: Callable[[dict[str, Any], bytes], _Answer],
     ) -> list[_Answer] | str:
-        """The answers in order, unpacked, or why there is none: all is asked again for as long as patience lasts."""
+        """The unpacked answers in order, or why there are none. Retries everything while patience lasts."""
         give_up = time.monotonic() + self._patience
         while isinstance(answers := self._ask_once(requests(), unpack), str) and self._may_retry(give_up):
             time.sleep(_RETRY_SECONDS)
@@ -243,7 +245,7 @@ class SandboxClient:
         return [answers[number] for number in range(len(answers))]
 
     def _use(self, connection: Connection) -> None:
-        """Raises OSError once the client was aborted."""
+        """Raises OSError once the client is aborted."""
         with self._lock:
             if self._aborted:
                 raise OSError("the call was cancelled")
@@ -257,14 +259,14 @@ class SandboxClient:
 
 
 class _Paces:
-    """How long a row of a source takes, so that fast rewards are not charged a process for every 16 rows."""
+    """Measured seconds per row of each source, so that fast rewards get more rows per process."""
 
     def __init__(self) -> None:
         self._seconds: OrderedDict[tuple[str, str | None], float] = OrderedDict()
         self._lock = threading.Lock()
 
     def rows_per_call(self, key: tuple[str, str | None]) -> int | None:
-        """None: nothing is known of this reward."""
+        """None if the reward has not been measured."""
         with self._lock:
             seconds = self._seconds.get(key)
         if seconds is None:
@@ -282,7 +284,7 @@ class _Paces:
 def _batches(
     rows: Sequence[RewardRow], indices: Sequence[int], granularity: Granularity, most: int
 ) -> Iterator[list[int]]:
-    """Indices call by call: at most ``most`` rows and 16 MiB, a group never divided; calls of similar size."""
+    """Row indices per call: at most ``most`` rows and 16 MiB, groups undivided, calls of similar size."""
     if granularity == "group":
         groups: dict[object, list[int]] = {}
         for i in indices:
@@ -319,7 +321,7 @@ def _request(options: dict[str, Any], rows: list[RewardRow]) -> frames.Packed:
 
 
 def _size(row: RewardRow) -> int:
-    """Roughly a row's bytes on the wire; exact enough to keep a call far below the limit."""
+    """A row's approximate bytes in the protocol."""
     size = len(row.completion)
     for value in (row.prompt, row.item, row.sample, row.judges):
         if value:

@@ -1,7 +1,7 @@
-"""The third-party libraries a reward may import, and the folder they are copied into for the jails.
+"""Third-party libraries a reward may import, and the folder they are copied into for the jails.
 
-The versions are those installed beside the daemon (extra ``rewards``). Only these distributions and what they need
-are copied, without their tests: a jail never sees the platform's own packages.
+Versions are those installed beside the daemon (extra ``rewards``). Only these distributions and their
+requirements are copied, without tests: a jail never sees the platform's own packages.
 """
 
 import compileall
@@ -61,30 +61,30 @@ LANGUAGE_DATA = ("tokenizers/punkt_tab", "tokenizers/punkt", "corpora/wordnet", 
 
 
 def configuration(site: Path) -> dict[str, object]:
-    """What a zygote is told: module → what it may load of it; and the allowed modules that ``site`` lacks."""
-    there = {module for module in DISTRIBUTIONS if any(site.glob(f"{module}*"))}
+    """The zygote's configuration: module → what it may load of it; and the allowed modules that ``site`` lacks."""
+    present = {module for module in DISTRIBUTIONS if any(site.glob(f"{module}*"))}
     return {
-        "libraries": {module: list(PRELOADED[module]) for module in DISTRIBUTIONS if module in there},
-        "absent": [module for module in DISTRIBUTIONS if module not in there],
+        "libraries": {module: list(PRELOADED[module]) for module in DISTRIBUTIONS if module in present},
+        "absent": [module for module in DISTRIBUTIONS if module not in present],
     }
 
 
 def installed() -> dict[str, str]:
-    """Allowed module → version, of those that are installed beside the daemon."""
-    return {module: found.version for module, name in DISTRIBUTIONS.items() if (found := _find(name))}
+    """Allowed module → version, if installed beside the daemon."""
+    return {module: package.version for module, name in DISTRIBUTIONS.items() if (package := _find(name))}
 
 
 def language_data() -> dict[str, Path]:
-    """Name → file or folder of NLTK's data that this machine has."""
+    """Name → file or folder of NLTK's data on this machine."""
     places = [Path(p) for p in os.environ.get("NLTK_DATA", "").split(os.pathsep) if p]
     places += [Path(base, "nltk_data") for base in (sys.prefix, "/usr/local/share", "/usr/share", "/usr/lib")]
-    found = {}
+    data = {}
     for name in LANGUAGE_DATA:
         for path in (place / f"{name}{end}" for place in places for end in ("", ".zip")):
             if path.exists() and os.access(path, os.R_OK):
-                found[name] = path
+                data[name] = path
                 break
-    return found
+    return data
 
 
 def fingerprint() -> str:
@@ -95,7 +95,7 @@ def fingerprint() -> str:
 
 
 def copy_libraries(to: Path) -> None:
-    """Copy the allowed libraries, what they need and the language data found; compile what came without."""
+    """Copy the allowed libraries, their requirements and the language data; compile missing bytecode."""
     for distribution in _closure():
         for file in distribution.files or []:
             source = Path(str(distribution.locate_file(file)))
@@ -115,19 +115,19 @@ def copy_libraries(to: Path) -> None:
 
 
 def _closure() -> list[metadata.Distribution]:
-    """The allowed distributions that are installed and, of what they need, all that is installed."""
-    found: dict[str, metadata.Distribution] = {}
-    wanted = list(DISTRIBUTIONS.values())
-    while wanted:
-        name = _normal(wanted.pop())
-        if name not in found and (distribution := _find(name)) is not None:
-            found[name] = distribution
-            wanted += _needs(distribution)
-    return [found[name] for name in sorted(found)]
+    """The allowed distributions and their requirements, as far as installed."""
+    distributions: dict[str, metadata.Distribution] = {}
+    pending = list(DISTRIBUTIONS.values())
+    while pending:
+        name = _normal(pending.pop())
+        if name not in distributions and (distribution := _find(name)) is not None:
+            distributions[name] = distribution
+            pending += _needs(distribution)
+    return [distributions[name] for name in sorted(distributions)]
 
 
 def _needs(distribution: metadata.Distribution) -> Iterator[str]:
-    """Names of unconditional requirements, and of those whose condition is no extra."""
+    """Names of requirements, without extras."""
     for requirement in distribution.requires or []:
         name, _, condition = requirement.partition(";")
         if "extra" not in condition and (match := re.match(r"[A-Za-z0-9._-]+", name)):

@@ -1,11 +1,11 @@
-"""Limits of the sandbox: what a call may ask for, and what no call can change."""
+"""Limits of the sandbox: those a call may set, and those it cannot change."""
 
 from dataclasses import dataclass
 
 MAX_SOURCE_BYTES = 256 << 10
 MAX_REQUEST_BYTES = 64 << 20
 MAX_ROWS = 1024
-"""Rows of one call on the wire; the client sends 16 unless a group is larger."""
+"""Most rows of one call; the client sends 16 unless a group is larger."""
 
 MAX_CASUALTIES = 8
 """Units that may end their process in one call before the rest is skipped: half of a usual call."""
@@ -41,10 +41,10 @@ PRELOAD: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds a call may take. Raises ``ValueError`` for what is not positive or above its cap.
+    """Seconds a call may take. Raises ``ValueError`` for values not positive or above their cap.
 
-    load: importing the module. sample: one row, wall; a row that was starved of CPU may take twice as long.
-    call: all rows of a call. cpu: CPU time of one process that serves a call.
+    load: importing the module. sample: one row, wall; twice that if starved of CPU. call: all rows of a call.
+    cpu: CPU time of one process that serves a call.
     """
 
     load: float = 5.0
@@ -61,10 +61,11 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """What one run of a model's program may take. Raises ``ValueError`` for what is not positive or above its cap.
+    """Limits of one run of a model's program. Raises ``ValueError`` for values not positive or above their
+    cap.
 
-    wall: seconds; a run that was starved of CPU may take twice as long. memory: bytes of address space. output: bytes
-    of standard output or of a call's value.
+    wall: seconds; twice that if starved of CPU. memory: bytes of address space. output: bytes of standard
+    output or of a call's value.
     """
 
     wall: float = 5.0

@@ -1,4 +1,4 @@
-"""What goes into a call and what comes out: rows, results, statuses."""
+"""Inputs and outcomes of a call: rows, results, statuses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ ROW_STATUSES: frozenset[str] = frozenset(RowStatus.__args__)  # type: ignore[att
 CALL_STATUSES: frozenset[str] = frozenset(CallStatus.__args__)  # type: ignore[attr-defined]
 
 RETRIED_ROWS: frozenset[str] = frozenset({"deadline", "skipped"})
-"""Statuses that say more about the call than about the row: retried once in a fresh call."""
+"""Statuses caused by the call rather than the row: retried once in a fresh call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,10 @@ class RewardRow:
 
 @dataclass(slots=True)
 class RowResult:
-    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``.
+    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for speed.
 
-    Not frozen, for speed: thousands are made in a step, on both sides of a socket.
-
-    steps: (number, end character). candidates: vectors of one length. message: what went wrong, with the
-    frames of the reward for an exception. prints: at most 2 KiB; rows scored together share the first one's.
+    steps: (number, end character). candidates: vectors of one length. message: what failed, with the reward's
+    frames for an exception. prints: at most 2 KiB; rows scored together share the first one's.
     """
 
     status: RowStatus
@@ -64,10 +62,11 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The outcome of scoring: ``rows`` has one result per row in order when ``status`` is ``ok``, else nothing.
+    """The outcome of scoring: ``rows`` has one result per row in order if ``status`` is ``ok``, else none.
 
-    ``load_error`` is the reward's fault (``message``, ``line``); ``sandbox_error`` and ``sandbox_unavailable``
-    are ours and never a row's. log: raw output of importing, at most 16 KiB. jail: the jail that ran it.
+    ``load_error`` is the reward's fault (``message``, ``line``); ``sandbox_error`` and
+    ``sandbox_unavailable`` are the platform's. log: raw output of importing, at most 16 KiB. jail: the jail
+    that ran it.
     """
 
     status: CallStatus
@@ -80,11 +79,12 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """One run of a program: as a script that reads ``stdin``, unless there is something to evaluate after it.
+    """One run of a program: a script that reads ``stdin``, or a program followed by a call or a test, not
+    both.
 
-    call: an expression, as ``f(3)``; its value comes out in :func:`worker.sandbox.jailed.canonical.canonical`'s form.
-    loose: tuples count as lists in it. test: source that runs after the program, in the same process, and judges it:
-    the program can fool it. Give a call or a test, not both.
+    call: an expression, as ``f(3)``; its value is returned in
+    :func:`worker.sandbox.jailed.canonical.canonical` form. loose: tuples count as lists in it. test: source
+    that runs after the program, in the same process, and judges it: the program can fool it.
     """
 
     stdin: str = ""
@@ -95,11 +95,11 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """How a run ended. ``ok``: the program, and a call or test behind it, came to an end by themselves.
+    """How a run ended. ``ok``: the program, and its call or test, ran to the end.
 
-    output: what a script wrote to standard output, as it wrote it, or the canonical value of a call. notes: at most
-    2 KiB of what it wrote to standard error (with a call or test, of both). ``bad_value``: a call's value has no
-    canonical form. ``skipped``: earlier runs of the program took too long.
+    output: a script's standard output, or the canonical value of a call. notes: at most 2 KiB of its standard
+    error (with a call or test, of both streams). ``bad_value``: a call's value has no canonical form.
+    ``skipped``: earlier runs of the program took too long.
     """
 
     status: ProgramStatus
@@ -112,7 +112,7 @@ class ProgramResult:
 
 @dataclass(frozen=True, slots=True)
 class ProgramsOutcome:
-    """One result per run, in order, when ``status`` is ``ok``; else nothing, and why."""
+    """One result per run, in order, if ``status`` is ``ok``; else none, and why."""
 
     status: CallStatus
     results: list[ProgramResult] = field(default_factory=list)
@@ -122,12 +122,12 @@ class ProgramsOutcome:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """A function of a module that can score, and how it is spelled: ``openai``, ``predibase`` or ``trl``."""
+    """A function that can score, and its spelling: ``openai``, ``predibase`` or ``trl``."""
 
     name: str
     spelling: str
     line: int | None = None
-    """Where it begins, from 1."""
+    """Its first line, from 1."""
     columns: list[str] = field(default_factory=list)
     """Columns of the dataset without which it fails on every row, as far as its source shows."""
 

@@ -1,4 +1,4 @@
-"""Programs a model wrote: each run is a child of its own, and what was expected of it stays outside."""
+"""Programs that a model wrote: each run is a child of its own; expected values stay outside the jail."""
 
 import json
 import time
@@ -15,28 +15,26 @@ from worker.sandbox.limits import ProgramLimits
 from worker.sandbox.outcome import CallStatus, ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
 
 MAX_RUNS = 64
-"""Of one request."""
+"""Most runs of one request."""
 _MOST_SECONDS = 120.0
 _TIMEOUTS = 3
-"""Runs of one program that may take too long before the rest is skipped: the pool is not theirs alone."""
+"""Timeouts of one program after which its other runs are skipped, to leave the pool to others."""
 
 _OWN_WORD: dict[str, ProgramStatus] = {
     "ok": "ok", "exception": "exception", "bad_value": "bad_value", "memory": "memory",
 }  # fmt: skip
-"""What a child may say of itself."""
+"""Statuses that a child may report."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramCall:
-    """A parsed request: runs of one source."""
-
     source: str
     runs: Sequence[ProgramRun]
     limits: ProgramLimits
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any], body: bytes) -> "ProgramCall":
-        """Check a request; ``body`` is a JSON array of runs. Raises :class:`BadRequest`."""
+        """Validate a request; ``body`` is a JSON array of runs. Raises :class:`BadRequest`."""
         try:
             runs = [ProgramRun(**fields) for fields in json.loads(body)]
             limits = ProgramLimits(**request.get("limits", {}))
@@ -55,58 +53,62 @@ class ProgramCall:
 
 
 async def run_programs(session: Session, call: ProgramCall, jail: str, scan: bool = True) -> ProgramsOutcome:
-    """Run after run in a session; raises :class:`JailDied`, and :class:`NeedsLibraries` where ``scan`` finds any."""
+    """Run the program's runs in order. Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan``
+    finds any.
+    """
     end = time.monotonic() + _MOST_SECONDS
     too_large = source_too_large(call.source)
     results: list[ProgramResult] = []
     for run in call.runs:
-        left = end - time.monotonic()
+        seconds_left = end - time.monotonic()
         if too_large:
             results.append(ProgramResult("exception", message=too_large))
-        elif left <= 0 or sum(result.status == "timeout" for result in results) >= _TIMEOUTS:
+        elif seconds_left <= 0 or sum(result.status == "timeout" for result in results) >= _TIMEOUTS:
             results.append(ProgramResult("skipped", message="earlier runs of the program took too long"))
         else:
-            results.append(await _run(session, call, run, left, scan))
+            results.append(await _run(session, call, run, seconds_left, scan))
             scan = False
     return ProgramsOutcome("ok", results, jail=jail)
 
 
 async def _run(
-    session: Session, call: ProgramCall, run: ProgramRun, left: float, scan: bool
+    session: Session, call: ProgramCall, run: ProgramRun, seconds_left: float, scan: bool
 ) -> ProgramResult:
     limits = call.limits
     request = {
         "op": "program", "source": call.source, "call": run.call, "test": run.test, "loose": run.loose, "scan": scan,
     }  # fmt: skip
     stdin = run.stdin.encode("utf-8", "replace")
-    payload = await session.run_program(region.pack_body(json.dumps(request).encode()), stdin, limits, left)
+    payload = await session.run_program(
+        region.pack_body(json.dumps(request).encode()), stdin, limits, seconds_left
+    )
     try:
-        seen = parse_run(payload, 0, 1, limits.output + 1)
+        report = parse_run(payload, 0, 1, limits.output + 1)
     except ProtocolError as error:
         raise JailDied(str(error)) from error
-    if seen.progress == region.NOT_STARTED:
+    if report.progress == region.NOT_STARTED:
         raise JailDied("the jail could not prepare a process for a program")
-    row = seen.rows[0]
-    if scan and seen.header.state == region.NEEDS and seen.clean and seen.progress == region.IMPORTING:
+    row = report.rows[0]
+    if scan and report.header.state == region.NEEDS and report.clean and report.progress == region.IMPORTING:
         raise NeedsLibraries(frozenset(row.criteria if row is not None else ()) & LOADABLE)
-    status, message = _ending(seen, limits)
-    output = seen.log[: limits.output].decode("utf-8", "replace")
+    status, message = _ending(report, limits)
+    output = report.log[: limits.output].decode("utf-8", "replace")
     return ProgramResult(
-        status, output, seen.prints[0], message, wall_ms=1000 * seen.unit_wall, cpu_ms=1000 * seen.cpu
+        status, output, report.prints[0], message, wall_ms=1000 * report.unit_wall, cpu_ms=1000 * report.cpu
     )
 
 
-def _ending(seen: Run, limits: ProgramLimits) -> tuple[ProgramStatus, str | None]:
-    if seen.cause == region.OUTPUT_FLOOD or len(seen.log) > limits.output:
+def _ending(report: Run, limits: ProgramLimits) -> tuple[ProgramStatus, str | None]:
+    if report.cause == region.OUTPUT_FLOOD or len(report.log) > limits.output:
         return "output_flood", f"the program wrote more than {limits.output} bytes"
-    if seen.cause == region.LOAD_TIMEOUT:
+    if report.cause == region.LOAD_TIMEOUT:
         return "timeout", f"reading the program took longer than {limits.wall:g} s"
-    if seen.cause == region.CALL_DEADLINE:
+    if report.cause == region.CALL_DEADLINE:
         return "timeout", f"longer than {limits.wall:g} s"
-    if not seen.clean:
-        status, message = end_of_child(seen, limits.wall, limits.wall, "program")
+    if not report.clean:
+        status, message = end_of_child(report, limits.wall, limits.wall, "program")
         return status, message  # type: ignore[return-value]
-    row = seen.rows[0]
+    row = report.rows[0]
     if row is None or row.status not in _OWN_WORD:
         return "bad_value", "the program damaged what was said of it"
     return _OWN_WORD[row.status], row.message

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from reinforge.errors import LeaseLost
 from reinforge.records import Command
 from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, Claimed, Heartbeat
-from worker.backend_api.client import BackendAway, Door, DoorRefused
+from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Heart(threading.Thread):
 
     def __init__(
         self,
-        door: Door,
+        api: WorkerApi,
         claimed: Claimed,
         lease: Lease,
         on_command: Callable[[Command], bool],
@@ -56,7 +56,7 @@ class Heart(threading.Thread):
         every: float = HEARTBEAT_SECONDS,
     ) -> None:
         super().__init__(name=f"heart-{claimed.job}", daemon=True)
-        self._door, self._claimed, self._lease = door, claimed, lease
+        self._api, self._claimed, self._lease = api, claimed, lease
         self._on_command = on_command
         self._every = every
         self._applied: list[str] = []
@@ -77,11 +77,11 @@ class Heart(threading.Thread):
         body = Heartbeat(attempt=self._claimed.attempt, applied_commands=list(self._applied))
         asked_at = _now()
         try:
-            reply = self._door.heartbeat(self._claimed.job, self._claimed.job_token, body)
+            reply = self._api.heartbeat(self._claimed.job, self._claimed.job_token, body)
         except LeaseLost as error:
             self._lease.lose(error.message)
             return
-        except DoorRefused as error:
+        except WorkerApiRefused as error:
             self._refused += 1
             log.warning("heartbeat %s of %s refused: %s", self._refused, MAX_REFUSED, error.message)
             if self._refused >= MAX_REFUSED:

@@ -14,7 +14,7 @@ from reinforge.grading.source import parse_grader
 from reinforge.records import Blob, RewardCode, RunManifest
 from reinforge.schemas.worker_door import Claimed, ClaimedReward
 from worker.backend_api.blob_cache import BlobCache
-from worker.backend_api.client import BackendAway, DoorRefused
+from worker.backend_api.client import BackendAway, WorkerApiRefused
 from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
 from worker.models.sources import ModelStore
 
@@ -135,10 +135,10 @@ def prepare(
 def _place_resume_state(
     blobs: BlobCache, state: Blob, path: Path, token: str, beat: ProgressCallback
 ) -> None:
-    """Raises JobFailure `resume_state_invalid` when the store has lost it, BackendAway, DoorRefused, OSError."""
+    """Raises JobFailure `resume_state_invalid` when the store has lost it, BackendAway, WorkerApiRefused, OSError."""
     try:
         blobs.place(state.sha256, path, token, beat)
-    except (BackendAway, DoorRefused) as error:
+    except (BackendAway, WorkerApiRefused) as error:
         if error.code not in _LOST:
             raise
         raise JobFailure(

@@ -22,7 +22,7 @@ from reinforge.errors import JobFailure, ReinforgeError
 from reinforge.records import Command, Ended, Record
 from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE, Claimed
 from worker.backend_api.blob_cache import BlobCache
-from worker.backend_api.client import BackendAway, Door
+from worker.backend_api.client import BackendAway, WorkerApi
 from worker.backend_api.outbox import Outbox
 from worker.backend_api.sender import STORAGE_PATIENCE_SECONDS, Sender
 from worker.machine.gpu_assignment import Hold
@@ -60,7 +60,7 @@ class Outcome(StrEnum):
 class Supervisor:
     """What runs jobs on this worker, one at a time."""
 
-    door: Door
+    api: WorkerApi
     slot: Slot
     runs: Path
     blobs: BlobCache
@@ -82,7 +82,7 @@ class Supervisor:
             folder, outbox = self._begin(claimed)
         except OSError as error:
             end = _ended(_not_prepared(error), sequence=1)
-            return Outcome.DELIVERED if _post_end(self.door, claimed, end) else Outcome.STOPPED
+            return Outcome.DELIVERED if _post_end(self.api, claimed, end) else Outcome.STOPPED
         attempt = _Attempt(self, claimed, folder, lease, outbox, gpus or Hold())
         try:
             outcome = attempt.run()
@@ -123,7 +123,7 @@ class _Attempt:
     def __post_init__(self) -> None:
         self.stall = StallWatch(self.parent.stall_bounds)
         self.sender = Sender(
-            self.parent.door,
+            self.parent.api,
             self.claimed,
             self.lease,
             self.outbox,
@@ -131,7 +131,7 @@ class _Attempt:
             self.parent.storage_patience_seconds,
         )
         every = min(self.parent.heartbeat_seconds, self.claimed.lease_seconds / HEARTBEATS_PER_LEASE)
-        self.heart = Heart(self.parent.door, self.claimed, self.lease, self._command, every=every)
+        self.heart = Heart(self.parent.api, self.claimed, self.lease, self._command, every=every)
 
     def run(self) -> Outcome:
         self.heart.start()
@@ -240,7 +240,7 @@ class _Attempt:
 
     def _end_stalled(self, trainer: TrainerProcess, failure: JobFailure) -> None:
         log.error("%s: %s", self.claimed.job, failure.message)
-        trainer.say_where()
+        trainer.dump_stacks()
         trainer.end(grace=0)
         if not self.ended:
             self._end(failure, tail=exit_diagnosis.log_tail(self.folder.log))
@@ -268,7 +268,7 @@ class _Attempt:
         """Say why the job ends in place of the record that cannot be delivered."""
         tail = exit_diagnosis.log_tail(self.folder.log)
         end = _ended(failure, sequence=self.sender.acknowledged + 1, step=self.last_step, tail=tail)
-        _post_end(self.parent.door, self.claimed, end)
+        _post_end(self.parent.api, self.claimed, end)
 
     def _must_leave(self) -> bool:
         return self.lease.lost is not None or self.parent.stop.is_set() or self.sender.failure is not None
@@ -310,10 +310,10 @@ def _cancelled(sequence: int) -> Ended:
     return Ended(sequence=sequence, ts=time.time(), outcome="cancelled", reason="cancel_requested")
 
 
-def _post_end(door: Door, claimed: Claimed, end: Ended) -> bool:
+def _post_end(api: WorkerApi, claimed: Claimed, end: Ended) -> bool:
     """Deliver an end past the outbox; whether it arrived. If not, the job's lease runs out."""
     try:
-        door.post_records(claimed.job, claimed.job_token, claimed.attempt, [end])
+        api.post_records(claimed.job, claimed.job_token, claimed.attempt, [end])
     except ReinforgeError as error:
         log.error("%s: its end (%s) cannot be delivered: %s", claimed.job, end.reason, error.message)
         return False

@@ -110,7 +110,7 @@ class TrainerProcess:
                 return False
         return True
 
-    def say_where(self) -> None:
+    def dump_stacks(self) -> None:
         """Have it write what its threads are doing to its log, if it can."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, signal.SIGUSR1)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.support.hub_stub import HubStub
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.rpc import inspect_model
 from worker.rpc.server import CallWorker
@@ -26,9 +26,11 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
 @pytest.fixture
 def lane(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
     """A real calls worker with a folder of its own, which says more often how far it is."""
-    monkeypatch.setattr(inspect_model, "TELL_SECONDS", 0.02)
+    monkeypatch.setattr(inspect_model, "REPORT_SECONDS", 0.02)
     backend.register("wrk_real", "calls")
-    worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", ModelStore(tmp_path / "models"), None)
+    worker = CallWorker(
+        WorkerApi(backend.url, WORKER_TOKEN), "wrk_real", ModelStore(tmp_path / "models"), None
+    )
     thread = threading.Thread(target=worker.loop, args=(["inspect_model"], 0.2))
     thread.start()
     yield backend

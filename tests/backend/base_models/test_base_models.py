@@ -9,7 +9,7 @@ import pytest
 
 from tests.backend.server import WORKER_TOKEN, Backend, wait_until
 from tests.support.small_models import CONFIG, model_files
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.rpc.server import CallWorker
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
     backend.register("wrk_real", "calls")
     models = ModelStore(tmp_path_factory.mktemp("models"))
-    worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", models, None)
+    worker = CallWorker(WorkerApi(backend.url, WORKER_TOKEN), "wrk_real", models, None)
     thread = threading.Thread(target=worker.loop, args=(["inspect_model"], 0.3))
     thread.start()
     yield backend
@@ -98,7 +98,9 @@ def test_the_starter_model_appears_once_a_worker_is_there(
     assert missing.status_code == 404
     assert "python -m worker calls" in missing.json()["error"]["hint"]
     empty_backend.register("wrk_real", "calls")
-    worker = CallWorker(Door(empty_backend.url, WORKER_TOKEN), "wrk_real", ModelStore(folder / "store"), None)
+    worker = CallWorker(
+        WorkerApi(empty_backend.url, WORKER_TOKEN), "wrk_real", ModelStore(folder / "store"), None
+    )
     thread = threading.Thread(target=worker.loop, args=(["inspect_model"], 0.3))
     thread.start()
     try:

@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM
 
 from tests.backend.server import WORKER_TOKEN, Backend
 from worker.backend_api.blob_cache import BlobCache
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
 from worker.rpc.sample import Sampler
@@ -50,11 +50,11 @@ class Real:
         [found] = backend.api.get(f"/jobs/{trainer.claimed['job']}/checkpoints").json()["data"]
         self.checkpoint: str = found["id"]
 
-        door = Door(backend.url, WORKER_TOKEN)
+        api = WorkerApi(backend.url, WORKER_TOKEN)
         self.serving = ServingProcess()
-        sampler = Sampler(door, models, BlobCache(home / "blobs", door.get_blob), home, self.serving)
+        sampler = Sampler(api, models, BlobCache(home / "blobs", api.get_blob), home, self.serving)
         backend.register("wrk_samples", "calls")
-        self.worker = CallWorker(door, "wrk_samples", models, None, sampler)
+        self.worker = CallWorker(api, "wrk_samples", models, None, sampler)
         self.threads = [threading.Thread(target=self.worker.loop, args=(SAMPLE, 0.3)) for _ in range(2)]
         for thread in self.threads:
             thread.start()

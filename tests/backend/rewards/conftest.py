@@ -9,7 +9,7 @@ from reinforge.net.outbound import ALLOW_VARIABLE
 from reinforge.schemas.worker_door import CallKind
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.worker.sandbox.harness import running_daemon
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.rpc.server import CallWorker
 
@@ -23,7 +23,7 @@ def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         patch.setenv(ALLOW_VARIABLE, "127.0.0.1")  # where the judges of tests are
         backend.register("wrk_real", "calls")
         models = ModelStore(tmp_path_factory.mktemp("models"))
-        worker = CallWorker(Door(backend.url, WORKER_TOKEN), "wrk_real", models, daemon.socket)
+        worker = CallWorker(WorkerApi(backend.url, WORKER_TOKEN), "wrk_real", models, daemon.socket)
         thread = threading.Thread(target=worker.loop, args=(KINDS, 0.3))
         thread.start()
         yield backend

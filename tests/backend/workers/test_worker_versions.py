@@ -5,7 +5,7 @@ import pytest
 
 from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER, Register
 from tests.backend.server import WORKER_TOKEN, Backend
-from worker.backend_api.client import Door, DoorRefused
+from worker.backend_api.client import WorkerApi, WorkerApiRefused
 
 ME = {"id": "wrk_other", "kind": "trainer", "hostname": "host", "version": "0"}
 
@@ -32,7 +32,7 @@ def test_another_release_is_told_what_to_update(backend: Backend, spoken: object
 
 
 def test_a_worker_of_this_release_is_let_in_and_says_its_version(backend: Backend) -> None:
-    door = Door(backend.url, WORKER_TOKEN)
+    door = WorkerApi(backend.url, WORKER_TOKEN)
     door.register(Register.model_validate(ME))
     assert ME["id"] in [each["id"] for each in backend.api.get("/workers").json()["data"]]
     door.close()
@@ -40,8 +40,8 @@ def test_a_worker_of_this_release_is_let_in_and_says_its_version(backend: Backen
 
 def test_the_worker_hears_why(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worker.backend_api.client.PROTOCOL", PROTOCOL + 1)
-    door = Door(backend.url, WORKER_TOKEN)
-    with pytest.raises(DoorRefused, match="version") as refused:
+    door = WorkerApi(backend.url, WORKER_TOKEN)
+    with pytest.raises(WorkerApiRefused, match="version") as refused:
         door.register(Register.model_validate(ME))
     assert "backend" in (refused.value.hint or "")
     door.close()

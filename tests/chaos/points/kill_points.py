@@ -5,7 +5,7 @@ A *point* is a moment next to something that must not be half done: `(role, kind
     rename    a file gets its name                    os.rename, os.replace, os.link     before · after
     pipe      the trainer writes a record             os.write to the record pipe        before · half · after
     outbox    the supervisor keeps or forgets one     worker.backend_api.outbox.Outbox               before · after
-    ack       a worker's request to the backend       worker.backend_api.client.Door._send             before · after
+    ack       a worker's request to the backend       worker.backend_api.client.WorkerApi._send   before · after
     commit    a transaction that wrote something      SQLAlchemy                         before · after
     answer    the backend's answer to a worker        uvicorn                            before · after
     call      sandboxd answers a request              worker.sandbox.daemon.daemon              before · after
@@ -173,7 +173,7 @@ def wrap_door(points: Points, module: ModuleType) -> None:
     def label(_: Any, method: str, url: str, **__: Any) -> str:
         return f"{method} {plain(url)}"
 
-    module.Door._send = around(points, "ack", label, module.Door._send)
+    module.WorkerApi._send = around(points, "ack", label, module.WorkerApi._send)
 
 
 def wrap_database(points: Points, module: ModuleType) -> None:

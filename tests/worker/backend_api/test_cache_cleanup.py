@@ -11,7 +11,7 @@ from tests.support.supervised import DATASET, Bench, wait_for
 from tests.support.worker_door import TOKEN
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.cache_cleanup import Cache, Tidying
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.supervisor import run_folder
 
 SHA256 = hashlib.sha256(DATASET).hexdigest()
@@ -29,8 +29,8 @@ def blobs(bench: Bench) -> BlobCache:
 
 
 def tidying(bench: Bench, *others: Cache) -> Tidying:
-    door = Door(bench.server.url, TOKEN)
-    return Tidying(door, bench.supervisor.blobs, runs=bench.home / "runs", others=others)
+    api = WorkerApi(bench.server.url, TOKEN)
+    return Tidying(api, bench.supervisor.blobs, runs=bench.home / "runs", others=others)
 
 
 def attempt(bench: Bench, job: str) -> run_folder.RunFolder:

@@ -16,7 +16,7 @@ from tests.support.hub_stub import COMMIT, HubStub, Repository
 from tests.support.supervised import wait_for
 from tests.support.worker_door import TOKEN, DoorServer
 from worker.backend_api.blob_cache import BlobCache
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.rpc.sample import Sampler, merged
 from worker.rpc.server import QUICK, SAMPLE, CallWorker
@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def worker(server: DoorServer, tmp_path: Path) -> Iterator[CallWorker]:
-    door = Door(server.url, TOKEN)
+    door = WorkerApi(server.url, TOKEN)
     models = ModelStore(tmp_path / "models")
     serving = ServingProcess(command=(sys.executable, "-c", TOY))
     sampler = Sampler(door, models, BlobCache(tmp_path / "blobs", door.get_blob), tmp_path, serving)

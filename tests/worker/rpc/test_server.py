@@ -16,7 +16,7 @@ from reinforge.schemas.worker_door import CallMessage
 from tests.support.supervised import wait_for
 from tests.support.worker_door import TOKEN, DoorServer
 from tests.worker.sandbox.harness import running_daemon
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.backend_api.presence import Presence
 from worker.models.folders import ModelFolders
 from worker.models.sources import ModelStore
@@ -48,7 +48,10 @@ def model(tmp_path: Path) -> Path:
 @pytest.fixture
 def worker(server: DoorServer, sandbox: Path, tmp_path: Path) -> CallWorker:
     return CallWorker(
-        Door(server.url, TOKEN), "wrk_1", ModelStore(tmp_path / "models", ModelFolders((tmp_path,))), sandbox
+        WorkerApi(server.url, TOKEN),
+        "wrk_1",
+        ModelStore(tmp_path / "models", ModelFolders((tmp_path,))),
+        sandbox,
     )
 
 
@@ -101,7 +104,7 @@ def test_a_source_that_does_not_load_is_a_result_of_score(worker: CallWorker) ->
 
 def test_without_a_sandbox_code_is_refused_with_the_reason(server: DoorServer, tmp_path: Path) -> None:
     for socket, reason in ((None, "SANDBOX_SOCKET"), (tmp_path / "no.sock", "no.sock")):
-        worker = CallWorker(Door(server.url, TOKEN), "wrk_1", ModelStore(tmp_path), socket)
+        worker = CallWorker(WorkerApi(server.url, TOKEN), "wrk_1", ModelStore(tmp_path), socket)
         _, error = ask(worker, "validate", {"rewards": [{"name": "a", "source": GRADE}]})
         assert error["code"] == "sandbox_unavailable"
         assert reason in error["message"]
@@ -297,14 +300,14 @@ def test_a_thread_of_the_lane_survives_the_unexpected(
     worker: CallWorker, server: DoorServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures = iter([RuntimeError("a bug"), RuntimeError("another")])
-    next_call = worker._door.next_call
+    next_call = worker._api.next_call
 
     def flaky(*arguments: Any) -> Any:
         for error in failures:
             raise error
         return next_call(*arguments)
 
-    monkeypatch.setattr(worker._door, "next_call", flaky)
+    monkeypatch.setattr(worker._api, "next_call", flaky)
     monkeypatch.setattr("worker.rpc.server._AWAY_SECONDS", 0.01)
     payload = {"rewards": [{"name": "a", "source": GRADE}]}
     server.state.calls.append({"id": "c", "kind": "validate", "payload": payload, "deadline_seconds": 30})
@@ -360,7 +363,7 @@ def test_a_worker_registers_again_when_the_backend_comes_back(
 ) -> None:
     monkeypatch.setattr("worker.backend_api.presence.RETRY_SECONDS", 0.05)
     server.state.away = True
-    presence = Presence(Door(server.url, TOKEN), "wrk_1", "calls", "host", lambda: ("L", []))
+    presence = Presence(WorkerApi(server.url, TOKEN), "wrk_1", "calls", "host", lambda: ("L", []))
     presence.start()
     try:
         server.state.away = False

@@ -19,7 +19,7 @@ import pytest
 from worker.sandbox import CallOutcome, RewardRow, SandboxClient, Timeouts
 from worker.sandbox.daemon import session
 from worker.sandbox.daemon.calls import Call
-from worker.sandbox.daemon.pool import FairLine, Pool, Ticket
+from worker.sandbox.daemon.pool import FairQueue, Pool, Ticket
 from worker.sandbox.jails import LandlockJail
 from worker.sandbox.jails.prefix import ensure_prefix
 from worker.sandbox.transport import frames
@@ -320,7 +320,7 @@ def test_another_user_is_not_served() -> None:
 
 def test_waiting_calls_are_taken_from_each_peer_in_turn() -> None:
     async def order() -> list[int]:
-        line, tickets = FairLine(), [Ticket(None) for _ in range(7)]  # type: ignore[arg-type]
+        line, tickets = FairQueue(), [Ticket(None) for _ in range(7)]  # type: ignore[arg-type]
         for number, peer in enumerate((1, 1, 1, 1, 2, 2, 3)):
             line.put(peer, tickets[number])
         return [tickets.index(await line.get()) for _ in tickets]

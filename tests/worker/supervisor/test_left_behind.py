@@ -16,17 +16,17 @@ import json, sys, threading
 from pathlib import Path
 from reinforge.schemas.worker_door import Claimed
 from worker.backend_api.blob_cache import BlobCache
-from worker.backend_api.client import Door
+from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.supervisor.slots import take_slot
 from worker.supervisor.supervisor import Supervisor
 
 home, url, token, claimed, *command = sys.argv[1:]
 home = Path(home)
-door = Door(url, token)
+api = WorkerApi(url, token)
 Supervisor(
-    door=door, slot=take_slot(home / "workers", "trainer", "host.example"), runs=home / "runs",
-    blobs=BlobCache(home / "cache", door.get_blob), models=ModelStore(home / "models"),
+    api=api, slot=take_slot(home / "workers", "trainer", "host.example"), runs=home / "runs",
+    blobs=BlobCache(home / "cache", api.get_blob), models=ModelStore(home / "models"),
     sandbox=home / "sandbox.sock", stop=threading.Event(), command=command, heartbeat_seconds=0.1,
 ).run(Claimed.model_validate_json(claimed))
 """

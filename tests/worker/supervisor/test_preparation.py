@@ -68,7 +68,7 @@ def test_whoever_prepares_says_so_with_every_piece(bench: Bench, tmp_path: Path)
     ModelStore(tmp_path / "store").content_hash(folder, lambda: beats.append("hash"))
     assert beats == ["hash"] * 3
     sha256 = hashlib.sha256(DATASET).hexdigest()
-    cache = BlobCache(tmp_path / "cache", bench.supervisor.door.get_blob)
+    cache = BlobCache(tmp_path / "cache", bench.supervisor.api.get_blob)
     bench.server.state.blobs[sha256] = DATASET
     cache.place(sha256, tmp_path / "dataset", "job-token", lambda: beats.append("download"))
     assert beats.count("download") >= 1

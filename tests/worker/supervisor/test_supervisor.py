@@ -241,7 +241,7 @@ def test_a_sender_that_breaks_does_not_leave_the_job_hanging(
     def break_down(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(bench.supervisor.door, "put_blob", break_down)
+    monkeypatch.setattr(bench.supervisor.api, "put_blob", break_down)
     assert bench.run("metrics:1 blob sleep") is Outcome.REFUSED
     end = bench.end()
     assert (end["outcome"], end["reason"]) == ("failed", "delivery_failed")

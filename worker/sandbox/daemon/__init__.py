@@ -1,1 +1,1 @@
-"""sandboxd: listeners, a pool of jails, calls, and the parser of untrusted replies."""
+"""The sandbox daemon: listeners, pool of jails, calls, and parser of untrusted replies."""

@@ -1,8 +1,8 @@
-"""A call: rows in, results out, whatever the reward does to its process.
+"""Reward calls: rows in, one result per row out.
 
-A child that ends early costs the row at which it ended. If it had scored rows before, that row is first run again
-in a process of its own, for it may suffer from what its predecessors left; only then is it blamed. The call goes
-on behind it.
+If a child process ends early, the row it was on is at fault. If that process had scored rows before, the row
+first runs again in its own process, since earlier rows may have corrupted the state; only then does it count
+as failed. The call continues with the next row.
 """
 
 import json
@@ -26,13 +26,13 @@ class BadRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A parsed request. ``units`` are lists of row numbers that one call of the function scores."""
+    """A parsed request. ``units`` are lists of row numbers scored by one function call."""
 
     operation: str
     source: str
     entry: str | None
     rows: bytes
-    """As they came: :func:`worker.sandbox.transport.frames.pack_rows`, which only the jailed child reads."""
+    """As packed by :func:`worker.sandbox.transport.frames.pack_rows`; only the jailed child reads them."""
     units: Sequence[Sequence[int]]
     granularity: str
     isolate: str
@@ -40,9 +40,8 @@ class Call:
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "Call":
-        """Check a request of the socket's peer; raises :class:`BadRequest`.
-
-        ``body`` is the rows, ``count`` their number, ``units`` the rows of each group.
+        """Validate a peer's request; raises :class:`BadRequest`. ``body`` holds ``count`` rows, ``units``
+        the rows of each group.
         """
         operation, count = request["op"], request.get("count")
         granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
@@ -64,11 +63,10 @@ class Call:
 
     @property
     def count(self) -> int:
-        """Of rows."""
         return sum(map(len, self.units))
 
     def body(self, scan: bool) -> bytes:
-        """What the child reads. ``scan``: it reads the source's imports before it runs it."""
+        """What the child reads. ``scan``: the child reads the source's imports before running it."""
         request = {
             "op": self.operation, "source": self.source, "entry": self.entry, "units": self.units,
             "granularity": self.granularity, "isolate": self.isolate, "scan": scan,
@@ -76,7 +74,7 @@ class Call:
         return region.pack_body(json.dumps(request).encode(), self.rows)
 
     async def serve(self, session: Session, jail: str, scan: bool) -> CallOutcome | Validation:
-        """Raises :class:`JailDied`, and :class:`NeedsLibraries` where ``scan`` finds any."""
+        """Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan`` finds imports."""
         if self.operation == "validate":
             return await validate(session, self, scan)
         return await score(session, self, jail, scan)
@@ -92,7 +90,7 @@ class Call:
 
 
 class NeedsLibraries(Exception):
-    """The source is to be run in a jail that has loaded ``modules``."""
+    """The source must run in a jail that has loaded ``modules``."""
 
     def __init__(self, modules: frozenset[str]) -> None:
         super().__init__(", ".join(sorted(modules)))
@@ -100,7 +98,7 @@ class NeedsLibraries(Exception):
 
 
 class LoadFailed(Exception):
-    """The module cannot be used: the reward's fault."""
+    """The reward's module cannot be loaded; the reward is at fault."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
@@ -116,9 +114,9 @@ class _Progress:
 
 
 async def score(session: Session, call: Call, jail: str, scan: bool = True) -> CallOutcome:
-    """Score a call's rows in a session; raises :class:`JailDied`, after which the session is to be killed.
+    """Score a call's rows. Raises :class:`JailDied`; then kill the session.
 
-    scan: the source's imports are read before it runs, and :class:`NeedsLibraries` is raised when it names any.
+    scan: read the source's imports first; raises :class:`NeedsLibraries` if there are any.
     """
     progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
@@ -164,32 +162,32 @@ def source_too_large(source: str) -> str | None:
     return f"the source has {size} bytes, more than {MAX_SOURCE_BYTES}" if size > MAX_SOURCE_BYTES else None
 
 
-def _units(count: int, granularity: str, given: object) -> list[list[int]]:
-    """What one call of the function scores; raises :class:`BadRequest` unless groups hold each row once."""
+def _units(count: int, granularity: str, units: object) -> list[list[int]]:
+    """Row numbers per function call; raises :class:`BadRequest` unless groups hold each row once."""
     if granularity == "batch":
         return [list(range(count))]
     if granularity == "sample":
         return [[i] for i in range(count)]
-    if not isinstance(given, list) or not all(isinstance(unit, list) and unit for unit in given):
+    if not isinstance(units, list) or not all(isinstance(unit, list) and unit for unit in units):
         raise BadRequest("units must be lists of row numbers")
-    numbers = [number for unit in given for number in unit]
+    numbers = [number for unit in units for number in unit]
     if not all(type(number) is int for number in numbers) or sorted(numbers) != list(range(count)):
         raise BadRequest("units must hold each row once")
-    return given
+    return units
 
 
 async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool) -> None:
     unit = 0
     while unit < len(call.units):
-        left = progress.end - time.monotonic()
-        if left <= 0:
+        seconds_left = progress.end - time.monotonic()
+        if seconds_left <= 0:
             text = f"the reward call ran past its {call.timeouts.call:g} s"
             _mark(call, progress, range(unit, len(call.units)), "deadline", text)
             break
         if unit == 0:
-            run = await _begin(session, call, left, scan)
+            run = await _begin(session, call, seconds_left, scan)
         else:
-            run = _parse(await session.resume(unit, call.count, left), unit, call.count)
+            run = _parse(await session.resume(unit, call.count, seconds_left), unit, call.count)
         progress.log = (progress.log + run.log)[: region.LOG_BYTES]
         _check_loaded(run, call)
         unit = _take(run, unit, call, progress)
@@ -199,10 +197,12 @@ async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool
     session.forget()
 
 
-async def _begin(session: Session, call: Call, left: float, scan: bool) -> Run:
-    """Hand over the request and run its first child."""
+async def _begin(session: Session, call: Call, seconds_left: float, scan: bool) -> Run:
+    """Send the request and run its first child."""
     rows = call.count
-    run = _parse(await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, left), 0, rows)
+    run = _parse(
+        await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, seconds_left), 0, rows
+    )
     if scan and run.header.state == region.NEEDS and run.clean and run.progress == region.IMPORTING:
         named = run.rows[0].criteria if run.rows[0] is not None else {}
         raise NeedsLibraries(frozenset(named) & LOADABLE)
@@ -217,10 +217,12 @@ def _parse(payload: bytes, unit: int, rows: int) -> Run:
 
 
 def _check_loaded(run: Run, call: Call) -> None:
-    """Raise unless the module was imported. How far a child came is the zygote's observation, no row's claim."""
+    """Raise unless the module was imported. Progress is observed by the zygote; rows cannot forge it."""
     if run.progress == region.NOT_STARTED:
-        said = clean_text(run.log).strip().splitlines()
-        raise JailDied("the jail could not prepare a process" + (f": {said[-1][:300]}" if said else ""))
+        log_lines = clean_text(run.log).strip().splitlines()
+        raise JailDied(
+            "the jail could not prepare a process" + (f": {log_lines[-1][:300]}" if log_lines else "")
+        )
     if run.progress == region.RUNNING:
         return
     row = run.rows[0]
@@ -232,7 +234,7 @@ def _check_loaded(run: Run, call: Call) -> None:
 
 
 def _take(run: Run, start: int, call: Call, progress: _Progress) -> int:
-    """Keep the finished units of a run; returns the unit to go on with."""
+    """Keep a run's finished units; returns the next unit."""
     unit = start
     last = start + 1 if call.isolate == "sample" else len(call.units)
     while unit < last and all(run.rows[i] is not None for i in call.units[unit]):

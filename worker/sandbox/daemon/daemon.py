@@ -1,9 +1,9 @@
-"""sandboxd: the daemon that answers ``score``, ``validate`` and ``status`` on a Unix socket or over TCP.
+"""The daemon: answers ``score``, ``validate`` and ``status`` on a Unix socket or over TCP.
 
-It proves a jail before it answers anything, the strongest first, again every hour and after a jail failed. The jail
-in use stays as long as it holds: a run that began in one is never continued in another without being told. Without
-a proved jail every score is ``sandbox_unavailable`` with the reasons. There is no way to run a reward outside a
-jail: no option, no environment variable, no fallback.
+It proves a jail before it answers anything, strongest first, and again every hour and after a jail failed. A
+working jail stays in use: a run never moves to another jail unnoticed. Without a proved jail every score is
+``sandbox_unavailable`` with the reasons. No option, environment variable or fallback runs a reward outside a
+jail.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Sandboxd:
         self._path = path
         self._tcp, self._token = tcp, token
         self.port: int | None = None
-        """Of TCP, once it listens."""
+        """The TCP port, once it listens."""
         self._size = size
         self._letters = letters
         self._make_jails = make_jails or _make_jails
@@ -55,7 +55,7 @@ class Sandboxd:
         self._pool: Pool | None = None
 
     async def serve(self, ready: Callable[[SandboxStatus], None] = lambda _: None) -> None:
-        """Run the daemon in the main thread's event loop; ``ready`` is told the first proof's result."""
+        """Run the daemon in the main thread's event loop; calls ``ready`` with the first proof's result."""
         listener = Listener(self.answer, self._token)
         if self._path is not None:
             await listener.open_unix(self._path)
@@ -109,15 +109,15 @@ class Sandboxd:
         used = self._pool.jail.name if self._pool is not None else None
         chosen: Jail | None = None
         try:
-            if not self._jails:  # once: a program that is replaced on disk belongs to the next daemon
+            if not self._jails:  # once: a program replaced on disk applies from the next daemon on
                 self._jails = await asyncio.to_thread(self._make_jails, self._letters)
         except PrefixError as error:
             proofs = [Proof("", str(error), {})]
         else:
             chosen, proofs = await choose(sorted(self._jails, key=lambda jail: jail.name != used))
         if chosen is not None and chosen.name == used:
-            kept = [proof for proof in self._proofs if not proof.held and proof.jail != used]
-            self._proofs = [*kept, *proofs]
+            earlier = [proof for proof in self._proofs if not proof.held and proof.jail != used]
+            self._proofs = [*earlier, *proofs]
             return
         pool, self._pool = self._pool, Pool(chosen, self._size) if chosen is not None else None
         self._proofs = proofs
@@ -125,7 +125,7 @@ class Sandboxd:
             await pool.close()
 
     async def answer(self, request: dict[str, Any], body: bytes, peer: Hashable) -> frames.Packed:
-        """Answer one request; raises :class:`BadRequest` for what no client sends."""
+        """Answer one request; raises :class:`BadRequest` for a malformed one."""
         await self._proved.wait()
         operation = request.get("op")
         if operation == "status":
@@ -136,9 +136,9 @@ class Sandboxd:
         call = kind.from_request(request, body)
         if self._pool is None:
             return frames.pack(call.failed("sandbox_unavailable", "; ".join(self.status().reasons)))
-        wanted = request.get("jail")
-        if wanted is not None and wanted != self._pool.jail.name:
-            text = f"the run began in jail {wanted}, which does not hold any more; jail {self._pool.jail.name} does"
+        required = request.get("jail")
+        if required is not None and required != self._pool.jail.name:
+            text = f"the run began in jail {required}, which does not hold any more; jail {self._pool.jail.name} does"
             return frames.pack(call.failed("sandbox_unavailable", text))
         ticket = Ticket(call)
         self._pool.submit(peer, ticket)

@@ -1,7 +1,7 @@
-"""Jails by the libraries they have loaded: what a reward imports is paid once, and by no other reward.
+"""Jails by loaded libraries: a library is imported once and slows no reward that does not use it.
 
-A jail whose zygote holds SciPy forks slower than one that holds nothing. So a pool's task keeps one jail without
-libraries and a few with exactly those that a source names.
+A zygote with SciPy loaded forks more slowly than a bare one. Each task of the pool therefore keeps one jail
+without libraries and a few that have loaded exactly what a source imports.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from collections import OrderedDict
 from worker.sandbox.daemon.session import Session
 from worker.sandbox.jails import Jail
 
-_KEPT = 4
+_JAILS_PER_TASK = 4
 """Jails of one task: with every library loaded each takes about 200 MB."""
 _SOURCES_KNOWN = 4096
 
@@ -24,14 +24,14 @@ class LibraryBroken(Exception):
     """An allowed library cannot be imported in a jail."""
 
 
-class KnownSources:
-    """What sources need, by their digest; the least recently asked for is forgotten first."""
+class SourceNeeds:
+    """LRU cache of the libraries each source needs, by digest."""
 
     def __init__(self) -> None:
         self._needs: OrderedDict[bytes, Needs] = OrderedDict()
 
     def needs(self, source: str) -> Needs | None:
-        """None: nobody has read the source's imports yet."""
+        """None if the source's imports have not been read."""
         digest = _digest(source)
         if digest in self._needs:
             self._needs.move_to_end(digest)
@@ -60,7 +60,7 @@ class Family:
             self._sessions.move_to_end(needs)
             return session
         await self.drop(needs)
-        while len(self._sessions) >= _KEPT:
+        while len(self._sessions) >= _JAILS_PER_TASK:
             await self.drop(next(iter(self._sessions)))
         session = self._sessions[needs] = await Session.start(self._jail)
         if needs and (failed := await session.preload(sorted(needs))):

@@ -1,7 +1,7 @@
-"""Reads what comes back from a jail. Nothing in it is trusted, nothing in it is interpreted.
+"""Parser of a jail's replies, which are untrusted.
 
-Whatever the bytes, the outcome is a status of the closed set or :class:`ProtocolError`; texts are decoded with
-replacement and stripped of control characters; numbers are finite and bounded.
+Any bytes give a status of the closed set or :class:`ProtocolError`. Texts are decoded with replacement and
+stripped of control characters; numbers are finite and bounded.
 """
 
 import functools
@@ -26,7 +26,7 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One child's life: how it ended, how far it came, and what it left per row (None: nothing valid yet)."""
+    """One child process: how it ended, its progress, and its result per row (None: no valid result)."""
 
     status: int
     cause: int
@@ -40,15 +40,15 @@ class Run:
 
     @property
     def clean(self) -> bool:
-        """The child said it was done and ended with code 0: ``os._exit(0)`` in a reward is not clean."""
+        """The child reported that it finished, and exited with 0: ``os._exit(0)`` in a reward is not clean."""
         ended = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == 0
         return ended and self.cause == region.ENDED_ITSELF and self.header.finished == 1
 
 
 def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> Run:
-    """Read the reply to a run that began at unit ``start`` of a call of ``rows`` rows.
+    """Parse the reply to a run that began at unit ``start`` of a call of ``rows`` rows.
 
-    output: bytes of raw output it may hold.
+    output: most bytes of raw output.
     """
     space_at = region.DONE.size + region.space_offset(rows)
     if not space_at <= len(payload) <= region.reply_cap(rows, output):
@@ -89,7 +89,7 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
 
 
 def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "reward") -> tuple[RowStatus, str]:
-    """Status and text for the row at which a child ended without saying it was done; ``what`` it ran."""
+    """Status and text for the row at which a child ended early; ``what`` names what it ran."""
     if run.cause == region.UNIT_TIMEOUT:
         return "timeout", f"longer than {budget:g} s"
     if run.cause == region.CALL_DEADLINE:
@@ -110,22 +110,22 @@ def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "rewa
 
 
 def parse_columns(text: str | None) -> dict[str, list[str]]:
-    """Function → columns that it reads, from a validation's message; {} for anything else."""
+    """Columns read by each function, from a validation's message; {} if malformed."""
     try:
-        found = json.loads(text or "{}")
+        columns_by_function = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(columns_by_function, dict):
         return {}
     return {
         name: columns
-        for name, columns in found.items()
-        if isinstance(columns, list) and all(isinstance(each, str) for each in columns)
+        for name, columns in columns_by_function.items()
+        if isinstance(columns, list) and all(isinstance(column, str) for column in columns)
     }
 
 
 def clean_text(raw: bytes) -> str:
-    """UTF-8 with replacement; control and other unprintable characters become spaces."""
+    """Decode UTF-8 with replacement; control and other unprintable characters become spaces."""
     if not raw:
         return ""
     text = raw.decode("utf-8", "replace")
@@ -133,7 +133,7 @@ def clean_text(raw: bytes) -> str:
 
 
 def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult:
-    """One row that has an outcome. Most have neither steps nor criteria nor candidates: those cost nothing."""
+    """One finished row; skips the parsing of steps, criteria and candidates if there are none."""
     if slot.status > len(_STATUSES) or not _bounded((slot.score, *numbers)):
         return _DAMAGED
     status = _STATUSES[slot.status - 1]
@@ -171,7 +171,7 @@ def _doubles(count: int) -> struct.Struct:
 
 
 def _bounded(numbers: tuple[float, ...]) -> bool:
-    """Whether all are numbers within what a score may be; one that is none makes their sum none."""
+    """Whether all numbers are finite and within the bounds of a score; a NaN makes the sum NaN."""
     most = region.MAX_MAGNITUDE
     return max(numbers) <= most and min(numbers) >= -most and math.isfinite(sum(numbers))
 
@@ -182,7 +182,7 @@ _STATUSES: tuple[RowStatus, ...] = ("ok", "not_applicable", "exception", "bad_va
 
 @functools.lru_cache(1024)
 def _names(raw: bytes, count: int) -> Sequence[str] | None:
-    """Exactly ``count`` different printable names, each ended by NUL; else None. Rows mostly have the same ones."""
+    """Exactly ``count`` different printable names, each terminated by NUL; else None. Cached: rows share names."""
     text = raw.decode("utf-8", "replace")
     names = text.split("\0")
     if names.pop() or len(names) != count or len(set(names)) != count or not all(names):

@@ -1,4 +1,4 @@
-"""Who speaks to the daemon: its listeners, whom they let in, and one connection's requests and answers."""
+"""The daemon's listeners, their access control, and one connection's requests and answers."""
 
 import asyncio
 import contextlib
@@ -17,14 +17,14 @@ from worker.sandbox.transport.remote import RemoteError, Seal
 _CREDENTIALS = struct.Struct("iII")
 _WAITING_PER_CONNECTION = 64
 _STRANGERS = 64
-"""TCP connections that may be proving themselves at once."""
+"""TCP connections that may be authenticating at once."""
 
 Answer = Callable[[dict[str, Any], bytes, Hashable], Awaitable[frames.Packed]]
-"""Answers one request of a peer: head, body, who asks. Raises BadRequest."""
+"""Answers one request (head, body, peer). Raises BadRequest."""
 
 
 class Listener:
-    """Accepts connections on a Unix socket, on TCP, or both, and serves each until it ends."""
+    """Accepts connections on a Unix socket, on TCP, or both, and serves them."""
 
     def __init__(self, answer: Answer, token: str = "") -> None:
         self._answer = answer
@@ -41,7 +41,7 @@ class Listener:
         )
 
     async def open_tcp(self, host: str, port: int) -> int:
-        """The port it listens on. Raises OSError."""
+        """Returns the port. Raises OSError."""
         server = await asyncio.start_server(self._remote, host, port, limit=frames.BUFFER_BYTES)
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
@@ -89,7 +89,7 @@ class Listener:
 async def _meet(
     token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> tuple[Hashable, Seal, Seal]:
-    """Challenge a TCP peer; its process, and the seals of its frames and of ours. Raises RemoteError."""
+    """Authenticate a TCP peer. Returns its process and the seals of both directions; raises RemoteError."""
     nonce = secrets.token_bytes(remote.NONCE)
     writer.write(remote.GREETING + nonce)
     challenge, process = remote.admit(token, nonce, await reader.readexactly(remote.ANSWER_BYTES))
@@ -98,7 +98,7 @@ async def _meet(
 
 
 class _Connection:
-    """One peer: reads requests, answers each when it is done; drops its calls when the peer goes away."""
+    """One peer: answers its requests concurrently; cancels its calls when it disconnects."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Connection:
                 task.cancel()
 
     async def _read(self) -> tuple[dict[str, Any], bytes] | None:
-        """The next request, None at the end of what can be understood."""
+        """The next request, None at the end or after a malformed frame."""
         try:
             sizes = await self._reader.readexactly(frames.SIZES.size)
             head, body = frames.sizes(sizes)
@@ -145,32 +145,32 @@ class _Connection:
             return None
 
     async def _answer(self, request: dict[str, Any], body: bytes) -> None:
-        said = b""
+        answer_body = b""
         try:
-            result, said = await self._answered_by(request, body, self._peer)
+            result, answer_body = await self._answered_by(request, body, self._peer)
             answer = {"id": request.get("id"), "result": result}
         except BadRequest as error:
             answer = {"id": request.get("id"), "error": str(error)}
-        except Exception:  # a fault of ours: the peer is not to wait for an answer that will never come
+        except Exception:  # our fault: without an answer the peer would wait forever
             self._writer.close()
             raise
         finally:
             self._room.release()
-        frame = frames.encode(answer, said)
+        frame = frames.encode(answer, answer_body)
         with contextlib.suppress(ConnectionError):
             self._writer.write(frame + self._out.tag(frame) if self._out is not None else frame)
             await self._writer.drain()
 
 
 def _allowed_peer(connection: socket.socket) -> int | None:
-    """The peer's process id if it is our user or root, else None."""
+    """The peer's process id if it runs as our user or root, else None."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(raw)
     return pid if uid in (0, os.geteuid()) else None
 
 
 def _bind(path: Path) -> socket.socket:
-    """A listening socket of mode 0600; replaces one that nobody listens on; raises OSError."""
+    """A listening socket of mode 0600; replaces a stale one; raises OSError."""
     if len(os.fsencode(path)) > frames.MAX_PATH_BYTES:
         raise OSError(f"the socket's path is longer than {frames.MAX_PATH_BYTES} bytes: {path}")
     listener = socket.socket(socket.AF_UNIX)

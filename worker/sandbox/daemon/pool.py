@@ -1,8 +1,8 @@
-"""The pool: a few jails, shared fairly between the processes that ask.
+"""Pool of jails, shared fairly between client processes.
 
-Each of its tasks owns one jail. Calls wait in one line per asking process and are taken from the lines in turn, so
-a job with a thousand rows does not make another wait for more than the calls at hand. One jail more than the size says
-serves only processes that have no call running: slow calls of one process do not hold every jail.
+Each task owns one jail. Calls wait in one queue per client process and are served round-robin, so a job with
+a thousand rows delays others by at most the running calls. One extra jail serves only processes without a
+running call, so that slow calls of one process cannot hold every jail.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from worker.sandbox.daemon.calls import Call, NeedsLibraries
-from worker.sandbox.daemon.families import NOTHING, Family, KnownSources, LibraryBroken
+from worker.sandbox.daemon.families import NOTHING, Family, LibraryBroken, SourceNeeds
 from worker.sandbox.daemon.session import JailDied
 from worker.sandbox.jails import Jail
 from worker.sandbox.outcome import CallOutcome, ProgramsOutcome, Validation
@@ -24,7 +24,7 @@ _CLOSED = "the sandbox was closed while the call waited or ran"
 
 @dataclass(slots=True)
 class Ticket:
-    """A call that waits or runs. Cancel it when nobody wants its answer any more."""
+    """A waiting or running call. Cancel it when its answer is no longer needed."""
 
     call: Call | ProgramCall
     answer: "asyncio.Future[Answer]" = field(
@@ -39,19 +39,19 @@ class Ticket:
             self.running.cancel()
 
     def fail(self, message: str) -> None:
-        """Answer with ``sandbox_error`` unless there is an answer already."""
+        """Answer with ``sandbox_error`` unless already answered."""
         if not self.answer.done():
             self.answer.set_result(self.call.failed("sandbox_error", message))
 
 
-class FairLine:
-    """A queue with one line per peer; :meth:`get` takes from the lines in turn, until :meth:`done` a ticket runs."""
+class FairQueue:
+    """Round-robin queue of tickets by peer; a ticket runs until :meth:`done`."""
 
     def __init__(self) -> None:
         self._lines: OrderedDict[Hashable, deque[Ticket]] = OrderedDict()
         self._running: Counter[Hashable] = Counter()
         self._takers = 0
-        """Those that wait for any ticket."""
+        """Tasks waiting for any ticket."""
         self._filled = asyncio.Event()
 
     def put(self, peer: Hashable, ticket: Ticket) -> None:
@@ -60,7 +60,7 @@ class FairLine:
         self._filled.set()
 
     async def get(self, *, idle_peers_only: bool = False) -> Ticket:
-        """The next one; with `idle_peers_only` of a peer that has none running, and when nobody else would take it."""
+        """The next ticket; with `idle_peers_only`, of a peer with none running and only if no other task is free."""
         while (peer := self._next(idle_peers_only)) is None:
             self._filled.clear()
             self._takers += not idle_peers_only
@@ -82,7 +82,7 @@ class FairLine:
             return next(iter(self._lines), None)
         if self._takers:
             return None
-        return next((each for each in self._lines if not self._running[each]), None)
+        return next((peer for peer in self._lines if not self._running[peer]), None)
 
     def done(self, ticket: Ticket) -> None:
         self._running[ticket.peer] -= 1
@@ -91,24 +91,24 @@ class FairLine:
             self._filled.set()
 
     def drain(self) -> list[Ticket]:
-        """Take all that wait."""
+        """Remove all waiting tickets."""
         waiting = [ticket for line in self._lines.values() for ticket in line]
         self._lines.clear()
         return waiting
 
 
 class Pool:
-    """``size`` jails, and one for peers that have no call running, that serve tickets until :meth:`close`."""
+    """``size`` jails, and one for peers without a running call, that serve tickets until :meth:`close`."""
 
     def __init__(self, jail: Jail, size: int) -> None:
         self.jail = jail
-        self._line = FairLine()
-        self._known = KnownSources()
+        self._line = FairQueue()
+        self._known = SourceNeeds()
         self._size = size
         self._families = [Family(jail) for _ in range(size + 1)]
         self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size + 1)]
         self.failures = 0
-        """Calls that ended because of a jail, not of a reward."""
+        """Calls that failed because of a jail, not a reward."""
 
     def submit(self, peer: Hashable, ticket: Ticket) -> None:
         self._line.put(peer, ticket)
@@ -117,7 +117,7 @@ class Pool:
         return [pid for family in self._families for pid in family.pids()]
 
     async def close(self) -> None:
-        """Kill the jails; calls that wait or run are answered with ``sandbox_error``."""
+        """Kill the jails; waiting and running calls are answered with ``sandbox_error``."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -153,12 +153,14 @@ class Pool:
             ticket.answer.set_result(running.result())
 
     async def _run(self, slot: int, call: Call | ProgramCall) -> Answer:
-        """Run a call in the jail that has what it imports; a new source runs first where there is nothing."""
-        family, known = self._families[slot], self._known.needs(call.source)
-        needs = known or NOTHING
+        """Run a call in the jail that has its libraries; an unread source first runs without any."""
+        family, known_needs = self._families[slot], self._known.needs(call.source)
+        needs = known_needs or NOTHING
         try:
             try:
-                answer: Answer = await call.serve(await family.session(needs), self.jail.name, known is None)
+                answer: Answer = await call.serve(
+                    await family.session(needs), self.jail.name, known_needs is None
+                )
             except NeedsLibraries as error:
                 needs = error.modules
                 answer = await call.serve(await family.session(needs), self.jail.name, False)

@@ -1,7 +1,7 @@
-"""The proof: a jail is used only after it contained an attack, stopped a loop and scored a control, here and now.
+"""Proof of a jail: it has to contain an attack, stop a loop and score a control on this machine.
 
-Detection would ask whether a mechanism exists; the probe asks whether it holds. A jail that lets one thing through
-is refused with the list of what leaked.
+This tests that the isolation holds, not only that a mechanism exists. A jail that lets one thing through is
+refused with the list of leaks.
 """
 
 import contextlib
@@ -97,7 +97,7 @@ class Proof:
 
 
 async def choose(jails: Sequence[Jail]) -> tuple[Jail | None, list[Proof]]:
-    """The first jail that holds, and a proof for each that was tried: it is the last one's, if any held."""
+    """The first jail that holds, and a proof for each jail tried; the last proof is that jail's."""
     proofs: list[Proof] = []
     for jail in jails:
         proofs.append(await prove(jail))
@@ -107,9 +107,9 @@ async def choose(jails: Sequence[Jail]) -> tuple[Jail | None, list[Proof]]:
 
 
 async def prove(jail: Jail) -> Proof:
-    """Try a jail: about half a second, most of it a loop that has to be stopped.
+    """Test a jail: about 0.5 s, most of it a loop that has to be stopped.
 
-    A failed attempt is repeated with more time, so that a busy machine is not taken for a broken jail.
+    A failed attempt is repeated with more time, so that a busy machine does not count as a broken jail.
     """
     began = time.monotonic()
     facts: dict[str, Any] = {}
@@ -152,8 +152,9 @@ async def _attack(jail: Jail, facts: dict[str, Any], seconds: float) -> str | No
 
 @contextlib.contextmanager
 def _bait() -> Iterator[dict[str, str]]:
-    """Things to steal or to reach: a world-readable file, a world-writable folder and socket, a secret in the
-    environment of this process."""
+    """Targets for the attack: a world-readable file, a world-writable folder and socket, a secret in the
+    environment of this process.
+    """
     secret = secrets.token_hex(16)
     os.environ[_CANARY_VARIABLE] = secret
     try:

@@ -1,4 +1,4 @@
-"""One running jail, spoken to from the daemon's event loop."""
+"""One running jail, as used from the daemon's event loop."""
 
 import asyncio
 import json
@@ -19,11 +19,11 @@ _START_SECONDS = 20.0
 _PRELOAD_SECONDS = 90.0
 """All libraries together take some seconds on a quiet machine."""
 _GRACE_SECONDS = 15.0
-"""A healthy zygote answers this long after a call's deadline at the latest, even on a busy machine."""
+"""A healthy zygote answers within this time after a call's deadline, even on a busy machine."""
 
 
 class JailDied(Exception):
-    """The jail did not start, ended, hung or spoke nonsense: never the fault of a row."""
+    """The jail did not start, exited, hung or broke the protocol: never the fault of a row."""
 
 
 class Session:
@@ -41,7 +41,7 @@ class Session:
 
     @classmethod
     async def start(cls, jail: Jail) -> "Session":
-        """Launch a zygote and wait until it has locked itself in; raises :class:`JailDied` with its reason."""
+        """Launch a zygote and wait until it is locked down; raises :class:`JailDied` with its reason."""
         ours, theirs = socket.socketpair()
         try:
             running = jail.launch(theirs)
@@ -61,9 +61,9 @@ class Session:
             session.python = ".".join(map(str, version))
         except (JailDied, OSError, struct.error) as error:
             running.kill()
-            said = await asyncio.to_thread(running.last_words)
+            last_words = await asyncio.to_thread(running.last_words)
             await session.kill()
-            raise JailDied(f"{error}: {said}" if said else str(error)) from error
+            raise JailDied(f"{error}: {last_words}" if last_words else str(error)) from error
         except asyncio.CancelledError:
             await session.kill()
             raise
@@ -71,7 +71,7 @@ class Session:
 
     @property
     def worn_out(self) -> bool:
-        """Dead, or old enough to be replaced before its next call."""
+        """Whether it is dead, or due for replacement before the next call."""
         old = self._calls >= JAIL_CALLS or time.monotonic() - self._born > JAIL_SECONDS
         return old or self._running.ended()
 
@@ -80,36 +80,38 @@ class Session:
         return self._running.pid
 
     async def begin(
-        self, body: bytes, rows: int, budgets: Sequence[float], timeouts: Timeouts, left: float
+        self, body: bytes, rows: int, budgets: Sequence[float], timeouts: Timeouts, seconds_left: float
     ) -> bytes:
-        """Hand over a request and run its first child; returns the reply's payload."""
+        """Send a request and run its first child; returns the reply's payload."""
         self._calls += 1
         head = region.CALL.pack(
-            region.OP_CALL, rows, len(budgets), 0, len(body), left, timeouts.load, timeouts.cpu
+            region.OP_CALL, rows, len(budgets), 0, len(body), seconds_left, timeouts.load, timeouts.cpu
         )
         self._writer.write(head + struct.pack(f"<{len(budgets)}d", *budgets))
         self._writer.write(body)
-        return await self._receive(region.REPLY, region.reply_cap(rows), left + _GRACE_SECONDS)
+        return await self._receive(region.REPLY, region.reply_cap(rows), seconds_left + _GRACE_SECONDS)
 
-    async def run_program(self, body: bytes, stdin: bytes, limits: ProgramLimits, left: float) -> bytes:
-        """Run one program in a child of its own; returns the reply's payload."""
+    async def run_program(
+        self, body: bytes, stdin: bytes, limits: ProgramLimits, seconds_left: float
+    ) -> bytes:
+        """Run one program in its own child; returns the reply's payload."""
         self._calls += 1
-        left = min(left, STARVED_GRACE * limits.wall + 1)
+        seconds_left = min(seconds_left, STARVED_GRACE * limits.wall + 1)
         size = len(body) + len(stdin)
-        # a second more than the wall: a busy loop is told as a timeout, not as a CPU limit
-        head = region.CALL.pack(region.OP_PROGRAM, 1, 1, 0, size, left, limits.wall, limits.wall + 1)
+        # a second more than the wall: a busy loop is reported as a timeout, not as a CPU limit
+        head = region.CALL.pack(region.OP_PROGRAM, 1, 1, 0, size, seconds_left, limits.wall, limits.wall + 1)
         extra = region.PROGRAM.pack(len(stdin), limits.output, limits.memory)
         self._writer.write(b"".join((head, extra, struct.pack("<d", limits.wall), body, stdin)))
         cap = region.reply_cap(1, limits.output + 1)
-        return await self._receive(region.REPLY, cap, left + _GRACE_SECONDS)
+        return await self._receive(region.REPLY, cap, seconds_left + _GRACE_SECONDS)
 
-    async def resume(self, unit: int, rows: int, left: float) -> bytes:
-        """Run another child on the request handed over last, from ``unit`` on."""
-        self._writer.write(region.CALL.pack(region.OP_RESUME, rows, 0, unit, 0, left, 0.0, 0.0))
-        return await self._receive(region.REPLY, region.reply_cap(rows), left + _GRACE_SECONDS)
+    async def resume(self, unit: int, rows: int, seconds_left: float) -> bytes:
+        """Run another child on the current request, from ``unit`` on."""
+        self._writer.write(region.CALL.pack(region.OP_RESUME, rows, 0, unit, 0, seconds_left, 0.0, 0.0))
+        return await self._receive(region.REPLY, region.reply_cap(rows), seconds_left + _GRACE_SECONDS)
 
     async def preload(self, modules: Sequence[str]) -> str:
-        """Have the zygote import libraries; returns why one cannot be imported, or nothing."""
+        """Have the zygote import libraries; returns the import error, or an empty text."""
         body = "\n".join(modules).encode()
         self._writer.write(region.CALL.pack(region.OP_PRELOAD, 0, 0, 0, len(body), 0.0, 0.0, 0.0) + body)
         return (await self._receive(region.PRELOADED, 4096, _PRELOAD_SECONDS)).decode("utf-8", "replace")
@@ -119,7 +121,7 @@ class Session:
         self._writer.write(region.CALL.pack(region.OP_FORGET, 0, 0, 0, 0, 0.0, 0.0, 0.0))
 
     async def kill(self) -> None:
-        """End the jail; its child dies with it. Returns when the process is gone."""
+        """End the jail and its child. Returns when the process is gone."""
         self._running.kill()
         self._writer.close()
         await asyncio.to_thread(self._running.wait)
@@ -129,7 +131,7 @@ class Session:
             async with asyncio.timeout(seconds):
                 await self._writer.drain()
                 head = await self._reader.readexactly(region.FRAME.size)
-                magic, found, size = region.FRAME.unpack(head)
+                magic, received, size = region.FRAME.unpack(head)
                 if magic != region.MAGIC or size > cap:
                     raise ProtocolError("not a frame of the jail")
                 payload = await self._reader.readexactly(size)
@@ -139,8 +141,8 @@ class Session:
             raise JailDied("the jail ended unexpectedly") from error
         except ProtocolError as error:
             raise JailDied(str(error)) from error
-        if found == region.FAILED:
+        if received == region.FAILED:
             raise JailDied(payload.decode("utf-8", "replace")[:500])
-        if found != kind:
+        if received != kind:
             raise JailDied("the jail answered out of turn")
         return payload

@@ -1,9 +1,9 @@
-"""One text per value, such that two texts are equal exactly where Python's ``==`` holds between plain values.
+"""Canonical text of a plain value: two texts are equal exactly if the values are ``==``.
 
-The jail writes a program's result this way and the host what it expected; they are compared outside, as texts, and
-nothing that comes from the jail is ever parsed. Only exact built-in types count: an object with an ``__eq__`` of its
-own has no text. So ``1``, ``1.0`` and ``True`` share theirs, and a list differs from a tuple unless ``loose``, which is
-for expectations written in JSON.
+The jail writes a program's result in this form and the host the expected value; the host compares the texts,
+and never parses the jail's. Only exact built-in types count: an object with its own ``__eq__`` has no text.
+``1``, ``1.0`` and ``True`` share a text; a list differs from a tuple unless ``loose`` (for expectations
+written in JSON).
 """
 
 import json
@@ -15,7 +15,7 @@ _DICTS = (dict, OrderedDict, defaultdict, Counter)
 
 
 class NoCanonicalForm(Exception):
-    """A value whose equality cannot be told from a text; says its type."""
+    """The value has no canonical text; the message names its type."""
 
 
 def canonical(value: object, *, loose: bool = False) -> str:

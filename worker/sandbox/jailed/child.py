@@ -1,7 +1,7 @@
-"""The forked child: puts on the last restrictions, then loads and runs untrusted code.
+"""The forked child: applies the last restrictions, then loads and runs untrusted code.
 
-It holds no descriptor that leads anywhere: 0 is the null device, 1 and 2 the zygote's log pipe, 3 the progress
-pipe (closed before the first row). Its answers go into the shared region; its end is observed by the zygote.
+Its descriptors: 0 is the null device, 1 and 2 the zygote's log pipe, 3 the progress pipe (closed before the
+first row). Results go into the shared region; the zygote observes its end.
 """
 
 import _thread
@@ -50,7 +50,7 @@ _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 @dataclass(slots=True)
 class Task:
-    """What the zygote hands to a child at the fork. ``body`` is the request's, read here and nowhere else."""
+    """What the zygote gives a child at the fork. Only the child reads ``body``."""
 
     body: memoryview
     shared: mmap
@@ -94,7 +94,7 @@ def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
 
 
 def _read(body: memoryview) -> dict[str, Any]:
-    """The request, with its rows. They are the host's writing, whatever texts they hold."""
+    """The request with its rows, which the host wrote."""
     (size,) = region.BODY.unpack_from(body)
     start = region.BODY.size
     request: dict[str, Any] = json.loads(str(body[start : start + size], "utf-8"))
@@ -104,10 +104,10 @@ def _read(body: memoryview) -> dict[str, Any]:
 
 
 def rehearse() -> None:
-    """Go once, in the zygote, through what every child does, on a source of our own.
+    """Run once, in the zygote, everything a child does, on a trusted source.
 
-    The first pass through code is slow (it is specialised, caches fill, symbols are bound): a child that inherits
-    all that scores its first row sooner. Nothing of the rehearsal stays but those caches.
+    First execution is slow (specialisation, caches, symbol binding); children inherit the warm state and
+    nothing else.
     """
     request = json.loads(
         json.dumps({"rows": [_REHEARSED] * _REHEARSALS, "isolate": "batch", "granularity": "sample"})
@@ -124,9 +124,9 @@ def rehearse() -> None:
 
 
 def describe(error: BaseException) -> tuple[str, int | None, int | None]:
-    """An error as its author should see it: what it says, then only the frames of the reward; line and column.
+    """An error's message with the reward's frames only; its line and column.
 
-    Both from 1; the column of a syntax error only. Whatever an error object does, there is a description.
+    Both from 1; a column for syntax errors only. Works whatever the error object does.
     """
     try:
         return _describe(error)
@@ -144,15 +144,19 @@ def _describe(error: BaseException) -> tuple[str, int | None, int | None]:
     if isinstance(error, imports.NotAllowed):
         return str(error), error.line, None
     if isinstance(error, SyntaxError) and error.filename in _SHOWN_FILES:
-        shown = (error.text or "").strip()[:200]
-        return f"{type(error).__name__}: {error.msg}: {shown}", _place(error.lineno), _place(error.offset)
+        source_line = (error.text or "").strip()[:200]
+        return (
+            f"{type(error).__name__}: {error.msg}: {source_line}",
+            _place(error.lineno),
+            _place(error.offset),
+        )
     frames = [f for f in traceback.extract_tb(error.__traceback__, limit=-40) if f.filename in _SHOWN_FILES]
     lines = [f"  line {f.lineno}, in {f.name[:100]}: {(f.line or '')[:200]}" for f in frames[-_FRAMES_SHOWN:]]
     return "\n".join([text, *lines]), _place(frames[-1].lineno) if frames else None, None
 
 
 def _place(number: object) -> int | None:
-    """A line or column that a source of the permitted size can have."""
+    """A line or column possible in a source of the permitted size."""
     return number if type(number) is int and 0 < number < 1 << 20 else None
 
 
@@ -188,7 +192,7 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
 
 
 def _program(task: Task, request: Mapping[str, Any], report: Report) -> None:
-    """Run a model's program: row 0 says how it ended, the pipe carries what it gave."""
+    """Run a model's program: row 0 says how it ended, the pipe carries its output."""
     if request["scan"] and (named := imports.scan(request["source"], task.libraries)[0]):
         report.needs(named)
         return
@@ -206,7 +210,7 @@ def _program(task: Task, request: Mapping[str, Any], report: Report) -> None:
 
 
 def _needs_libraries(task: Task, source: str, report: Report) -> bool:
-    """Whether the source names libraries, which the host is then told; raises what an import would."""
+    """Whether the source imports libraries, which are then reported to the host; raises as the import would."""
     named, stranger = imports.scan(source, task.libraries)
     if stranger is not None:
         imports.refuse(stranger, task.libraries, task.absent)
@@ -222,9 +226,10 @@ def _load(source: str) -> dict[str, object]:
 
 
 def _report_entries(namespace: Mapping[str, object], request: Mapping[str, Any], report: Report) -> None:
-    """Validation: each function found as a part of row 0 whose number is its spelling, its line among the criteria.
+    """Validation: each function is a part of row 0; its number is the spelling, its line is among the
+    criteria.
 
-    The message holds the columns that each of them reads, as JSON; nothing where they do not fit in.
+    The message holds the columns each of them reads, as JSON; empty if they do not fit.
     """
     name = request.get("entry")
     entries = [choose_entry(namespace, name)] if name is not None else find_entries(namespace)
@@ -247,13 +252,13 @@ def _columns(request: Mapping[str, Any], entries: Sequence[Entry]) -> str:
 
 
 def _line_of(entry: Entry) -> int:
-    """Where a function begins, from 1; 0 for what has no code of its own."""
+    """The function's first line, from 1; 0 if it has no code object."""
     code = getattr(entry.function, "__code__", None)
     return code.co_firstlineno if isinstance(code, types.CodeType) and code.co_filename == FILE_NAME else 0
 
 
 def _score(task: Task, request: Mapping[str, Any], entry: Entry, report: Report) -> None:
-    """Score unit after unit; end early, counted as finished, when a unit left the process in an odd state."""
+    """Score the units in order; end early, counted as finished, if a unit left the process in an odd state."""
     rows, units = request["rows"], request["units"]
     stop = task.start + 1 if request["isolate"] == "sample" else len(units)
     threads, single = _thread._count(), request["granularity"] == "sample"
@@ -277,9 +282,9 @@ def _score_unit(
     *,
     first: bool,
 ) -> bool:
-    """Score one unit's rows; True when its garbage could be charged to the next unit.
+    """Score one unit's rows; True if its garbage could be charged to the next unit.
 
-    A unit that ran out of memory which others before it may hold is left unanswered: it is run again by itself.
+    A unit that ran out of memory which earlier units may hold is left unanswered and runs again alone.
     """
     answers: list[object] = []
     failure, odd = None, False

@@ -1,6 +1,6 @@
-"""Reads a source's imports before it runs: what the zygote should have loaded, and what cannot be had at all.
+"""Reads a source's imports before it runs: what the zygote should load, and what is not available.
 
-It runs in a child, on untrusted text; the zygote never parses any.
+Runs in a child, since it parses untrusted text.
 """
 
 import ast
@@ -19,9 +19,9 @@ class NotAllowed(Exception):
 def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str], tuple[str, int] | None]:
     """What a source imports of ``libraries`` (allowed module → what a zygote may load of it).
 
-    Returns the loadable modules it names, and (module, line) of the first import that can only fail. Names reached
-    through an attribute count: ``import scipy`` with ``scipy.stats.norm`` names ``scipy.stats``. An import inside
-    ``try`` can fail: its author has thought of it. What cannot be parsed names nothing; compiling it will say why.
+    Returns the loadable modules, and (module, line) of the first import that must fail. Attribute access
+    counts: ``import scipy`` with ``scipy.stats.norm`` names ``scipy.stats``. Imports inside ``try`` may fail.
+    A source that cannot be parsed names nothing; compiling it reports the error.
     """
     try:
         tree = ast.parse(source)
@@ -29,19 +29,19 @@ def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str]
         return [], None
     imports = list(_imports(tree))
     names = {name for name, _, _ in imports} | set(_attributes(tree))
-    known = [module for modules in libraries.values() for module in modules]
-    named = [module for module in known if any(n == module or n.startswith(module + ".") for n in names)]
+    loadable = [module for modules in libraries.values() for module in modules]
+    named = [module for module in loadable if any(n == module or n.startswith(module + ".") for n in names)]
     strangers = [
         (top, line)
         for name, line, guarded in imports
         if not guarded and (top := name.partition(".")[0]) not in libraries
         if top not in sys.stdlib_module_names
     ]
-    return named, min(strangers, key=lambda found: found[1], default=None)
+    return named, min(strangers, key=lambda stranger: stranger[1], default=None)
 
 
 def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], absent: Sequence[str]) -> None:
-    """Raise :class:`NotAllowed` with what can be imported instead. ``absent``: allowed but not installed."""
+    """Raise :class:`NotAllowed`, listing what can be imported. ``absent``: allowed but not installed."""
     module, line = stranger
     if module in absent:
         raise NotAllowed(
@@ -57,7 +57,7 @@ def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], ab
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
-    """(dotted name, line, whether a ``try`` is around it) of each absolute import."""
+    """(dotted name, line, whether inside ``try``) of each absolute import."""
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, guarded = waiting.pop()

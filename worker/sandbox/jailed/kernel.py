@@ -1,7 +1,7 @@
-"""The few kernel interfaces Python has no name for: prctl, seccomp and Landlock, through ctypes.
+"""Kernel interfaces that Python lacks: prctl, seccomp and Landlock, through ctypes.
 
-Every function raises ``OSError`` with the name of the call that failed. A restriction, once applied, holds for
-the process and all its children and cannot be taken back.
+Every function raises ``OSError`` with the name of the failed call. Restrictions hold for the process and all
+its children and cannot be undone.
 """
 
 import ctypes
@@ -37,25 +37,25 @@ class _Program(ctypes.Structure):
 
 
 def landlock_abi() -> int:
-    """The kernel's Landlock version; 0 when it has none or Landlock is switched off."""
+    """The kernel's Landlock version; 0 if absent or switched off."""
     version: int = _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     return max(version, 0)
 
 
 def die_with_parent(parent: int) -> None:
-    """Be killed when the thread that forked this process ends; exit now if process ``parent`` is gone already."""
+    """Be killed when the forking thread ends; exit now if process ``parent`` is already gone."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def forbid_inspection() -> None:
-    """Keep other processes of the same user from attaching to this one and leave no core file."""
+    """Forbid ptrace by other processes of the same user, and core files."""
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def install_filter(program: bytes) -> None:
-    """Add a seccomp filter (an array of ``struct sock_filter``) and renounce new privileges."""
+    """Add a seccomp filter (an array of ``struct sock_filter``) and set no_new_privs."""
     buffer = ctypes.create_string_buffer(program, len(program))
     header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
@@ -63,7 +63,7 @@ def install_filter(program: bytes) -> None:
 
 
 def restrict_paths(readable: Sequence[str]) -> None:
-    """Landlock: read only what lies under ``readable``, write nowhere, run nothing, no TCP, no signals out."""
+    """Landlock: read only below ``readable``; no writes, no programs, no TCP, no signals out."""
     abi = landlock_abi()
     if abi < LANDLOCK_MINIMUM:
         raise OSError(f"Landlock ABI {LANDLOCK_MINIMUM} is needed, the kernel has {abi}")
@@ -86,7 +86,7 @@ def restrict_paths(readable: Sequence[str]) -> None:
 
 
 def apply_rlimits(limits: Mapping[str, int]) -> None:
-    """Lower resource limits named as in :mod:`resource` without ``RLIMIT_`` (``{"AS": bytes, ...}``), for good."""
+    """Lower resource limits for good, named as in :mod:`resource` without ``RLIMIT_`` (``{"AS": bytes, ...}``)."""
     for name, value in limits.items():
         which: int = getattr(resource, f"RLIMIT_{name}")
         ceiling = resource.getrlimit(which)[1]
@@ -99,7 +99,7 @@ def apply_rlimits(limits: Mapping[str, int]) -> None:
 
 
 def address_space() -> int:
-    """Bytes of this process's address space, which RLIMIT_AS counts, without a /proc to read it from."""
+    """Bytes of this process's address space, which RLIMIT_AS counts; works without /proc."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
     low, high = 0, 1 << 47
     while high - low > _FINE_ENOUGH:
@@ -127,7 +127,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def _syscall(what: str, number: int, *arguments: int | bytes) -> int:
-    """Call the kernel; integers travel as machine words."""
+    """Call the kernel; integers are passed as machine words."""
     words = [ctypes.c_long(a) if isinstance(a, int) else ctypes.c_char_p(a) for a in arguments]
     result: int = _libc.syscall(ctypes.c_long(number), *words)
     if result < 0:

@@ -1,4 +1,4 @@
-"""Running source text as a module that tracebacks can quote."""
+"""Runs source text as a module that tracebacks can quote."""
 
 import builtins
 import linecache
@@ -7,7 +7,7 @@ import types
 
 
 def new_module(name: str) -> types.ModuleType:
-    """An empty module that an import finds under its name."""
+    """An empty module, registered for import under its name."""
     module = types.ModuleType(name)
     sys.modules[name] = module
     module.__dict__["__builtins__"] = builtins
@@ -21,6 +21,6 @@ def execute(source: str, file_name: str, module: types.ModuleType) -> None:
 
 
 def forget(file_name: str, name: str) -> None:
-    """Leave nothing of a module that was run here."""
+    """Remove every trace of an executed module."""
     linecache.cache.pop(file_name, None)
     sys.modules.pop(name, None)

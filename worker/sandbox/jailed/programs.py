@@ -1,9 +1,9 @@
-"""Runs one program a model wrote, in a child of its own.
+"""Runs one program that a model wrote, in its own child.
 
-Three kinds: standard input to standard output; a call expression whose value is written canonically; and a program
-followed by a test in the same process. What a program was expected to give is nowhere in the jail, but for that last
-kind: there asserts compare with a function that no ``__eq__`` of the program's fools, yet the program can walk the
-stack, so its verdict is believed only by those who ask for it.
+Three kinds: standard input to standard output; a call expression, whose value is written canonically; a
+program followed by a test in the same process. Expected values never enter the jail, except in that last
+kind: its asserts compare with a function that ignores the program's ``__eq__``, yet the program can walk the
+stack, so its verdict can be forged.
 """
 
 import ast
@@ -29,18 +29,18 @@ _SAME = "__same__"
 
 
 class Ended(Exception):
-    """The program left by ``sys.exit`` with something else than success."""
+    """The program left by ``sys.exit`` with a code other than success."""
 
 
 def run_program(request: Mapping[str, Any], report: Report) -> None:
-    """Run the program and write what it gives to the zygote's pipe.
+    """Run the program and write its output to the zygote's pipe.
 
     Raises what the program raises, :class:`Ended` and :class:`BadValue`.
     """
     call, test = request["call"], request["test"]
     main = call is None and test is None
     module = new_module("__main__" if main else "program")
-    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # site, which scripts count on, is not there
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # scripts expect these from site, which is not loaded
     sys.argv = [FILE_NAME]
     with _streams(report, quiet=not main):
         try:
@@ -52,14 +52,14 @@ def run_program(request: Mapping[str, Any], report: Report) -> None:
                 value = eval(compile(call, CALL_NAME, "eval", dont_inherit=True), module.__dict__)
                 _send(value, request["loose"])
         except SystemExit as end:
-            # a program that judges itself or is to be called has to come to its end; a script may leave by exit()
+            # a program with a test or a call has to run to its end; a script may leave by exit()
             if not main or end.code not in (None, 0):
                 raise Ended(f"SystemExit: {str(end.code)[:200]}") from None
 
 
 @contextlib.contextmanager
 def _streams(report: Report, *, quiet: bool) -> Iterator[None]:
-    """Standard input from the zygote's pipe; output to it, or into the prints where the program is ``quiet``."""
+    """Standard input from the zygote's pipe; output to it, or into the prints if ``quiet``."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     if quiet:
@@ -87,7 +87,7 @@ def _streams(report: Report, *, quiet: bool) -> Iterator[None]:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are equal without asking an ``__eq__`` that only one of them brings."""
+    """Whether two values are equal, ignoring an ``__eq__`` that only one of them defines."""
     try:
         return canonical(one) == canonical(other)
     except NoCanonicalForm:
@@ -95,7 +95,7 @@ def same(one: object, other: object) -> bool:
 
 
 def judged_plainly(test: str) -> str:
-    """A test's source, its asserts comparing with :func:`same`; as it is where it cannot be parsed."""
+    """A test's source, its asserts comparing with :func:`same`; unchanged if it cannot be parsed."""
     try:
         tree = ast.parse(test)
     except (SyntaxError, ValueError):

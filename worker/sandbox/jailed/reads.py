@@ -1,8 +1,8 @@
-"""Which columns of a row a reward cannot do without, read from its source.
+"""Finds the dataset columns that a reward requires, from its source.
 
-Only what is certain counts: ``item["total"]`` with the name written out, on a path that does not depend on the row.
-A read inside ``try`` that catches a missing key, behind a condition on the row or on a constant of the module, or of a
-column that the source also asks for with ``.get`` or ``in``, does not count.
+Only certain reads count: ``item["total"]`` with a literal name, on a path independent of the row. Reads do
+not count inside a ``try`` that catches a missing key, behind a condition on the row or on a module constant,
+or of a column that the source also queries with ``.get`` or ``in``.
 """
 
 import ast
@@ -30,7 +30,7 @@ def columns_read(source: str, entries: Iterable[Entry]) -> dict[str, list[str]]:
     module = ast.parse(source)
     functions = {node.name: node for node in module.body if isinstance(node, _Function)}
     optional = frozenset(_optional(module))
-    found = {}
+    columns_by_entry = {}
     for entry in entries:
         columns: Iterable[str] = ()
         if entry.spelling == TRL:
@@ -42,12 +42,12 @@ def columns_read(source: str, entries: Iterable[Entry]) -> dict[str, list[str]]:
                 reading = _Reading(functions)
                 reading.call(function, parameters[at].arg)
                 columns = reading.columns - optional
-        found[entry.name] = sorted(columns)
-    return found
+        columns_by_entry[entry.name] = sorted(columns)
+    return columns_by_entry
 
 
 def _optional(module: ast.Module) -> Iterator[str]:
-    """Columns that the source asks for before it reads them, whatever the row is called."""
+    """Columns that the source checks before it reads them, whatever the row's name."""
     for node in ast.walk(module):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
             yield from _texts([node.left])
@@ -67,7 +67,7 @@ def _texts(nodes: Sequence[ast.expr]) -> Iterator[str]:
 
 @dataclass
 class _Reading:
-    """Follows the row through a function and into those that it is handed to."""
+    """Follows the row through a function and its callees."""
 
     functions: Mapping[str, _Function]
     columns: set[str] = field(default_factory=set)
@@ -84,24 +84,24 @@ class _Reading:
 
 @dataclass
 class _Walk:
-    """One function's statements in order. ``guarded``: whether a path that depends on the row leads there."""
+    """Walks one function's statements in order. ``guarded``: the path depends on the row."""
 
     reading: _Reading
     item: str
     derived: frozenset[str]
     """Names whose values depend on the row."""
     locals: frozenset[str]
-    """Names of the function: its parameters, and what it binds."""
-    may_have_left: bool = False
-    """A return, raise, break or continue behind a condition on the row: what follows may not run."""
+    """The function's local names: its parameters, and what it binds."""
+    may_have_returned: bool = False
+    """A return, raise, break or continue behind a condition on the row: later statements may not run."""
 
     def block(self, nodes: Iterable[ast.AST], *, guarded: bool) -> None:
         for node in nodes:
-            self.visit(node, guarded or self.may_have_left)
+            self.visit(node, guarded or self.may_have_returned)
 
     def visit(self, node: ast.AST, guarded: bool) -> None:
         if isinstance(node, _Function | ast.Lambda | ast.ClassDef):
-            return  # whether it is called is not known
+            return  # it may never be called
         if isinstance(node, ast.If | ast.While | ast.IfExp):
             self.visit(node.test, guarded)
             rest = [child for child in ast.iter_child_nodes(node) if child is not node.test]
@@ -127,7 +127,7 @@ class _Walk:
 
     def _plain(self, node: ast.AST, guarded: bool) -> None:
         if isinstance(node, _Exit) and guarded:
-            self.may_have_left = True
+            self.may_have_returned = True
         self.block(ast.iter_child_nodes(node), guarded=guarded)
         if guarded:
             return
@@ -145,20 +145,20 @@ class _Walk:
     def _comprehension(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, guarded: bool
     ) -> None:
-        for each in node.generators:
-            self.visit(each.iter, guarded)
-            guarded = guarded or self._depends(each.iter)
-            self.block(each.ifs, guarded=guarded)
-            guarded = guarded or any(map(self._decides, each.ifs))
-        made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-        self.block(made, guarded=guarded)
+        for generator in node.generators:
+            self.visit(generator.iter, guarded)
+            guarded = guarded or self._depends(generator.iter)
+            self.block(generator.ifs, guarded=guarded)
+            guarded = guarded or any(map(self._decides, generator.ifs))
+        values = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+        self.block(values, guarded=guarded)
 
     def _handed_on(self, call: ast.Call, function: _Function | None) -> None:
         if function is None or function.decorator_list or any(isinstance(a, ast.Starred) for a in call.args):
             return
-        names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+        names = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
         handed = [name for name, value in zip(names, call.args, strict=False) if self._is_item(value)]
-        handed += [each.arg for each in call.keywords if each.arg and self._is_item(each.value)]
+        handed += [keyword.arg for keyword in call.keywords if keyword.arg and self._is_item(keyword.value)]
         for name in handed:
             self.reading.call(function, name)
 
@@ -166,7 +166,9 @@ class _Walk:
         return isinstance(node, ast.Name) and node.id == self.item
 
     def _decides(self, condition: ast.AST) -> bool:
-        """Whether it can keep what it guards from ever running: it is about the row, or not about the completion."""
+        """Whether the condition can prevent its branch from ever running: it depends on the row, or not on
+        the completion.
+        """
         return self._depends(condition) or not _mentions(condition, self.locals)
 
     def _depends(self, node: ast.AST) -> bool:
@@ -187,7 +189,7 @@ def _suppresses(context: ast.withitem) -> bool:
 
 
 def _rebinds(function: _Function, item: str) -> bool:
-    """Whether the name stands for something else in a part of the function."""
+    """Whether the name is bound to something else in a part of the function."""
     return any(
         isinstance(node, ast.Name) and node.id == item and not isinstance(node.ctx, ast.Load)
         for node in ast.walk(function)
@@ -203,21 +205,21 @@ def _locals(function: _Function) -> frozenset[str]:
 
 
 def _derived(function: _Function, item: str) -> frozenset[str]:
-    """The row's name, and every name that is bound to something made of it."""
-    found = {item}
+    """The row's name, and every name bound to something derived from it."""
+    names = {item}
     bindings = [(targets, value) for node in ast.walk(function) for targets, value in _bindings(node)]
     while True:
         more = {
             name.id
             for targets, value in bindings
-            if _mentions(value, found)
+            if _mentions(value, names)
             for target in targets
             for name in ast.walk(target)
             if isinstance(name, ast.Name)
         }
-        if more <= found:
-            return frozenset(found)
-        found |= more
+        if more <= names:
+            return frozenset(names)
+        names |= more
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.AST]]:
@@ -232,4 +234,4 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.expr], ast.AST]]:
 
 
 def _mentions(node: ast.AST, names: AbstractSet[str]) -> bool:
-    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node))
+    return any(isinstance(child, ast.Name) and child.id in names for child in ast.walk(node))

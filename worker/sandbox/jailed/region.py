@@ -20,7 +20,7 @@ from typing import NamedTuple
 MAX_PARTS, MAX_CRITERIA, MAX_STEPS, MAX_CANDIDATE_NUMBERS = 16, 64, 256, 1024
 NAME_BYTES, REASON_BYTES, MESSAGE_BYTES, PRINTS_BYTES = 64, 1024, 2048, 2048
 MAX_MAGNITUDE = 1e6
-"""A score of greater magnitude is an error: it would drown every advantage."""
+"""A score of greater magnitude is an error: it would dominate every advantage."""
 
 LOG_BYTES = 16384
 """Raw output kept per call (what was written past ``print``, or while importing)."""
@@ -33,12 +33,13 @@ LOADING, LOADED, LOAD_FAILED, NEEDS = 0, 1, 2, 3
 """A child's own word: NEEDS asks, with names among row 0's criteria, that the zygote load libraries before it runs."""
 
 STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "memory": 5}
-"""What a child may say of a row; every other status is the host's own finding."""
+"""Statuses that a child may report; the host determines all others."""
 
 
 class Header(NamedTuple):
-    """state, current unit, line and column of a load error (0: none), finished flag, clocks at the unit's start, bytes
-    of the space in use."""
+    """state, current unit, line and column of a load error (0: none), finished flag, clocks at the unit's
+    start, used bytes of the space.
+    """
 
     state: int
     unit: int
@@ -51,7 +52,7 @@ class Header(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """One row's outcome: code, counts of numbers, byte lengths of texts, place of its contents, score, seconds."""
+    """One row's outcome: code, counts of numbers, byte lengths of texts, offset of its contents, score, seconds."""
 
     status: int
     parts: int
@@ -70,8 +71,9 @@ class Slot(NamedTuple):
     cpu: float
 
     def used(self) -> tuple[int, int, int] | None:
-        """Bytes of (prints, tail, numbers), in this order from ``at`` on; None when a count or a length exceeds what a
-        row may hold."""
+        """Bytes of (prints, tail, numbers), in this order from ``at`` on; None if a count or length exceeds
+        a row's limits.
+        """
         if (
             self.parts > MAX_PARTS
             or self.criteria > MAX_CRITERIA
@@ -109,7 +111,7 @@ def slot_offset(row: int) -> int:
 
 
 def space_offset(rows: int) -> int:
-    """Where the contents of the rows begin in the region of a call of ``rows`` rows."""
+    """Offset of the rows' contents in the region of a call of ``rows`` rows."""
     return slot_offset(rows)
 
 
@@ -146,10 +148,9 @@ NOT_STARTED, IMPORTING, RUNNING = 0, 1, 2
 
 
 def pack_body(head: bytes, rows: bytes = b"") -> bytes:
-    """A request's body."""
     return b"".join((BODY.pack(len(head)), head, rows))
 
 
 def reply_cap(rows: int, output: int = LOG_BYTES) -> int:
-    """The longest honest reply to a call of ``rows`` rows that may leave ``output`` bytes of output, in bytes."""
+    """Most bytes of a valid reply to a call of ``rows`` rows with up to ``output`` bytes of output."""
     return DONE.size + region_size(rows) + output

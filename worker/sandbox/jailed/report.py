@@ -1,6 +1,6 @@
-"""The child's pen: writes one row's outcome into the shared region.
+"""Writes row outcomes into the shared region, from the child.
 
-Everything here runs beside untrusted code and may be corrupted by it; the host believes only what it can check.
+Untrusted code in the same process may corrupt it; the host believes only what it can check.
 """
 
 import io
@@ -25,13 +25,13 @@ def clip(text: str, size: int) -> bytes:
 
 
 class Report:
-    """Writes into the region of a call of ``rows`` rows."""
+    """Writer for the region of a call of ``rows`` rows."""
 
     def __init__(self, shared: mmap, rows: int) -> None:
         self._shared = shared
         self._space = region.space_offset(rows)
         self._at = 0
-        """The end of what finished rows hold of the space; a row's prints come next, then the rest of it."""
+        """End of the finished rows' contents; the current row's prints come next, then its other contents."""
         self._printing: int | None = None
         self._kept = 0
         self._seen = 0
@@ -39,7 +39,7 @@ class Report:
         self._clocks = time.monotonic(), time.thread_time()
 
     def begin(self, unit: int, row: int) -> tuple[float, float]:
-        """A unit starts: its prints go to ``row``; returns the clocks, wall and CPU."""
+        """Start a unit whose prints go to ``row``; returns the clocks, wall and CPU."""
         self._printing, self._kept, self._seen = row, 0, 0
         self._state, self._unit = region.LOADED, unit
         self._clocks = clocks = time.monotonic(), time.thread_time()
@@ -47,7 +47,7 @@ class Report:
         return clocks
 
     def finish(self) -> None:
-        """The child is about to end because it has nothing more to do."""
+        """Mark the child as finished; it ends next."""
         place = self._line, self._column
         region.HEADER.pack_into(self._shared, 0, self._state, self._unit, *place, 1, *self._clocks, self._at)
 
@@ -57,7 +57,7 @@ class Report:
         self.finish()
 
     def needs(self, modules: Iterable[str]) -> None:
-        """Libraries have to be loaded first."""
+        """Ask the host to load libraries first."""
         self.row(0, "ok", value=Converted(criteria=dict.fromkeys(modules, 1.0)))
         self._state = region.NEEDS
         self.finish()
@@ -72,9 +72,9 @@ class Report:
         wall: float = 0.0,
         cpu: float = 0.0,
     ) -> None:
-        """Store one row's outcome, once; the slot is written last, so a half-written row counts for nothing.
+        """Save one row's outcome, once. The slot is written last, so a half-written row counts for nothing.
 
-        What is printed from now on until the next unit begins belongs to no row.
+        Prints after this and before the next unit belong to no row.
         """
         value = value or _NOTHING
         parts, criteria = _names(value.parts), _names(value.criteria)
@@ -97,18 +97,18 @@ class Report:
         _U32.pack_into(self._shared, region.USED_OFFSET, self._at)
 
     def prints(self, data: bytes) -> bool:
-        """Keep what a row prints, as long as there is room.
+        """Save a row's prints while there is room.
 
-        False where it belongs to the call's raw output: before the first row, and past 64 KiB of a row, so that
-        a flood goes through the zygote's pipe, which counts what no child can deny.
+        Returns False for the call's raw output: before the first row, and past 64 KiB of a row, so that a
+        flood goes through the zygote's pipe, whose count a child cannot forge.
         """
         if self._printing is None:
             return False
         self._seen += len(data)
-        kept = data[: region.PRINTS_BYTES - self._kept]
+        stored = data[: region.PRINTS_BYTES - self._kept]
         start = self._space + self._at + self._kept
-        self._shared[start : start + len(kept)] = kept
-        self._kept += len(kept)
+        self._shared[start : start + len(stored)] = stored
+        self._kept += len(stored)
         at = region.slot_offset(self._printing) + region.PRINTS_OFFSET
         _TWO_U32.pack_into(self._shared, at, self._kept, self._at)
         _U32.pack_into(self._shared, region.USED_OFFSET, self._at + self._kept)

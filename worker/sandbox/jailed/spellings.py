@@ -32,12 +32,12 @@ Row = Mapping[str, Any]
 
 
 class NoReward(Exception):
-    """The module offers no function to call, or more than one and no name was given."""
+    """The module has no function to call, or several and no name was given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A callable that can score. ``columns`` names what a TRL function accepts; None is anything."""
+    """A function that can score. ``columns`` names the parameters of a TRL function; None accepts any."""
 
     name: str
     spelling: str
@@ -47,20 +47,20 @@ class Entry:
 
 
 def find_entries(namespace: Mapping[str, object]) -> list[Entry]:
-    """Every public function defined by the module that is spelled as a reward, in order of definition."""
-    found = []
+    """Every public function defined by the module with a reward's signature, in order of definition."""
+    entries = []
     for name, value in namespace.items():
         if name.startswith("_") or getattr(value, "__module__", None) != MODULE_NAME:
             continue
         if callable(value) and not isinstance(value, type):
             entry = _read(name, value, named=name in ("grade", "reward_fn"))
             if entry is not None:
-                found.append(entry)
-    return found
+                entries.append(entry)
+    return entries
 
 
 def choose_entry(namespace: Mapping[str, object], name: str | None) -> Entry:
-    """The function to call: the one named, else ``grade``, else the only one there is; raises :class:`NoReward`."""
+    """The named function, else ``grade``, else the only one; raises :class:`NoReward`."""
     if name is not None:
         if name not in namespace:
             raise NoReward(f"the module does not define {name}(); write {_EXPECTED}")
@@ -87,7 +87,7 @@ def choose_entry(namespace: Mapping[str, object], name: str | None) -> Entry:
 
 
 def _no_entry(namespace: Mapping[str, object]) -> str:
-    """Why no function of the module can score: with the parameters of the last one, most likely meant to."""
+    """Why no function of the module can score, with the parameters of the last one."""
     functions = [
         (name, value)
         for name, value in namespace.items()
@@ -107,10 +107,7 @@ def _no_entry(namespace: Mapping[str, object]) -> str:
 
 
 def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:
-    """Call the reward for the rows of one unit and return one answer per row.
-
-    With ``single`` there is one row and the function sees it alone; else it sees lists.
-    """
+    """Call the reward for one unit's rows; one answer per row. With ``single`` it gets one row, else lists."""
     if entry.spelling == TRL:
         return as_list(_settle(entry.function(**_trl_arguments(entry, rows))), len(rows))
     arguments = [
@@ -123,7 +120,7 @@ def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:
 
 
 def _read(name: str, value: Callable[..., object], *, named: bool) -> Entry | None:
-    """Recognise a spelling: by parameter names, or by their number where the function was ``named``."""
+    """Recognise a spelling by parameter names, or by their number if the function was ``named``."""
     try:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
@@ -149,7 +146,7 @@ def _read(name: str, value: Callable[..., object], *, named: bool) -> Entry | No
 
 
 def _settle(value: object) -> object:
-    """The value of an ``async def``."""
+    """Await an ``async def``'s value."""
     if not inspect.isawaitable(value):
         return value
     with asyncio.Runner() as runner:
@@ -194,7 +191,7 @@ def _predibase_arguments(row: Row) -> tuple[object, ...]:
 
 
 def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
-    """Every column as a list; a completion is a message list where its prompt is one, as in TRL."""
+    """Every column as a list; a completion is a message list if its prompt is one, as in TRL."""
     columns: dict[str, object] = {}
     for name in dict.fromkeys(key for row in rows for key in (*row["item"], *(row.get("sample") or {}))):
         columns[name] = [row["item"].get(name, (row.get("sample") or {}).get(name)) for row in rows]
@@ -216,10 +213,10 @@ def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
 
 
 def _log_metric(name: str, value: object) -> None:
-    """TRL's helper: here the metric is kept with the prints."""
+    """TRL's helper: saves the metric with the prints."""
     sys.stdout.write(f"{name}: {value}\n")
 
 
 def _log_extra(column: str, values: Sequence[object]) -> None:
-    """TRL's helper: here the column is kept with the prints."""
+    """TRL's helper: saves the column with the prints."""
     sys.stdout.write(f"{column}: {list(values)}\n")

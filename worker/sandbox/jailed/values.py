@@ -1,4 +1,4 @@
-"""What a reward may return, and its conversion to floats: once, here, in the jail."""
+"""Validates and converts what a reward returns to floats, in the jail."""
 
 import math
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ _KNOWN = frozenset(KEYS)
 
 
 class BadValue(Exception):
-    """A returned value that is no reward; the text says what was expected and what came."""
+    """The returned value is not a reward; the text says what was expected and what was returned."""
 
 
 @dataclass(slots=True)
 class Converted:
-    """A reward's answer for one row, ready to be stored. ``applicable`` is False for ``None``."""
+    """A reward's answer for one row. ``applicable`` is False for ``None``."""
 
     score: float = 0.0
     applicable: bool = True
@@ -29,7 +29,7 @@ class Converted:
 
 
 def convert(value: object) -> Converted:
-    """A number, None, or a mapping with ``score`` and any of the other :data:`KEYS`; raises :class:`BadValue`."""
+    """Convert a number, None, or a mapping with ``score`` and any other :data:`KEYS`; raises :class:`BadValue`."""
     if value is None:
         return Converted(applicable=False)
     if type(value) is not dict and not isinstance(value, Mapping):
@@ -55,7 +55,7 @@ def convert(value: object) -> Converted:
 def number(value: object, what: str, name: str | None = None) -> float:
     """Exactly float, int or bool, or a NumPy scalar; finite and of magnitude at most 1e6.
 
-    what: how an error calls it; name: which of several it is.
+    what, name: how errors call it.
     """
     if type(value) is float and -region.MAX_MAGNITUDE <= value <= region.MAX_MAGNITUDE:
         return value
@@ -77,7 +77,7 @@ def number(value: object, what: str, name: str | None = None) -> float:
 
 
 def as_list(value: object, count: int) -> list[object]:
-    """The answers of a call that scores ``count`` rows at once; raises TypeError or ValueError, never pads."""
+    """The answers of a call that scores ``count`` rows; raises TypeError or ValueError, never pads."""
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) == 1:
         value = value.tolist()  # type: ignore[attr-defined]
     if type(value) is not list and type(value) is not tuple:

@@ -1,4 +1,4 @@
-"""First uses of libraries that cost something: made in the zygote once, not in every child."""
+"""Warms up slow libraries once, in the zygote."""
 
 import importlib
 import sys
@@ -6,13 +6,13 @@ from typing import Any
 
 
 def warm_up(module: str) -> None:
-    """Prepare a library that was just imported; most need nothing."""
+    """Prepare an imported library; most need nothing."""
     if module in _WARM_UP:
         _WARM_UP[module]()
 
 
 def _warm_math_verify() -> None:
-    """Its first answer takes a tenth of a second: grammars and patterns are built then."""
+    """Its first answer takes 0.1 s: it builds grammars and patterns."""
     library: Any = sys.modules["math_verify"]
     half = library.parse(r"$\boxed{\frac{1}{2}}$")
     library.verify(half, library.parse("0.5"))
@@ -24,13 +24,13 @@ def _warm_sympy_latex() -> None:
 
 
 def _warm_nltk() -> None:
-    """It refuses data of another user; in a jail they belong to whoever made the prefix."""
+    """Let it accept data owned by the user who made the prefix."""
     library: Any = importlib.import_module("nltk.pathsec")
     library.ENFORCE = False
 
 
 def _warm_pydantic() -> None:
-    """Its first model looks for plugins among all installed packages."""
+    """Its first model searches all installed packages for plugins."""
     library: Any = sys.modules["pydantic"]
     library.create_model("Warm", number=(int, ...))(number=1)
 

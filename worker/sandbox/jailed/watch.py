@@ -1,4 +1,4 @@
-"""Watching a child from outside: its deadlines, its progress, its output, its input."""
+"""Watches a child from the zygote: deadlines, progress, output, input."""
 
 import os
 import select
@@ -11,13 +11,13 @@ from mmap import mmap
 from . import region
 
 STARVED_GRACE = 2.0
-"""A unit that had too little CPU to spend its budget may take this many times longer (a busy machine)."""
+"""A unit starved of CPU (a busy machine) may take this many times longer."""
 
 
 @dataclass(slots=True)
 class Call:
-    """The request at hand. ``body`` lies in a map of its own, ``size`` bytes of it are the child's, the rest is
-    standard input; ``budgets`` are seconds per unit; ``kept`` bytes of output are kept and ``flood`` end the child.
+    """The current request. ``body`` is a memory map: ``size`` bytes for the child, then standard input.
+    ``budgets`` are seconds per unit; ``stored`` bytes of output are stored, ``flood`` bytes end the child.
     """
 
     body: mmap
@@ -26,7 +26,7 @@ class Call:
     budgets: Sequence[float]
     load: float
     cpu: float
-    kept: int = region.LOG_BYTES
+    stored: int = region.LOG_BYTES
     flood: int = region.FLOOD_BYTES
     memory: int | None = None
     stdin: int = 0
@@ -35,7 +35,9 @@ class Call:
 
 @dataclass(slots=True)
 class Outcome:
-    """How a child ended: wait status, cause, progress, seconds of CPU, of wall, and since its last unit began."""
+    """How a child ended: wait status, cause, progress, CPU seconds, wall seconds, and seconds since its last
+    unit began.
+    """
 
     status: int = 0
     cause: int = region.ENDED_ITSELF
@@ -46,16 +48,16 @@ class Outcome:
 
 
 class Watch:
-    """Watches one child until it is dead: deadlines, progress, output."""
+    """Watches one child until it is dead."""
 
     def __init__(
-        self, pid: int, shared: mmap, call: Call, left: float, *, log: int, progress: int, stdin: int
+        self, pid: int, shared: mmap, call: Call, seconds_left: float, *, log: int, progress: int, stdin: int
     ) -> None:
         self._pid, self._shared, self._call = pid, shared, call
         self._log_fd, self._progress_fd, self._stdin_fd = log, progress, stdin
         self._fed = 0
         self._began = time.monotonic()
-        self._end = self._began + left
+        self._end = self._began + seconds_left
         self._pidfd = os.pidfd_open(pid)
         self._poll = select.poll()
         self._open = {self._pidfd, log, progress}
@@ -63,7 +65,7 @@ class Watch:
             self._poll.register(descriptor, select.POLLIN)
         self._unit = -1
         self._unit_began = self._unit_cpu = 0.0
-        self.log = mmap(-1, call.kept + (1 << 16))
+        self.log = mmap(-1, call.stored + (1 << 16))
         self.log_kept = 0
         self._log_total = 0
         self._outcome = Outcome()
@@ -93,7 +95,7 @@ class Watch:
                 os.close(descriptor)
 
     def _judge(self) -> tuple[int, int]:
-        """(why the child has to end now or ENDED_ITSELF, milliseconds to look again)."""
+        """(cause to end the child now or ENDED_ITSELF, milliseconds to the next check)."""
         now = time.monotonic()
         if now >= self._end:
             return region.CALL_DEADLINE, 0
@@ -109,15 +111,15 @@ class Watch:
             starved = self._cpu() - cpu_began < 0.9 * budget and now - began < STARVED_GRACE * budget
             if not starved:
                 return (region.UNIT_TIMEOUT if running else region.LOAD_TIMEOUT), 0
-        # the child moves to its next unit without waking anyone, hence a few looks per budget
+        # the child starts its next unit without waking this process: check a few times per budget
         due = min(self._end - now, max(began + budget - now, 0.01), budget / 8)
         return region.ENDED_ITSELF, max(1, int(due * 1000) + 1)
 
     def _enter_unit(self, now: float, cpu: float) -> None:
-        """Take over the child's claim that its next unit began, once for each unit.
+        """Accept the child's claim that its next unit began, once per unit.
 
-        The child may write anything into the header. Its clocks count between the last unit's and the present ones; a
-        unit that is under way never begins again, so a claim can lengthen no unit by more than one look.
+        The child may write anything into the header. Its clocks count only between the last unit's and now; a
+        running unit never restarts, so a claim lengthens no unit by more than one check.
         """
         header = region.Header._make(region.HEADER.unpack_from(self._shared, 0))
         unit = min(header.unit, len(self._call.budgets) - 1)
@@ -131,7 +133,7 @@ class Watch:
         return time.clock_gettime((~self._pid << 3) | 2)  # CPUCLOCK_SCHED of another process
 
     def _feed(self) -> None:
-        """Write what the pipe of the standard input takes; close it at the end, or where nobody reads."""
+        """Write standard input to the pipe; close it at the end, or if nobody reads."""
         if self._stdin_fd < 0:
             return
         with memoryview(self._call.body) as body:
@@ -169,7 +171,7 @@ class Watch:
         self._open.remove(descriptor)
 
     def _drain(self) -> bool:
-        """Read what the pipe holds, keep the beginning; True at its end."""
+        """Read the pipe and store the beginning; True at its end."""
         with memoryview(self.log) as log:
             while self._log_total <= self._call.flood:
                 try:
@@ -179,10 +181,10 @@ class Watch:
                 if count == 0:
                     return True
                 self._log_total += count
-                self.log_kept = min(self.log_kept + count, self._call.kept)
+                self.log_kept = min(self.log_kept + count, self._call.stored)
         return False
 
 
 def _between(low: float, value: float, high: float) -> float:
-    """A number that may be infinite or no number, kept between two that are not."""
+    """Clamp a number that may be infinite or NaN."""
     return min(max(value, low), high) if value == value else low

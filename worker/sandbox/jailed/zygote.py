@@ -1,8 +1,8 @@
-"""The trusted zygote: forks a child per run, watches it, kills it in time, and copies out what it left.
+"""The trusted zygote: forks a child per run, watches it, kills it in time, and copies its results.
 
-It never compiles, imports or parses anything a user wrote. Requests and replies pass through anonymous memory
-maps that are dropped after each call, never through its heap: a child forked for one job cannot find
-another job's rows in the memory it inherits.
+It never compiles, imports or parses user code. Requests and replies stay in anonymous memory maps that are
+dropped after each call, never in its heap, so that a child cannot find another job's rows in inherited
+memory.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from .warm import warm_up
 from .watch import Call, Outcome, Watch
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
-"""All there is: libraries must not start threads, for a jail has none; NLTK wants a home before it can be imported."""
+"""The whole environment: libraries must not start threads, which a jail forbids; importing NLTK needs a home."""
 
 
 def main(channel: int) -> NoReturn:
-    """Lock this process down as the first frame says, then serve calls until the host goes away."""
+    """Lock this process down as the first frame says, then serve calls until the host closes the channel."""
     config = json.loads(_read_frame(channel))
     devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -47,7 +47,7 @@ def main(channel: int) -> NoReturn:
 
 
 def _enter(config: dict[str, Any]) -> int:
-    """Put on every restriction, then import what rewards may use; returns the Landlock ABI."""
+    """Apply every restriction, then import what rewards may use; returns the Landlock ABI."""
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
     abi = kernel.landlock_abi()
@@ -66,7 +66,7 @@ def _enter(config: dict[str, Any]) -> int:
 
 
 class Zygote:
-    """Serves the host's frames. One child at a time."""
+    """Serves the host's frames, one child at a time."""
 
     def __init__(self, channel: int, devnull: int, config: dict[str, Any]) -> None:
         self._channel = channel
@@ -84,20 +84,20 @@ class Zygote:
         head = bytearray(region.CALL.size)
         while True:
             _read_into(self._channel, memoryview(head))
-            op, rows, units, start, size, left, load, cpu = region.CALL.unpack(head)
+            op, rows, units, start, size, seconds_left, load, cpu = region.CALL.unpack(head)
             if op == region.OP_PRELOAD:
                 self._preload(size)
                 continue
             if op == region.OP_PROGRAM:
                 self._call = None
-                self._run(self._receive(rows, units, size, load, cpu, program=True), 0, left)
+                self._run(self._receive(rows, units, size, load, cpu, program=True), 0, seconds_left)
                 continue
             if op == region.OP_CALL:
                 self._call = self._receive(rows, units, size, load, cpu)
             if op == region.OP_FORGET or self._call is None:
                 self._call = None
                 continue
-            self._run(self._call, start, left)
+            self._run(self._call, start, seconds_left)
 
     def _receive(
         self, rows: int, units: int, size: int, load: float, cpu: float, *, program: bool = False
@@ -106,7 +106,7 @@ class Zygote:
         _read_into(self._channel, memoryview(limits))
         raw = bytearray(8 * units)
         _read_into(self._channel, memoryview(raw))
-        # private: a child must not edit the request for the one that takes over from it
+        # private: a child must not edit the request for its successor
         body = mmap(-1, max(size, 1), flags=MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE)
         with memoryview(body) as view:
             _read_into(self._channel, view[:size])
@@ -114,16 +114,16 @@ class Zygote:
         if not program:
             return Call(body, size, rows, budgets, load, cpu)
         stdin, output, memory = region.PROGRAM.unpack(limits)
-        kept = output + 1  # the byte that tells a flood from an output that just fits
-        return Call(body, size - stdin, rows, budgets, load, cpu, kept, output, memory, stdin)
+        stored = output + 1  # the byte that tells a flood from an output that just fits
+        return Call(body, size - stdin, rows, budgets, load, cpu, stored, output, memory, stdin)
 
     def _preload(self, size: int) -> None:
-        """Import libraries of the closed list, so that children find them loaded."""
+        """Import libraries of the closed list, so that children inherit them."""
         body = bytearray(size)
         _read_into(self._channel, memoryview(body))
-        known = {module for modules in self._libraries.values() for module in modules}
+        allowed = {module for modules in self._libraries.values() for module in modules}
         failed = b""
-        for name in filter(known.__contains__, body.decode().split("\n")):
+        for name in filter(allowed.__contains__, body.decode().split("\n")):
             try:
                 importlib.import_module(name)
                 warm_up(name)
@@ -134,7 +134,7 @@ class Zygote:
         self._own_space = kernel.address_space()
         _send_frame(self._channel, region.PRELOADED, [failed])
 
-    def _run(self, call: Call, start: int, left: float) -> None:
+    def _run(self, call: Call, start: int, seconds_left: float) -> None:
         shared = mmap(-1, region.region_size(call.rows))
         region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, 0, time.monotonic(), 0.0, 0)
         log_read, log_write = os.pipe()
@@ -161,7 +161,9 @@ class Zygote:
         os.close(progress_write)
         if stdin_read != self._devnull:
             os.close(stdin_read)
-        watch = Watch(pid, shared, call, left, log=log_read, progress=progress_read, stdin=stdin_write)
+        watch = Watch(
+            pid, shared, call, seconds_left, log=log_read, progress=progress_read, stdin=stdin_write
+        )
         outcome = watch.until_dead()
         if parent == 1:
             _sweep()
@@ -169,7 +171,7 @@ class Zygote:
         watch.close()
 
     def _reply(self, call: Call, start: int, outcome: Outcome, shared: mmap, watch: Watch) -> None:
-        """Send what the child left. It is dead, so nothing changes any more; nothing is copied into the heap."""
+        """Send the dead child's results without copying them into the heap."""
         header = region.Header._make(region.HEADER.unpack_from(shared, 0))
         used = min(header.used, call.rows * region.ROW_BYTES)
         done = region.DONE.pack(
@@ -177,12 +179,12 @@ class Zygote:
             outcome.cpu, outcome.wall, outcome.unit_wall, used, watch.log_kept,
         )  # fmt: skip
         size = region.space_offset(call.rows) + used
-        with memoryview(shared)[:size] as left, memoryview(watch.log)[: watch.log_kept] as said:
-            _send_frame(self._channel, region.REPLY, [done, left, said])
+        with memoryview(shared)[:size] as contents, memoryview(watch.log)[: watch.log_kept] as log:
+            _send_frame(self._channel, region.REPLY, [done, contents, log])
 
 
 def _sweep() -> None:
-    """As process 1 of a namespace: end and reap whatever a child may have left, so that no call meets another's."""
+    """As process 1 of a namespace: kill and reap every process the child left."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):

@@ -1,7 +1,7 @@
-"""A jail: how a zygote is started so that nothing can leave it.
+"""Base of the jails: how a zygote is started so that nothing can leave it.
 
-Everything else about the sandbox (pool, calls, reply, probe) is the same for every jail, and a reward finds the same
-in each: no file to write, no thread, no process. So a score does not depend on which jail a host can have.
+Everything else (pool, calls, reply, probe) is common to all jails, and rewards find the same in each: no
+writable file, no thread, no process. A score therefore does not depend on the jail.
 """
 
 import contextlib
@@ -22,24 +22,26 @@ _START = "import sys; sys.path.insert(0, {program!r}); from jailed.zygote import
 
 
 class Jail(Protocol):
-    """Starts a zygote. Implementations hold no state about running ones."""
+    """Starts zygotes. Implementations hold no state about running ones."""
 
     @property
     def name(self) -> str:
-        """The letter a run records."""
+        """The letter that a run records."""
         ...
 
     def missing(self) -> str | None:
-        """Why this jail cannot work on this machine, or None when it is worth probing."""
+        """Why this jail cannot work on this machine; None if it is worth probing."""
         ...
 
     def launch(self, channel: socket.socket) -> "Running":
-        """Start a zygote on its end of a socket pair. Call from the main thread: the kernel kills it when the
-        calling *thread* ends. Raises OSError and subprocess.SubprocessError."""
+        """Start a zygote on its end of a socket pair. Raises OSError and subprocess.SubprocessError.
+
+        Call from the main thread: the kernel kills the zygote when the calling *thread* ends.
+        """
         ...
 
     def configuration(self) -> dict[str, Any]:
-        """What the first frame tells the zygote: filters, readable paths, limits, modules to import."""
+        """The zygote's first frame: filters, readable paths, limits, modules to import."""
         ...
 
 
@@ -51,28 +53,27 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """The zygote's, as this process sees it."""
+        """The zygote's id, as this process sees it."""
         return self._process.pid
 
     def settled(self) -> None:
-        """The zygote has answered for the first time. Raises OSError when it cannot be held on to."""
+        """Called after the zygote's first answer. Raises OSError if its process cannot be tracked."""
 
     def ended(self) -> bool:
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """Send SIGKILL; what the zygote forked dies with it."""
+        """Send SIGKILL to the zygote and its children."""
         self._process.kill()
 
     def wait(self) -> None:
-        """Block until nothing is left of the killed jail."""
+        """Block until every process of the killed jail is gone."""
         self._process.wait()
         if self._process.stderr is not None:
             self._process.stderr.close()
 
     def last_words(self) -> str:
-        """The last line on standard error, which tells why a zygote did not start. Kill it first; blocks until
-        it has ended."""
+        """The last line on standard error: why a zygote did not start. Kill it first; blocks until it has ended."""
         self._process.wait()
         if self._process.stderr is None:
             return ""
@@ -84,7 +85,7 @@ class Running:
 
 
 def start(command: list[str], environment: dict[str, str], *passed: int) -> "subprocess.Popen[bytes]":
-    """Start a jail's first process: its own user where we are root, nothing of ours but the descriptors passed."""
+    """Start a jail's first process: as its own user if we are root, with only the descriptors passed."""
     user = SANDBOX_UID if os.geteuid() == 0 else None
     return subprocess.Popen(
         command,
@@ -102,12 +103,12 @@ def start(command: list[str], environment: dict[str, str], *passed: int) -> "sub
 
 
 def zygote_command(python: str, program: str, channel: int) -> list[str]:
-    """How the zygote is started, once its jail's walls that come before it stand."""
+    """The zygote's command, for use once the jail's outer walls stand."""
     return [python, "-s", "-P", "-S", "-B", "-c", _START.format(program=program, channel=channel)]
 
 
 def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, Any]:
-    """What every jail tells its zygote; ``program`` and ``site`` as they are called inside."""
+    """Configuration common to all jails; ``program`` and ``site`` are paths inside the jail."""
     return {
         **libraries.configuration(prefix.site),
         "program": program,
@@ -121,9 +122,9 @@ def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, A
 
 
 def jail_environment(prefix: Prefix) -> dict[str, str]:
-    """All a jail sees of an environment, and only until it has started: nothing of the daemon's own.
+    """The jail's environment until it has started: nothing of the daemon's own.
 
-    A fixed hash seed makes rewards that iterate over sets give the same result in every jail.
+    A fixed hash seed gives rewards that iterate over sets the same result in every jail.
     """
     return {
         "LD_LIBRARY_PATH": str(prefix.libraries),

@@ -65,7 +65,7 @@ OF_A_PROCESS = {
     "sched_getaffinity",
     "get_robust_list",
 }
-"""Their first argument is a process number. What they answer tells whether the host has a process of that number."""
+"""Calls whose first argument is a process id; their answer reveals whether the host has such a process."""
 
 PID_HOLE = 0x7EADBEEF
 
@@ -97,14 +97,14 @@ Code = list[bytes]
 
 
 def unsupported() -> str | None:
-    """Why this machine cannot use the filters, or None when it can."""
+    """Why this machine cannot use the filters; None if it can."""
     if platform.machine() != "x86_64":
         return f"the system-call filter is written for x86_64, this machine is {platform.machine()}"
     return None
 
 
 def zygote_filter() -> bytes:
-    """The filter of the trusted zygote, as an array of ``struct sock_filter``."""
+    """The trusted zygote's filter, as an array of ``struct sock_filter``."""
     rules = {
         **_common_rules(),
         "clone": [
@@ -121,7 +121,7 @@ def zygote_filter() -> bytes:
 
 
 def child_filter() -> bytes:
-    """The filter added by a forked child; :data:`PID_HOLE` stands where its pid belongs."""
+    """The forked child's filter, with :data:`PID_HOLE` in place of its pid."""
     rules = {
         **_common_rules(),
         "prctl": _allow_values(0, _PRCTL_CHILD),
@@ -147,7 +147,7 @@ def _errno(number: int) -> bytes:
 
 
 def _load_arg(index: int) -> Code:
-    """Load the low 32 bits of a call's argument: every inspected argument is an int to the kernel."""
+    """Load the low 32 bits of an argument: the kernel reads every inspected argument as an int."""
     return [_op(_LOAD, 16 + 8 * index)]
 
 

@@ -1,9 +1,9 @@
-"""Jail **L**: Landlock, two seccomp filters and resource limits, which the zygote puts on itself before it answers.
+"""Jail **L**: Landlock, two seccomp filters and resource limits, which the zygote applies to itself.
 
-It needs no privilege and no package, and works in a default Docker container. What it covers: reading (only the
-interpreter, its library, allowed packages), writing (nothing), sockets of every family, processes and threads,
-programs, signals and ptrace, namespaces, the environment, descriptors, memory, CPU. What it does not: metadata of
-files (``stat``) can be seen, and the kernel is shared.
+Needs no privilege and no package; works in a default Docker container. Covers: reading (only the interpreter,
+its library, allowed packages), writing (nothing), sockets of every family, processes and threads, programs,
+signals and ptrace, namespaces, the environment, descriptors, memory, CPU. Not covered: file metadata
+(``stat``) can be seen, and the kernel is shared.
 """
 
 import os
@@ -19,8 +19,6 @@ from worker.sandbox.jails.prefix import Prefix
 
 @dataclass(frozen=True, slots=True)
 class LandlockJail:
-    """Jail L on a prefix."""
-
     prefix: Prefix
     name: str = "L"
 
@@ -30,8 +28,8 @@ class LandlockJail:
             return unsupported
         abi = kernel.landlock_abi()
         if abi < kernel.LANDLOCK_MINIMUM:
-            found = f"has version {abi}" if abi else "has none, or it is switched off"
-            return f"Landlock version {kernel.LANDLOCK_MINIMUM} or later is needed (Linux 6.2); this kernel {found}"
+            reason = f"has version {abi}" if abi else "has none, or it is switched off"
+            return f"Landlock version {kernel.LANDLOCK_MINIMUM} or later is needed (Linux 6.2); this kernel {reason}"
         return None
 
     def launch(self, channel: socket.socket) -> Running:

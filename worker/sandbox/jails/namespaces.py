@@ -1,9 +1,8 @@
 """Jail **N**: namespaces made by bubblewrap, then the same filters and limits as jail L.
 
-The zygote is process 1 of a tree in which nothing else exists: the interpreter and its library under ``/opt``, the
-system's shared libraries, three devices; no /proc, no network, no account file, no place to write. bubblewrap is an
-optional program of the host; it works where users may make user namespaces, which a default Docker container and
-some distributions deny.
+The zygote is process 1 and sees only: the interpreter and its library under ``/opt``, the system's shared
+libraries, three devices; no /proc, no network, no account file, nothing writable. bubblewrap is optional and
+needs user namespaces, which a default Docker container and some distributions deny.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 _SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 _SYSTEM_LINKS = ("/lib", "/lib64", "/usr/lib64")
 _USER = 1000
-"""Inside. Outside it is the sandbox's user, or whoever started the daemon."""
+"""User inside the jail; outside it is the sandbox's user, or the daemon's."""
 _OLDEST = (0, 5)
 """``--clearenv`` appeared there."""
 _TEARDOWN_SECONDS = 10.0
@@ -37,8 +36,6 @@ _TEARDOWN_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class NamespaceJail:
-    """Jail N on a prefix."""
-
     prefix: Prefix
     name: str = "N"
 
@@ -51,27 +48,34 @@ class NamespaceJail:
             return "bubblewrap is not installed (package bubblewrap)"
         version = _version(program)
         if version is None or version < _OLDEST:
-            found = ".".join(map(str, version)) if version else "cannot be run"
-            return f"bubblewrap {'.'.join(map(str, _OLDEST))} or later is needed, {program} is {found}"
+            version_text = ".".join(map(str, version)) if version else "cannot be run"
+            return f"bubblewrap {'.'.join(map(str, _OLDEST))} or later is needed, {program} is {version_text}"
         return None
 
     def launch(self, channel: socket.socket) -> Running:
         program = _bubblewrap()
         if program is None:
             raise OSError("bubblewrap is not installed")
-        told, tells = os.pipe()
+        info_reader, info_writer = os.pipe()
         try:
-            command = [program, *self.walls(), "--info-fd", str(tells), "--", *self._zygote(channel.fileno())]
-            process = start(command, {}, channel.fileno(), tells)
+            command = [
+                program,
+                *self.walls(),
+                "--info-fd",
+                str(info_writer),
+                "--",
+                *self._zygote(channel.fileno()),
+            ]
+            process = start(command, {}, channel.fileno(), info_writer)
         except BaseException:
-            os.close(told)
+            os.close(info_reader)
             raise
         finally:
-            os.close(tells)
-        return RunningInNamespaces(process, told)
+            os.close(info_writer)
+        return RunningInNamespaces(process, info_reader)
 
     def walls(self) -> list[str]:
-        """bubblewrap's arguments: all of what the jail is, and of what it can see."""
+        """bubblewrap's arguments: everything the jail can see."""
         environment = jail_environment(self.prefix) | {"LD_LIBRARY_PATH": self._inside(self.prefix.libraries)}
         arguments = [
             "--unshare-user", "--uid", str(_USER), "--gid", str(_USER), "--unshare-pid", "--as-pid-1",
@@ -102,7 +106,7 @@ class NamespaceJail:
         return zygote_command(self._inside(self.prefix.python), _PROGRAM, channel)
 
     def _bound(self) -> Iterator[tuple[str, str]]:
-        """(path of the host, path in the jail) of everything that can be read."""
+        """(host path, jail path) of everything readable."""
         root = self.prefix.python.parents[1]
         yield str(root), _PYTHON
         yield str(self.prefix.program), _PROGRAM
@@ -120,11 +124,11 @@ class NamespaceJail:
 
 
 class RunningInNamespaces(Running):
-    """bubblewrap's process outside, and process 1 inside: the jail is gone when the second one is."""
+    """bubblewrap's process outside, and process 1 inside: the jail is gone when process 1 is."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", told: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", info_pipe: int) -> None:
         super().__init__(process)
-        self._told = told
+        self._info_pipe = info_pipe
         self._init = -1
         self._init_pid = process.pid
 
@@ -133,29 +137,29 @@ class RunningInNamespaces(Running):
         return self._init_pid
 
     def settled(self) -> None:
-        """bubblewrap named process 1 before it let it go, so all of it is in the pipe by now."""
+        """Read process 1's id from the pipe; bubblewrap wrote it before it let that process start."""
         try:
-            self._init_pid = int(json.loads(os.read(self._told, 4096))["child-pid"])
+            self._init_pid = int(json.loads(os.read(self._info_pipe, 4096))["child-pid"])
             self._init = os.pidfd_open(self._init_pid)
         except (ValueError, KeyError, TypeError) as error:
             raise OSError(f"bubblewrap did not name its process: {error}") from error
 
     def kill(self) -> None:
         if self._init >= 0 and not self.ended():
-            with contextlib.suppress(ProcessLookupError):  # it has died, and bubblewrap is about to end, too
+            with contextlib.suppress(ProcessLookupError):  # it is dead, and bubblewrap is about to end, too
                 signal.pidfd_send_signal(self._init, signal.SIGKILL)
                 return
         self._process.kill()  # process 1 dies with its parent
 
     def wait(self) -> None:
         super().wait()
-        if self._init >= 0:  # the kernel takes down the rest of the tree with process 1, in its own time
+        if self._init >= 0:  # the kernel kills the rest of the tree with process 1, asynchronously
             poll = select.poll()
             poll.register(self._init, select.POLLIN)
             poll.poll(1000 * _TEARDOWN_SECONDS)
             os.close(self._init)
-        os.close(self._told)
-        self._told = self._init = -1
+        os.close(self._info_pipe)
+        self._info_pipe = self._init = -1
 
 
 def _bubblewrap() -> str | None:
@@ -167,5 +171,5 @@ def _version(program: str) -> tuple[int, ...] | None:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r"(\d+)\.(\d+)", done.stdout)
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.search(r"(\d+)\.(\d+)", done.stdout)
+    return (int(match[1]), int(match[2])) if match else None

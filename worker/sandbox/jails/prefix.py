@@ -1,6 +1,6 @@
 """A folder that a jail can read: the interpreter, its standard library, allowed packages, the jail's program.
 
-Nothing a jail needs may lie under a home folder: those are 0700, and a process that has dropped root cannot even
+Home folders are 0700: a process that has dropped root cannot even
 execute what is there. So the base interpreter is copied once into a prefix whose every ancestor others may
 traverse, and reused by every later start:
 
@@ -57,7 +57,7 @@ class PrefixError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Where a jail finds things. ``readable`` is all it may read."""
+    """Paths for a jail. ``readable`` is all it may read."""
 
     python: Path
     libraries: Path
@@ -67,7 +67,7 @@ class Prefix:
 
 
 def default_root() -> Path:
-    """The folder all prefixes of this user lie in."""
+    """The parent folder of this user's prefixes."""
     chosen = os.environ.get("REINFORGE_PREFIX")
     if chosen:
         return Path(chosen).absolute()
@@ -83,7 +83,7 @@ def default_root() -> Path:
 
 
 def ensure_prefix(root: Path | None = None) -> Prefix:
-    """Make or reuse the prefix of the running interpreter; raises :class:`PrefixError`."""
+    """Make or reuse the running interpreter's prefix; raises :class:`PrefixError`."""
     root = root or default_root()
     try:
         make_folder(root)
@@ -112,7 +112,7 @@ def interpreter_name() -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and its missing ancestors with mode 0755; what exists is left as it is."""
+    """Make a folder and its missing ancestors with mode 0755; existing ones stay unchanged."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -134,7 +134,7 @@ def require_traversable(path: Path) -> None:
 
 
 def _ensure(root: Path, name: str, build: Callable[[Path], None]) -> Path:
-    """The folder ``name``, built by ``build`` in a temporary place and renamed, unless it is there already."""
+    """The folder ``name``; if missing, built by ``build`` in a temporary folder and renamed."""
     final = root / name
     if not _ours(final):
         with _locked(root):
@@ -152,7 +152,7 @@ def _ensure(root: Path, name: str, build: Callable[[Path], None]) -> Path:
 
 
 def _ours(folder: Path) -> bool:
-    """Whether the folder exists; raises :class:`PrefixError` when someone else made it."""
+    """Whether the folder exists; raises :class:`PrefixError` if another user made it."""
     try:
         owner = folder.lstat().st_uid
     except FileNotFoundError:
@@ -170,8 +170,8 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _interpreter_hash(interpreter: Path) -> str:
-    found = interpreter.stat()
-    identity = f"{_LAYOUT} {interpreter} {sys.version} {found.st_size} {found.st_mtime_ns}"
+    status = interpreter.stat()
+    identity = f"{_LAYOUT} {interpreter} {sys.version} {status.st_size} {status.st_mtime_ns}"
     return hashlib.sha256(identity.encode()).hexdigest()[:12]
 
 
@@ -195,7 +195,7 @@ def _copy_site(to: Path) -> None:
 
 
 def _copy_python(interpreter: Path, to: Path) -> None:
-    """Copy interpreter, standard library and those shared libraries that lie outside the system's folders."""
+    """Copy interpreter, standard library and shared libraries outside the system's folders."""
     stdlib = Path(sysconfig.get_path("stdlib"))
     (to / "bin").mkdir()
     (to / "lib").mkdir()
@@ -215,7 +215,7 @@ def _copy_python(interpreter: Path, to: Path) -> None:
 
 
 def _loaded_libraries(interpreter: Path, extensions: Path) -> list[str]:
-    """Shared libraries mapped by the interpreter once every extension module of its library is imported."""
+    """Shared libraries mapped by the interpreter with every extension module of its library imported."""
     command = [
         str(interpreter),
         "-I",
@@ -236,6 +236,6 @@ def _left_out(_folder: str, names: list[str]) -> set[str]:
 
 
 def _open_to_others(folder: Path) -> None:
-    """Give everyone read access to a tree that was just made here."""
+    """Make a new tree readable for everyone."""
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)

@@ -1,1 +1,1 @@
-"""Frames between client and daemon, on a Unix socket or over TCP."""
+"""Protocol between client and daemon, on a Unix socket or over TCP."""

@@ -1,4 +1,4 @@
-"""One connection of a client to the daemon, used by one thread at a time."""
+"""A client's connection to the daemon, for one thread at a time."""
 
 import contextlib
 import hmac
@@ -50,11 +50,11 @@ class Connection:
         return True
 
     def ask(self, requests: Iterable[frames.Packed]) -> Iterator[tuple[int, frames.Packed]]:
-        """Send requests, a few ahead of their answers, and yield (position, its answer) as they come. Exhaust it.
+        """Send requests, a few ahead of their answers, and yield (position, answer) as they arrive. Exhaust
+        it.
 
-        A request that takes long to make is made while earlier ones run, an answer is read while later ones do.
-
-        Raises OSError and EOFError when the connection breaks, ``ValueError`` for a refused request.
+        Building requests and reading answers overlap with running calls. Raises OSError and EOFError when the
+        connection breaks, ``ValueError`` for a refused request.
         """
         waiting = iter(enumerate(requests))
         in_flight = self._send_some(waiting, _IN_FLIGHT)
@@ -66,7 +66,7 @@ class Connection:
             yield answer["id"], (answer["result"], body)
 
     def _send_some(self, waiting: Iterator[tuple[int, frames.Packed]], most: int) -> int:
-        """How many were sent: fewer at the end."""
+        """Returns the number sent: fewer at the end."""
         sent = 0
         for number, request in islice(waiting, most):
             self._send(number, request)
@@ -74,7 +74,7 @@ class Connection:
         return sent
 
     def abort(self) -> None:
-        """From another thread: whoever reads finds the connection closed."""
+        """Callable from another thread: readers find the connection closed."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 

@@ -33,16 +33,16 @@ Packed = tuple[dict[str, Any], bytes]
 
 SIZES = struct.Struct("<II")
 BUFFER_BYTES = 1 << 20
-"""What an event loop reads ahead: with its own 64 KiB it would stop and go on several times in each frame."""
+"""The event loop's read buffer: the default of 64 KiB would pause several times in each frame."""
 MAX_PATH_BYTES = 107
-"""A Unix socket's path has to fit into 108 bytes with its end."""
+"""A Unix socket's path has to fit into 108 bytes including the NUL."""
 
 _MARSHAL = 2
 _SELDOM = ("parts", "steps", "criteria", "candidates", "reason", "prints", "message")
 
 
 class WireError(ConnectionError):
-    """The other end does not speak this protocol."""
+    """The peer violates the protocol."""
 
 
 def encode(head: Mapping[str, Any], body: bytes = b"") -> bytes:
@@ -71,12 +71,11 @@ def sizes(raw: bytes) -> tuple[int, int]:
 
 
 def pack_rows(rows: Sequence[RewardRow]) -> bytes:
-    """Rows for the body of a request, without what they do not have. Raises ValueError for what is no plain data."""
+    """Rows as a request's body, without empty fields. Raises ValueError for values that are not plain data."""
     return marshal.dumps([_row_fields(row) for row in rows], _MARSHAL)
 
 
 def pack_runs(runs: Sequence[ProgramRun]) -> bytes:
-    """Runs for the body of a request."""
     return json.dumps([asdict(run) for run in runs]).encode()
 
 

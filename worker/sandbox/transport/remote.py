@@ -1,4 +1,4 @@
-"""Talking to a sandbox on another machine: who is there, and that nobody changes what is said.
+"""Authentication and integrity of TCP connections to a sandbox on another machine.
 
 A TCP connection begins with a challenge to both sides; the token itself is never sent:
 
@@ -24,16 +24,16 @@ GREETING = b"reinforge-sandboxd-2\n"
 NONCE, PROCESS, TAG = 32, 8, 32
 HANDSHAKE_SECONDS = 10.0
 FRAME_SECONDS = 60.0
-"""Within which a frame that has begun must have arrived whole."""
+"""A started frame must arrive completely within this time."""
 TOKEN_CHARACTERS = 32
-"""Fewest: of a shorter token a recorded challenge could be tried through."""
+"""Least length: shorter tokens could be brute-forced from a recorded challenge."""
 
 _OWN_PROCESS = secrets.token_bytes(PROCESS)
 _NUMBER = struct.Struct("<Q")
 
 
 class RemoteError(ConnectionError):
-    """The other end does not hold the token, or somebody changed what it said."""
+    """The peer does not hold the token, or a frame was tampered with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Address:
 
 
 def checked_token(token: str) -> str:
-    """The token without white space around it; raises ``ValueError`` for one that could be guessed."""
+    """The token without surrounding white space; raises ``ValueError`` for one that could be guessed."""
     token = token.strip()
     if len(token) < TOKEN_CHARACTERS:
         raise ValueError(
@@ -73,14 +73,14 @@ def checked_token(token: str) -> str:
 
 
 class Seal:
-    """The tags of one direction's frames."""
+    """HMAC tags of one direction's frames."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._number = 0
 
     def tag(self, *pieces: bytes) -> bytes:
-        """Of the next frame."""
+        """The next frame's tag."""
         mac = hmac.new(self._key, _NUMBER.pack(self._number), hashlib.sha256)
         self._number += 1
         for piece in pieces:
@@ -100,7 +100,7 @@ class Challenge:
         self._seen = daemon_nonce + client_nonce + process
 
     def proof(self, side: str) -> bytes:
-        """Of ``client`` or ``daemon``, that it holds the token."""
+        """Proof that ``side`` (``client`` or ``daemon``) holds the token."""
         return hmac.digest(self._token, f"proof of the {side}\n".encode() + self._seen, "sha256")
 
     def seal(self, side: str) -> Seal:
@@ -109,7 +109,7 @@ class Challenge:
 
 
 def introduce(token: str, greeting: bytes) -> tuple[Challenge, bytes]:
-    """The client's part: from the daemon's greeting the challenge and what to answer."""
+    """The client's part: from the daemon's greeting, the challenge and the reply."""
     if not greeting.startswith(GREETING):
         raise RemoteError("what listens there is no sandbox daemon of this version")
     nonce = secrets.token_bytes(NONCE)
@@ -131,7 +131,7 @@ ANSWER_BYTES = NONCE + PROCESS + TAG
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Notice within half a minute that the other machine is gone; send small frames at once."""
+    """Detect a lost peer within 30 s; send small frames at once."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for name, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)):
