@@ -24,7 +24,7 @@ from worker.settings import WorkerSettings
 from worker.supervisor.slots import Slot, end_leftover, take_slot
 from worker.supervisor.supervisor import Supervisor
 from worker.supervisor.trainer_process import TRAINER
-from worker.supervisor.watchdog import StallBounds
+from worker.supervisor.watchdog import SilenceLimits
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class TrainerWorker:
             sandbox=settings.sandbox,
             stop=threading.Event(),
             command=trainer_command,
-            stall_bounds=StallBounds.parse(settings.stall_seconds),
+            silence_limits=SilenceLimits.parse(settings.stall_seconds),
         )
         gpus = JobGpus(settings)
         presence = Presence(

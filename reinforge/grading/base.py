@@ -1,4 +1,4 @@
-"""What grader types are made of: template fields, names, messages for a judge."""
+"""Base of the grader types: template fields, names, messages for a judge."""
 
 from typing import Annotated, Any, Literal
 

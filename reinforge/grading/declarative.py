@@ -1,4 +1,4 @@
-"""Graders that need nothing but the texts: `string_check` and `text_similarity`."""
+"""Scores `string_check` and `text_similarity`, which need only the texts."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,26 +1,26 @@
-"""What goes wrong when a grader is written or applied; each says what to change."""
+"""Errors of writing and applying graders; each message says what to change."""
 
 
 class GradingError(ValueError):
-    """Base. `code` is stable; the message says what to change."""
+    """Base class. `code` is stable; the message says what to change."""
 
     code = "grading_error"
 
 
 class TemplateSyntaxError(GradingError):
-    """A template that cannot be read, whatever the row."""
+    """The template cannot be parsed."""
 
     code = "template_syntax"
 
 
 class UnresolvedVariable(GradingError):
-    """A template names something that this row or completion does not have. Never a value."""
+    """A template names a value that this row or completion lacks."""
 
     code = "invalid_variable"
 
 
 class FormulaError(GradingError):
-    """A formula that cannot be read (`position` is set) or has no finite value for these numbers."""
+    """A formula that cannot be parsed (`position` is set) or has no finite value for these numbers."""
 
     code = "formula_error"
 
@@ -31,6 +31,6 @@ class FormulaError(GradingError):
 
 
 class MetricUnavailable(GradingError):
-    """A text similarity that needs something which is not installed here."""
+    """A text similarity needs something that is not installed."""
 
     code = "unavailable"

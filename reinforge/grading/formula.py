@@ -21,7 +21,7 @@ from reinforge.grading.errors import FormulaError
 MAX_CHARACTERS = 4096
 MAX_DEPTH = 100
 MAX_OPERATIONS = 256
-"""A formula is evaluated with one call within another."""
+"""Evaluation nests one call per operation."""
 
 Numbers = Mapping[str, float]
 _Node = Callable[[Numbers], float]
@@ -45,20 +45,20 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula that was read; `names` are the keys that it uses."""
+    """A parsed formula; `names` are the keys it uses."""
 
     text: str
     names: frozenset[str]
     _evaluate: _Node
 
     def value(self, numbers: Numbers) -> float:
-        """The result for these scores. Raises FormulaError where it has no finite value."""
+        """The result for these scores. Raises FormulaError if it is not finite."""
         return self._evaluate(numbers)
 
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Formula:
-    """Raises FormulaError with the position of what cannot be read."""
+    """Raises FormulaError with the position of the error."""
     if len(text) > MAX_CHARACTERS:
         raise FormulaError(f"the formula has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     return _Parser(text).formula()
@@ -71,7 +71,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(text: str) -> list[_Token]:
-    found, position = [], 0
+    tokens, position = [], 0
     while text[position:].strip():
         match = _TOKEN.match(text, position)
         if match is None:
@@ -82,9 +82,9 @@ def _tokens(text: str) -> list[_Token]:
                 position=at,
             )
         kind = str(match.lastgroup)
-        found.append(_Token(kind, match[kind], match.start(kind)))
+        tokens.append(_Token(kind, match[kind], match.start(kind)))
         position = match.end()
-    return [*found, _Token("end", "", len(text))]
+    return [*tokens, _Token("end", "", len(text))]
 
 
 class _Parser:
@@ -208,11 +208,11 @@ def _negative(node: _Node) -> _Node:
 
 def _function(name: str, argument: _Node, text: str) -> _Node:
     def value(numbers: Numbers) -> float:
-        given = argument(numbers)
+        operand = argument(numbers)
         try:
-            return _finite(float(_ONE[name](given)), text)
+            return _finite(float(_ONE[name](operand)), text)
         except (ValueError, OverflowError) as error:
-            raise FormulaError(f"{name}({given:g}) has no finite value") from error
+            raise FormulaError(f"{name}({operand:g}) has no finite value") from error
 
     return value
 

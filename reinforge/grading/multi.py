@@ -105,8 +105,8 @@ class Multi(GraderBase):
         for key in self.graders:
             if not _KEY.fullmatch(key):
                 raise ValueError(f"the key {key!r} is no name: use letters, digits and _, at most 64")
-        found = formula.parse(self.calculate_output)
-        if unknown := sorted(found.names - set(self.graders)):
+        expression = formula.parse(self.calculate_output)
+        if unknown := sorted(expression.names - set(self.graders)):
             dashed = [key for key in self.graders if not key.isidentifier()]
             more = f"; rename {', '.join(dashed)}: a formula reads - and . as signs" if dashed else ""
             raise ValueError(
@@ -121,16 +121,16 @@ class Multi(GraderBase):
                 if name not in self.graders:
                     raise ValueError(f"gates names {name}, but the graders are {', '.join(self.graders)}")
         for key in self.gates:
-            seen = [key]
-            while seen[-1] in self.gates:
-                decides = self.gates[seen[-1]].part
-                if decides in seen:
-                    raise ValueError(f"the gates go round in a circle: {' → '.join([*seen, decides])}")
-                seen.append(decides)
+            path = [key]
+            while path[-1] in self.gates:
+                decides = self.gates[path[-1]].part
+                if decides in path:
+                    raise ValueError(f"the gates go round in a circle: {' → '.join([*path, decides])}")
+                path.append(decides)
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Keys so that each comes after the part that decides about it."""
+        """Keys, each after the part that gates it."""
 
         def depth(key: str) -> int:
             return 1 + depth(self.gates[key].part) if key in self.gates else 0
@@ -164,9 +164,9 @@ GRADER: TypeAdapter[Grader] = TypeAdapter(Grader)
 
 
 def columns(grader: Grader) -> frozenset[str]:
-    """Columns of the dataset that it reads."""
-    found = (variable for text in grader.templates() for variable in templates.parse(text).variables)
-    named = {str(variable.path[0]) for variable in found if variable.namespace == "item"}
+    """Dataset columns that it reads."""
+    variables = (variable for text in grader.templates() for variable in templates.parse(text).variables)
+    named = {str(variable.path[0]) for variable in variables if variable.namespace == "item"}
     for part in leaves(grader).values():
         if isinstance(part, ProgramTests):
             named |= {part.tests} | ({part.prefix} if part.prefix else set())
@@ -174,26 +174,26 @@ def columns(grader: Grader) -> frozenset[str]:
 
 
 def leaves(grader: Grader) -> dict[str, Part | RankingJudge]:
-    """The graders that do something, by key; a grader that is no multi has the key `""`."""
+    """Its graders other than `multi`, by key; the key of a grader that is no multi is `""`."""
     return dict(grader.graders) if isinstance(grader, Multi) else {"": grader}
 
 
 def judges(grader: Grader) -> frozenset[str]:
-    """Names of the judges that it asks."""
-    asked = (ScoreModel, LabelModel, RankingJudge)
-    return frozenset(part.model for part in leaves(grader).values() if isinstance(part, asked))
+    """Names of the judges it calls."""
+    judge_types = (ScoreModel, LabelModel, RankingJudge)
+    return frozenset(part.model for part in leaves(grader).values() if isinstance(part, judge_types))
 
 
 def checkpoints(grader: Grader) -> frozenset[str]:
-    """Checkpoints that it loads."""
+    """Checkpoints it loads."""
     return frozenset(part.model for part in leaves(grader).values() if isinstance(part, CheckpointGrader))
 
 
 def runs_code(grader: Grader) -> bool:
-    """It needs a sandbox."""
+    """Whether it needs a sandbox."""
     return any(isinstance(part, PythonGrader | ProgramTests) for part in leaves(grader).values())
 
 
 def canonical(grader: Grader) -> str:
-    """The same JSON for the same grader: what its revision is the hash of."""
+    """Canonical JSON, whose hash is the grader's revision."""
     return json.dumps(grader.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""`sample`: what a completion is called in templates and in OpenAI's python graders."""
+"""Builds `sample`: a completion's name in templates and in OpenAI's python graders."""
 
 import json
 from collections.abc import Mapping
@@ -12,26 +12,27 @@ _JSON_BEGINS = tuple('{["-0123456789tfn')
 def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """`output_text, output_json, output_tools, choices, output_audio` of a completion.
 
-    output_json: the completion parsed, None when it is not JSON. extra: fields that are known better (`output_tools`).
+    output_json: the parsed completion, None if it is not JSON. extra: fields that replace the derived ones
+    (`output_tools`).
     """
-    given = dict(extra or {})
+    fields = dict(extra or {})
     message = {"role": "assistant", "content": text}
-    if given.get("output_tools"):
-        message["tool_calls"] = given["output_tools"]
+    if fields.get("output_tools"):
+        message["tool_calls"] = fields["output_tools"]
     return {
         "output_text": text,
         "output_json": _parsed(text),
         "output_tools": [],
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "output_audio": None,
-    } | given
+    } | fields
 
 
 def tool_fields(text: str) -> dict[str, Any]:
-    """`output_tools` and `choices` of a completion that calls tools, as a chat completion would show it; else {}.
+    """`output_tools` and `choices` of a completion that calls tools, as a chat completion has them; else {}.
 
-    For rows that have tools. `output_text` stays the whole completion; ids count the calls, so that equal completions
-    give equal samples.
+    For rows with tools. `output_text` stays the whole completion; ids number the calls, so that equal
+    completions give equal samples.
     """
     rest, calls = tool_calls.split(text)
     if not calls:

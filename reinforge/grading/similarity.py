@@ -28,14 +28,14 @@ _N = 4
 
 
 def similarity(metric: str, text: str, reference: str) -> float:
-    """Raises MetricUnavailable where `unavailable(metric)` gives a reason."""
+    """Raises MetricUnavailable if `unavailable(metric)` gives a reason."""
     if (reason := unavailable(metric)) is not None:
         raise MetricUnavailable(reason)
     return _METRICS[metric](text, reference)
 
 
 def unavailable(metric: str) -> str | None:
-    """Why a metric cannot be computed on this machine, and what to do; None when it can."""
+    """Why this machine cannot compute a metric, and what to do; None if it can."""
     if metric in ("fuzzy_match", "rouge_l") and importlib.util.find_spec("rapidfuzz") is None:
         return f"{metric} needs the package rapidfuzz, which comes with the platform"
     if metric == "meteor" and not _wordnet_found():
@@ -53,33 +53,33 @@ def _fuzzy_match(text: str, reference: str) -> float:
 
 
 def _bleu(text: str, reference: str) -> float:
-    hypothesis, wanted = _MARKS.findall(text), _MARKS.findall(reference)
-    matches, _ = _overlap(hypothesis, wanted, 1)
+    hypothesis, target = _MARKS.findall(text), _MARKS.findall(reference)
+    matches, _ = _overlap(hypothesis, target, 1)
     if not matches:
-        return 1.0 if not hypothesis and not wanted else 0.0
+        return 1.0 if not hypothesis and not target else 0.0
     logs = 0.0
     for n in range(1, _N + 1):
-        found, total = _overlap(hypothesis, wanted, n)[0], max(1, len(hypothesis) - n + 1)
-        logs += math.log(found / total if n == 1 else (found + 1) / (total + 1)) / _N
-    brevity = min(0.0, 1 - len(wanted) / len(hypothesis))
+        common, total = _overlap(hypothesis, target, n)[0], max(1, len(hypothesis) - n + 1)
+        logs += math.log(common / total if n == 1 else (common + 1) / (total + 1)) / _N
+    brevity = min(0.0, 1 - len(target) / len(hypothesis))
     return math.exp(brevity + logs)
 
 
 def _gleu(text: str, reference: str) -> float:
-    hypothesis, wanted = _MARKS.findall(text), _MARKS.findall(reference)
-    if not hypothesis and not wanted:
+    hypothesis, target = _MARKS.findall(text), _MARKS.findall(reference)
+    if not hypothesis and not target:
         return 1.0
-    matches = sum(_overlap(hypothesis, wanted, n)[0] for n in range(1, _N + 1))
-    size = max(sum(max(0, len(tokens) - n + 1) for n in range(1, _N + 1)) for tokens in (hypothesis, wanted))
+    matches = sum(_overlap(hypothesis, target, n)[0] for n in range(1, _N + 1))
+    size = max(sum(max(0, len(tokens) - n + 1) for n in range(1, _N + 1)) for tokens in (hypothesis, target))
     return matches / size if size else 0.0
 
 
 def _rouge(n: int) -> Callable[[str, str], float]:
     def score(text: str, reference: str) -> float:
-        hypothesis, wanted = _words(text), _words(reference)
-        matches, size = _overlap(hypothesis, wanted, n)
+        hypothesis, target = _words(text), _words(reference)
+        matches, size = _overlap(hypothesis, target, n)
         if not size:
-            return 1.0 if hypothesis == wanted else 0.0
+            return 1.0 if hypothesis == target else 0.0
         return 2 * matches / size
 
     return score
@@ -88,10 +88,10 @@ def _rouge(n: int) -> Callable[[str, str], float]:
 def _rouge_l(text: str, reference: str) -> float:
     from rapidfuzz.distance import LCSseq
 
-    hypothesis, wanted = _words(text), _words(reference)
-    if not hypothesis or not wanted:
-        return 1.0 if hypothesis == wanted else 0.0
-    return 2 * LCSseq.similarity(hypothesis, wanted) / (len(hypothesis) + len(wanted))
+    hypothesis, target = _words(text), _words(reference)
+    if not hypothesis or not target:
+        return 1.0 if hypothesis == target else 0.0
+    return 2 * LCSseq.similarity(hypothesis, target) / (len(hypothesis) + len(target))
 
 
 def _meteor(text: str, reference: str) -> float:
@@ -105,7 +105,7 @@ def _words(text: str) -> list[str]:
 
 
 def _overlap(one: Sequence[str], other: Sequence[str], n: int) -> tuple[int, int]:
-    """n-grams in common, each as often as in both; and the n-grams of both together."""
+    """Number of common n-grams (with multiplicity), and of all n-grams of both."""
     first, second = (Counter(zip(*(tokens[i:] for i in range(n)), strict=False)) for tokens in (one, other))
     return (first & second).total(), first.total() + second.total()
 

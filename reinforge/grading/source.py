@@ -1,4 +1,4 @@
-"""A reward's text: Python, or a grader's JSON. No Python file that scores anything begins with `{`."""
+"""A reward's source: Python, or a grader's JSON, which begins with `{`."""
 
 import json
 from functools import cache
@@ -30,7 +30,7 @@ def kind_of(source: str) -> str:
 
 
 def parse_grader(text: str, param: str | None = None) -> Grader:
-    """A grader from JSON text. Raises InvalidInput `invalid_grader`; its errors say line and column, or the field."""
+    """Parse a grader's JSON. Raises InvalidInput `invalid_grader`, with line and column or the field."""
     try:
         raw = json.loads(text.lstrip("\ufeff"))
     except ValueError as error:
@@ -44,22 +44,22 @@ def parse_grader(text: str, param: str | None = None) -> Grader:
     try:
         return GRADER.validate_python(raw)
     except ValidationError as error:
-        details = [_detail(each, raw, param) for each in error.errors()[:MOST_PROBLEMS]]
+        details = [_detail(problem, raw, param) for problem in error.errors()[:MOST_PROBLEMS]]
         first, *more = details
         rest = f" (and {error.error_count() - 1} more)" if more else ""
         raise _invalid(first["message"] + rest, param, details=details) from error
 
 
 def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
-    """One of pydantic's errors; its message begins with the field that it is about."""
-    said = str(error["msg"]).removeprefix("Value error, ")
-    field = _field(error, raw, said)
+    """One of pydantic's errors; its message begins with the field."""
+    message = str(error["msg"]).removeprefix("Value error, ")
+    field = _field(error, raw, message)
     if error["type"] == "extra_forbidden":
         near = nearest(str(error["loc"][-1]), fields_at(_schema(), error["loc"][:-1]))
-        said = f"There is no field {error['loc'][-1]}." + (f" Did you mean {near}?" if near else "")
+        message = f"There is no field {error['loc'][-1]}." + (f" Did you mean {near}?" if near else "")
     return {
         "code": "invalid_grader",
-        "message": said if not field or said.startswith(field) else f"{field}: {said}",
+        "message": message if not field or message.startswith(field) else f"{field}: {message}",
         "line": None,
         "column": None,
         "param": param,
@@ -67,10 +67,11 @@ def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
     }
 
 
-def _field(error: Any, raw: Any, said: str) -> str:
-    """`graders.exact.input`, `input[0].content`; "" for the whole. A rule between fields stands at what it names first.
+def _field(error: Any, raw: Any, message: str) -> str:
+    """A field's path, as `graders.exact.input` or `input[0].content`; "" for the whole grader.
 
-    pydantic's place names the member of a union too (`graders.exact.string_check.input`), which is no field.
+    A rule between fields is reported at the first one its message names. Pydantic's location also names the
+    member of a union (`graders.exact.string_check.input`), which is removed.
     """
     path, at = "", raw
     *steps, last = error["loc"] or ("",)
@@ -82,7 +83,7 @@ def _field(error: Any, raw: Any, said: str) -> str:
         at = at[part] if inside and not (isinstance(at, list) and part >= len(at)) else None
     if isinstance(at, dict):
         cause = error.get("ctx", {}).get("error")
-        named = "calculate_output" if isinstance(cause, FormulaError) else said.split(maxsplit=1)[0]
+        named = "calculate_output" if isinstance(cause, FormulaError) else message.split(maxsplit=1)[0]
         if named in at:
             return f"{path}.{named}".lstrip(".")
     return path

@@ -19,11 +19,11 @@ SAMPLE_FIELDS = ("output_text", "output_json", "output_tools", "choices", "outpu
 NOT_JSON = "the completion is not JSON"
 """Why no member of `sample.output_json` resolves."""
 MAX_CHARACTERS = 1 << 20
-"""Of a text with everything filled in."""
+"""Most characters of a rendered text."""
 
 MAX_VARIABLES = 1000
 MAX_VARIABLE_CHARACTERS = 1000
-"""Of a text, and of what stands between its braces."""
+"""Most variables of a text, and characters between the braces of one."""
 
 _HEAD = re.compile(r"\w+")
 _STEP = re.compile(
@@ -44,29 +44,29 @@ class Variable:
 
     def value(self, item: Mapping[str, Any], sample: Mapping[str, Any]) -> Any:
         """Raises UnresolvedVariable."""
-        found: Any = item if self.namespace == "item" else sample
+        value: Any = item if self.namespace == "item" else sample
         for depth, step in enumerate(self.path):
             try:
-                found = _member(found, step)
+                value = _member(value, step)
             except (KeyError, IndexError, TypeError) as error:
-                raise UnresolvedVariable(self._fault(depth, found)) from error
-        return found
+                raise UnresolvedVariable(self._fault(depth, value)) from error
+        return value
 
-    def _fault(self, depth: int, found: Any) -> str:
+    def _fault(self, depth: int, value: Any) -> str:
         where = str(Variable(self.namespace, self.path[:depth]))
-        if isinstance(found, Mapping):
-            keys = ", ".join(sorted(map(str, found))[:20]) or "nothing"
+        if isinstance(value, Mapping):
+            keys = ", ".join(sorted(map(str, value))[:20]) or "nothing"
             return f"{{{{ {self} }}}} does not resolve: {where} has no {self.path[depth]!r}; it has {keys}"
-        if isinstance(found, list):
-            return f"{{{{ {self} }}}} does not resolve: {where} is a list of {len(found)}"
-        if found is None and where == "sample.output_json":
+        if isinstance(value, list):
+            return f"{{{{ {self} }}}} does not resolve: {where} is a list of {len(value)}"
+        if value is None and where == "sample.output_json":
             return f"{{{{ {self} }}}} does not resolve: {NOT_JSON}"
-        return f"{{{{ {self} }}}} does not resolve: {where} is {_kind(found)} and has no members"
+        return f"{{{{ {self} }}}} does not resolve: {where} is {_kind(value)} and has no members"
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text that was read: literal texts and variables in turn."""
+    """A parsed text: literal texts and variables, alternating."""
 
     parts: tuple[str | Variable, ...]
 
@@ -88,7 +88,7 @@ class Template:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Template:
-    """In one pass over the text. Raises TemplateSyntaxError."""
+    """Parse in one pass. Raises TemplateSyntaxError."""
     parts: list[str | Variable] = []
     end = variables = 0
     while (start := text.find("{{", end)) >= 0:
@@ -110,7 +110,7 @@ def parse(text: str) -> Template:
 
 
 def as_text(value: Any) -> str:
-    """How a value stands in a text: texts as they are, everything else as JSON."""
+    """A value as inserted into a text: strings unchanged, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

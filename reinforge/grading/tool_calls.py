@@ -1,4 +1,4 @@
-"""Calls of tools inside what a model has written, in the notation that most open models were trained on.
+"""Parses tool calls in completions, in the notation that most open models were trained on.
 
     <tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>
 
@@ -27,7 +27,7 @@ class Called:
 
 
 def split(text: str) -> tuple[str | None, list[Called]]:
-    """The text without its calls (None when nothing is left), and the calls in order."""
+    """The text without its calls (None if empty), and the calls in order."""
     calls: list[Called] = []
     pieces: list[str] = []
     end = 0
@@ -42,7 +42,7 @@ def split(text: str) -> tuple[str | None, list[Called]]:
 
 
 def prepared(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages whose earlier calls have their arguments as objects, as templates expect them."""
+    """Messages whose earlier calls have their arguments as objects, as templates expect."""
     return [
         message | {"tool_calls": [_as_object(call) for call in message["tool_calls"]]}
         if isinstance(message.get("tool_calls"), list)

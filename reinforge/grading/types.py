@@ -164,10 +164,10 @@ class EndpointGrader(GraderBase):
     def http_only(cls, value: str) -> str:
         try:
             parts = urlsplit(value)
-            known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+            valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
         except ValueError:
-            known = False
-        if not known:
+            valid = False
+        if not valid:
             raise ValueError("write an address such as https://example.com/grade")
         if parts.username or parts.password:
             raise ValueError("take user and password out of the address: requests are signed")

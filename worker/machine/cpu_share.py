@@ -1,4 +1,4 @@
-"""The processor's share of one trainer: threads, copies, and who goes first."""
+"""CPU share of one trainer: threads, sampler copies and priority."""
 
 import os
 from pathlib import Path
@@ -9,21 +9,23 @@ from reinforge.system.priority import give_way
 
 WIDTH_PER_THREAD = 256
 NICE = 5
-"""Of a trainer that computes on the processor: a server on the same machine answers first."""
+"""Niceness of a trainer that computes on the CPU: a server on the same machine takes precedence."""
 
 
 def give_way_on_processor() -> None:
-    """Without a GPU. With one, the trainer's thread only feeds it, and must not wait behind rewards."""
+    """Lower the priority without a GPU. With one, the trainer's thread only feeds it and must not wait
+    behind rewards.
+    """
     if not torch.cuda.is_available():
         give_way(NICE)
 
 
 def set_threads(hidden_size: int) -> int:
-    """As many threads for each product as help a model of this width, unless OMP_NUM_THREADS says otherwise. Returns
-    the number of lanes that all cores are enough for.
+    """Set the threads per matrix product that suit a model of this width, unless OMP_NUM_THREADS is set.
 
-    Below some width handing work to a second thread costs more than it saves, most of all on a busy machine: the
-    starter model (128 wide) generates in 0.33 s with one thread and in 0.65 s with two.
+    Returns how many such groups of threads fit the cores. Below some width a second thread costs more than it
+    saves, most of all on a busy machine: the starter model (128 wide) generates in 0.33 s with one thread and
+    in 0.65 s with two.
     """
     if "OMP_NUM_THREADS" in os.environ:
         return 1
@@ -34,7 +36,7 @@ def set_threads(hidden_size: int) -> int:
 
 
 def available_cores() -> int:
-    """Cores that this process may use: its affinity, and a container's quota where there is one."""
+    """Cores this process may use: its affinity, and a container's quota."""
     cores = len(os.sched_getaffinity(0))
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()

@@ -1,7 +1,7 @@
-"""Which GPUs a job gets, and the locks that keep jobs, deployments and reward models off each other's.
+"""Assigns GPUs to jobs; locks them against other jobs, deployments and reward models.
 
-A GPU is taken by a lock on `$REINFORGE_HOME/gpus/<uuid>`, as slots are. The lock ends with the last process that holds
-its descriptor: the worker and the trainer that it was passed to, however they end.
+A GPU is taken by a lock on `$REINFORGE_HOME/gpus/<uuid>`. The lock ends with the last process that holds its
+descriptor: the worker and its trainer, however they end.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ TRAINERS, SAMPLERS, PER_JOB = (
     "REINFORGE_SAMPLER_DEVICES",
     "REINFORGE_GPUS_PER_JOB",
 )
-_WANTED_SECONDS = 45.0
-"""A queued job's wake-up comes again within this time, and with it the wish for a GPU."""
+_REQUEST_SECONDS = 45.0
+"""Within this time a queued job wakes the workers again and renews its request for a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """GPUs that trainers may take, and those for samplers of their own; none: samplers share the trainer's."""
+    """GPUs for trainers, and for separate samplers; none: samplers share the trainer's."""
 
     trainers: tuple[Gpu, ...]
     samplers: tuple[Gpu, ...] = ()
@@ -41,7 +41,7 @@ class Pools:
 
     @property
     def jobs(self) -> int:
-        """Jobs that run side by side; 1 without GPUs."""
+        """Concurrent jobs; 1 without GPUs."""
         if not self.trainers:
             return 1
         if set(self.trainers) == set(self.samplers):  # each job takes two of the same
@@ -52,7 +52,7 @@ class Pools:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """GPUs of one job: the trainer's, and one for each sampler that has its own."""
+    """GPUs of one job: the trainer's, and one for each separate sampler."""
 
     trainers: tuple[Gpu, ...] = ()
     samplers: tuple[tuple[Gpu, ...], ...] = ()
@@ -63,16 +63,18 @@ class Placement:
         return not self.samplers
 
     def environment(self) -> dict[str, str]:
-        """Of the trainer: it sees its own GPUs alone, and its vLLM server the sampler's."""
+        """The trainer's: it sees only its own GPUs, and its vLLM server the sampler's."""
         if not self.trainers:
             return {}
-        found = ORDER | {VISIBLE: ",".join(gpu.device for gpu in self.trainers)}
-        # Empty where they share one: a value from the worker's own environment would name GPUs nobody has taken.
-        return found | {SAMPLER_VARIABLE: ",".join(gpu.device for group in self.samplers for gpu in group)}
+        variables = ORDER | {VISIBLE: ",".join(gpu.device for gpu in self.trainers)}
+        # Empty if they share one: the worker's own value would name GPUs nobody has locked.
+        return variables | {
+            SAMPLER_VARIABLE: ",".join(gpu.device for group in self.samplers for gpu in group)
+        }
 
 
 def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
-    """What the settings make of the GPUs that the worker sees. Raises InvalidInput with the variable as `param`."""
+    """Apply the settings to the GPUs that the worker sees. Raises InvalidInput with the variable as `param`."""
     trainers = _named(gpus, settings.trainer_devices, TRAINERS)
     samplers = _named(gpus, settings.sampler_devices, SAMPLERS)
     if both := [gpu.device for gpu in samplers if gpu in trainers]:
@@ -116,9 +118,9 @@ def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
     for word in words:
         match = [gpu for gpu in gpus if word in (gpu.device, gpu.uuid)]
         if not match:
-            there = ", ".join(gpu.device for gpu in gpus) or "none"
+            visible_gpus = ", ".join(gpu.device for gpu in gpus) or "none"
             raise InvalidInput(
-                f"{variable} names GPU {word}, which this worker does not see; it sees {there}.",
+                f"{variable} names GPU {word}, which this worker does not see; it sees {visible_gpus}.",
                 code="impossible_placement",
                 param=variable,
                 hint="Numbers are those of nvidia-smi. CUDA_VISIBLE_DEVICES and REINFORGE_DEVICE hide GPUs.",
@@ -127,25 +129,25 @@ def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def place(available: Pools, taken: Collection[str]) -> Placement | None:
-    """The next job's GPUs, the first that are free; None while too few are.
+def place(available: Pools, full: Collection[str]) -> Placement | None:
+    """The next job's GPUs, the first free ones; None while too few are free.
 
     taken: uuids of GPUs without a free seat.
     """
     if not available.trainers:
         return Placement()
-    trainer = next((gpu for gpu in available.trainers if gpu.uuid not in taken), None)
+    trainer = next((gpu for gpu in available.trainers if gpu.uuid not in full), None)
     if trainer is None:
         return None
     if not available.samplers:
         return Placement((trainer,))
-    sampler = next((gpu for gpu in available.samplers if gpu.uuid not in taken and gpu != trainer), None)
+    sampler = next((gpu for gpu in available.samplers if gpu.uuid not in full and gpu != trainer), None)
     return None if sampler is None else Placement((trainer,), ((sampler,),))
 
 
 @dataclass(slots=True)
 class Hold:
-    """GPUs that are taken, until `release`. Without GPUs it holds nothing."""
+    """GPUs locked until `release`. Without GPUs it holds nothing."""
 
     placement: Placement = field(default_factory=Placement)
     locks: dict[str, int] = field(default_factory=dict)
@@ -157,7 +159,7 @@ class Hold:
         return tuple(self.locks.values())
 
     def drop_samplers(self) -> None:
-        """Give back what a job without a server has no use for."""
+        """Release the GPUs that a job without a server does not use."""
         for gpu in (gpu for group in self.placement.samplers for gpu in group):
             if (descriptor := self.locks.pop(gpu.uuid, None)) is not None:
                 os.close(descriptor)
@@ -165,13 +167,13 @@ class Hold:
 
     @property
     def wanted(self) -> bool:
-        """Whether a job waits for one of them now."""
+        """Whether a job is waiting for one of them."""
         now = time.time()
         for uuid in self.locks:
             with contextlib.suppress(OSError):
                 if (
                     self.folder is not None
-                    and now - _wanted(self.folder, uuid).stat().st_mtime < _WANTED_SECONDS
+                    and now - _wanted(self.folder, uuid).stat().st_mtime < _REQUEST_SECONDS
                 ):
                     return True
         return False
@@ -182,7 +184,7 @@ class Hold:
 
 
 class GpuLocks:
-    """The locks of one machine, in a folder that all of its workers share."""
+    """The GPU locks of one machine, in a folder shared by its workers."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -190,22 +192,22 @@ class GpuLocks:
     def take(self, available: Pools, holder: str, *, urgent: bool = False) -> Hold | None:
         """GPUs for a job; None while too few are free.
 
-        holder: written into the lock, for people. urgent: a job is queued; whoever holds one for later use is asked.
+        holder: written into the lock, for people. urgent: a job is queued; idle holders are asked to release.
         """
         if not available.trainers:
             return Hold()
-        taken: set[str] = set()
-        while (placement := place(available, taken)) is not None:
-            wanted = [*placement.trainers, *(gpu for group in placement.samplers for gpu in group)]
+        full: set[str] = set()
+        while (placement := place(available, full)) is not None:
+            gpus = [*placement.trainers, *(gpu for group in placement.samplers for gpu in group)]
             locks: dict[str, int] = {}
-            for gpu in wanted:
+            for gpu in gpus:
                 descriptor = self.lock(gpu, available.seats, holder)
                 if descriptor is None:
-                    taken.add(gpu.uuid)
+                    full.add(gpu.uuid)
                     break
                 locks[gpu.uuid] = descriptor
             else:
-                for gpu in wanted:
+                for gpu in gpus:
                     _wanted(self._folder, gpu.uuid).unlink(missing_ok=True)
                 return Hold(placement, locks, self._folder)
             Hold(locks=locks).release()
@@ -214,12 +216,12 @@ class GpuLocks:
         return None
 
     def lock(self, gpu: Gpu, seats: int, holder: str) -> int | None:
-        """A descriptor with the lock of a free seat; None where all are taken."""
+        """A descriptor with the lock of a free seat; None if all are taken."""
         locked = (self._lock(path, holder) for path in self._seats(gpu, seats))
         return next((descriptor for descriptor in locked if descriptor is not None), None)
 
     def take_whole(self, gpu: Gpu, seats: int, holder: str) -> Hold | None:
-        """All seats, for what no job is to share with; None while somebody has one."""
+        """All seats, for exclusive use; None while any is taken."""
         locks: dict[str, int] = {}
         for path in self._seats(gpu, seats):
             descriptor = self._lock(path, holder)
@@ -242,15 +244,15 @@ class GpuLocks:
         return descriptor
 
     def holders(self, available: Pools) -> str:
-        """Who has the GPUs, in words; the text is as old as its lock."""
-        told = []
+        """Who holds the GPUs, in words; the text is as old as its lock."""
+        lines = []
         for gpu in dict.fromkeys((*available.trainers, *available.samplers)):
             texts = []
             for path in self._seats(gpu, available.seats):
                 with contextlib.suppress(OSError):
                     texts.append(path.read_text(errors="replace") or "nobody")
-            told.append(f"GPU {gpu.device}: {', '.join(texts)}")
-        return "; ".join(told)
+            lines.append(f"GPU {gpu.device}: {', '.join(texts)}")
+        return "; ".join(lines)
 
     def _seats(self, gpu: Gpu, seats: int) -> list[Path]:
         return [self._folder / (gpu.uuid if seat == 0 else f"{gpu.uuid}.{seat}") for seat in range(seats)]
@@ -265,12 +267,12 @@ def gpu_locks(settings: WorkerSettings) -> GpuLocks:
 
 
 class JobGpus:
-    """The GPUs of a worker that trains. It takes them before it asks for a job: one that waits is anybody's."""
+    """The GPUs of a training worker, taken before it claims a job: any worker can take a waiting job."""
 
     def __init__(self, settings: WorkerSettings, list_: Callable[[], list[Gpu]] = list_gpus) -> None:
         self._pools, self._locks = pools(list_(), settings), gpu_locks(settings)
         self.waits_for: str | None = None
-        """Why this worker takes no job now; None where it does."""
+        """Why this worker takes no job now; None if it does."""
 
     @property
     def device(self) -> str:
@@ -283,10 +285,7 @@ class JobGpus:
 
     @contextlib.contextmanager
     def held(self, holder: str, *, urgent: bool = False) -> Iterator[Hold | None]:
-        """The next job's GPUs for as long as the block lasts; None while too few are free.
-
-        urgent: a job is known to be queued.
-        """
+        """Context with the next job's GPUs; None while too few are free. urgent: a job is known to be queued."""
         hold = self._locks.take(self._pools, holder, urgent=urgent)
         if hold is None:
             self.waits_for = f"every GPU is taken ({self._locks.holders(self._pools)})"
@@ -300,7 +299,7 @@ class JobGpus:
 
 
 def placement_report() -> dict[str, Any]:
-    """How many jobs this machine's GPUs take side by side, as `jobs`; or the error why none can be placed."""
+    """Concurrent jobs of this machine's GPUs, as `jobs`; or the error why none can be placed."""
     try:
         return {"jobs": pools(list_gpus(), WorkerSettings()).jobs}
     except InvalidInput as error:

@@ -24,8 +24,11 @@ compatibility)."""
 
 
 def gpu_present(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a process may open an NVIDIA device: one is here, and neither CUDA_VISIBLE_DEVICES nor REINFORGE_DEVICE
-    hides it. A container without a device sees the host's driver all the same, so the driver does not count."""
+    """Whether a process may open an NVIDIA device that neither CUDA_VISIBLE_DEVICES nor REINFORGE_DEVICE
+    hides.
+
+    The driver alone does not count: a container without a device sees the host's driver.
+    """
     if environment.get(DEVICE) == "cpu" or environment.get(VISIBLE, "all") in _NONE:
         return False
     return any(DEVICES.glob("nvidia[0-9]*"))
@@ -38,20 +41,20 @@ class Gpu:
     uuid: str
     name: str = "NVIDIA GPU"
     total: int = 0
-    """Bytes; 0 where nobody says."""
+    """Bytes; 0 if unknown."""
     free: int = 0
-    """Bytes when it was asked; 0 where nobody says."""
+    """Free bytes when queried; 0 if unknown."""
 
 
 def list_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
-    """Those that processes with this environment may use, in the order of CUDA_VISIBLE_DEVICES."""
+    """GPUs usable with this environment, in the order of CUDA_VISIBLE_DEVICES."""
     if not gpu_present(environment):
         return []
     return visible(_from_nvidia_smi() or _from_the_kernel(), environment.get(VISIBLE))
 
 
 def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
-    """Those that a value of CUDA_VISIBLE_DEVICES names, by number or by id; like CUDA, up to the first unknown one."""
+    """GPUs that a value of CUDA_VISIBLE_DEVICES names, by number or id; like CUDA, up to the first unknown one."""
     if value is None:
         return list(gpus)
     named: list[Gpu] = []
@@ -68,7 +71,9 @@ def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
 
 
 def parse_nvidia_smi(text: str) -> list[Gpu]:
-    """Of `--query-gpu=index,uuid,name,memory.total,memory.free --format=csv,noheader,nounits`; memory is in MiB."""
+    """Parse `--query-gpu=index,uuid,name,memory.total,memory.free --format=csv,noheader,nounits`; memory is
+    in MiB.
+    """
     rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
     return [Gpu(row[0], row[1], row[2], _mib(row[3]), _mib(row[4])) for row in rows if len(row) == 5]
 
@@ -91,29 +96,29 @@ def _from_nvidia_smi() -> list[Gpu]:
 
 
 def _from_the_kernel() -> list[Gpu]:
-    """Without nvidia-smi: device files, with name and id where the driver tells them. CUDA numbers what it can open."""
+    """Without nvidia-smi: device files, with name and id from the driver. CUDA numbers what it can open."""
     described: dict[str, dict[str, str]] = {}
     for information in sorted((DRIVER / "gpus").glob("*/information")):
         lines = information.read_text(errors="replace").splitlines()
         fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         described[fields.get("Device Minor", "")] = fields
     minors = sorted(int(path.name.removeprefix("nvidia")) for path in DEVICES.glob("nvidia[0-9]*"))
-    found = []
+    gpus = []
     for number, minor in enumerate(minors):
         fields = described.get(str(minor), {})
         uuid = fields.get("GPU UUID") or f"nvidia{minor}"
-        found.append(Gpu(str(number), uuid, fields.get("Model") or "NVIDIA GPU"))
-    return found
+        gpus.append(Gpu(str(number), uuid, fields.get("Model") or "NVIDIA GPU"))
+    return gpus
 
 
 def hide_unwanted(environment: MutableMapping[str, str]) -> None:
-    """With REINFORGE_DEVICE=cpu, make libraries that ask CUDA themselves see no device either."""
+    """With REINFORGE_DEVICE=cpu, hide all devices from libraries that query CUDA themselves."""
     if environment.get(DEVICE) == "cpu":
         environment[VISIBLE] = ""
 
 
 def driver_version() -> str | None:
-    """For example `550.54.15`; None where the kernel does not say."""
+    """For example `550.54.15`; None if unknown."""
     try:
         text = (DRIVER / "version").read_text(errors="replace")
     except OSError:
@@ -123,9 +128,9 @@ def driver_version() -> str | None:
 
 
 def cannot_open(torch_version: str, cuda: str | None, driver: str | None, reason: str) -> tuple[str, str]:
-    """A sentence about a device that torch cannot open, and what to do.
+    """Sentence about a device that torch cannot open, and what to do.
 
-    cuda: the version that torch is built for; None for a CPU build. reason: torch's own words.
+    cuda: the version torch is built for; None for a CPU build. reason: torch's error message.
     """
     on_purpose = f"To compute on the CPU on purpose, set {DEVICE}=cpu on the worker."
     if cuda is None:
@@ -133,9 +138,12 @@ def cannot_open(torch_version: str, cuda: str | None, driver: str | None, reason
             f"This machine has an NVIDIA GPU, but torch {torch_version} is built without CUDA.",
             f"Install a CUDA build of torch, as the one on PyPI. {on_purpose}",
         )
-    known = f"driver {driver}" if driver else "driver of unknown version"
+    driver_text = f"driver {driver}" if driver else "driver of unknown version"
     needed = _DRIVERS.get(_major(cuda))
-    sentence = f"This machine has an NVIDIA GPU that torch {torch_version} (CUDA {cuda}) cannot open, {known}: {reason}"
+    sentence = (
+        f"This machine has an NVIDIA GPU that torch {torch_version} (CUDA {cuda}) cannot open, "
+        f"{driver_text}: {reason}"
+    )
     if needed is None or (driver is not None and _major(driver) >= needed):
         return sentence, f"`nvidia-smi` says whether the GPU works at all. {on_purpose}"
     return (

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     parent, descriptor, command = int(arguments[0]), int(arguments[1]), arguments[2:]
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(1)  # the supervisor died before the kernel was asked
+        os._exit(1)  # the supervisor died before PR_SET_PDEATHSIG was set
     volunteer(OOM_SCORE)
     if descriptor == RECORD_FD:
         os.set_inheritable(RECORD_FD, True)
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> None:
 
 
 def volunteer(score: int) -> None:
-    """Where memory runs out, the kernel ends this process and its children before those with a lower score."""
+    """Raise this process's OOM score, so that the kernel kills it before processes with a lower score."""
     try:
         with Path("/proc/self/oom_score_adj").open("r+", encoding="ascii") as file:
             if int(file.read()) < score:

@@ -1,4 +1,4 @@
-"""Memory at hand, and telling a lack of it from other failures: it comes as four kinds of errors."""
+"""Available memory, and detection of out-of-memory errors, which have four types."""
 
 import errno
 import gc
@@ -29,18 +29,18 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def amount_asked(error: BaseException) -> str | None:
-    """What the allocation that failed was for, such as `2.00 GiB`, where its message says so."""
+    """Size of the failed allocation, such as `2.00 GiB`, if its message names it."""
     match = _ASKED.search(str(error))
     return match[1] if match else None
 
 
-def with_amount(asked: str | None) -> str:
+def with_amount(amount: str | None) -> str:
     """For a sentence about what failed."""
-    return f" (an allocation of {asked} failed)" if asked else ""
+    return f" (an allocation of {amount} failed)" if amount else ""
 
 
 def out_of_memory(device: torch.device, what: str) -> JobFailure:
-    """A pause of a job whose weights are those of its last whole step."""
+    """The failure that pauses a job; its weights are those of its last whole step."""
     place = "GPU" if device.type == "cuda" else "machine"
     return JobFailure(
         f"The trainer ran out of memory: {what}.",
@@ -52,14 +52,14 @@ def out_of_memory(device: torch.device, what: str) -> JobFailure:
 
 
 def release(device: torch.device) -> None:
-    """Give back what nobody uses any more, as after a pass that was interrupted."""
+    """Free unused cached memory, as after an interrupted pass."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
 def memory_in_words(device: torch.device) -> str:
-    """Such as `3.2 of 79.6 GiB are at hand`; empty where nobody says."""
+    """Such as `3.2 of 79.6 GiB are at hand`; empty if unknown."""
     at_hand, total = memory_at_hand(device), total_memory(device)
     if at_hand is None or total is None:
         return ""
@@ -67,7 +67,7 @@ def memory_in_words(device: torch.device) -> str:
 
 
 def total_memory(device: torch.device) -> int | None:
-    """Bytes of the device, or of the machine; None where nobody says."""
+    """Bytes of the device, or of the machine; None if unknown."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[1])
     return total_ram()
@@ -83,17 +83,19 @@ def total_ram(root: Path = Path("/")) -> int | None:
 
 
 def memory_at_hand(device: torch.device) -> int | None:
-    """Bytes that tensors on `device` may still take; None where nobody says."""
+    """Bytes that tensors on `device` may still take; None if unknown."""
     if device.type != "cuda":
         return available_ram()
     free, _ = torch.cuda.mem_get_info(device)
-    # What PyTorch holds and does not use is neither free for others nor taken from us.
+    # PyTorch's unused cache is not free for others, but available to this process.
     return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
 
 
 def available_ram(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may still take: what Linux has, and what a container's limit leaves. `root`: of /proc
-    and /sys."""
+    """Bytes that this process may still take: Linux's estimate, within a container's limit.
+
+    `root`: of /proc and /sys.
+    """
     system = _field(root / "proc/meminfo", "MemAvailable:")
     if system is None:
         return None
@@ -102,22 +104,22 @@ def available_ram(root: Path = Path("/")) -> int | None:
     limit, used = _number(group / "memory.max"), _number(group / "memory.current")
     if limit is None or used is None:
         return available
-    # Files that are cached and not in use give way.
+    # Inactive page cache can be reclaimed.
     cached = _field(group / "memory.stat", "inactive_file") or 0
     return max(0, min(available, limit - used + cached))
 
 
 def _field(path: Path, name: str) -> int | None:
-    """The number behind a name at the beginning of a line."""
+    """The number after a name at the beginning of a line."""
     try:
         words = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     except OSError:
         return None
-    return next((int(each[1]) for each in words if len(each) > 1 and each[0] == name), None)
+    return next((int(fields[1]) for fields in words if len(fields) > 1 and fields[0] == name), None)
 
 
 def _number(path: Path) -> int | None:
-    """None where there is no such file or it says `max`."""
+    """None if the file is missing or contains `max`."""
     try:
         text = path.read_text(encoding="ascii").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""The device that this process computes on: the first GPU that it sees, else the CPU."""
+"""The device this process computes on: the first visible GPU, else the CPU."""
 
 import os
 
@@ -8,7 +8,7 @@ from worker.machine.gpus import DEVICE, SHARE, cannot_open, driver_version, gpu_
 
 
 class GpuUnavailable(Exception):
-    """There is a GPU that torch cannot open, or none where one was demanded."""
+    """Torch cannot open the GPU, or none exists although one was required."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -16,10 +16,7 @@ class GpuUnavailable(Exception):
 
 
 def compute_device() -> torch.device:
-    """As REINFORGE_DEVICE says. Never the CPU in place of a GPU that is there and does not work.
-
-    Raises GpuUnavailable.
-    """
+    """The device of REINFORGE_DEVICE. Never falls back from a broken GPU to the CPU. Raises GpuUnavailable."""
     demanded = os.environ.get(DEVICE) or "auto"
     if demanded not in ("auto", "cpu", "cuda"):
         raise GpuUnavailable(f"{DEVICE} is {demanded!r}.", "Set it to auto, cpu or cuda, or leave it unset.")
@@ -40,7 +37,7 @@ def compute_device() -> torch.device:
 
 
 def _reason() -> str:
-    """Torch's own words on why it has no CUDA."""
+    """Torch's error message about CUDA."""
     try:
         torch.empty(0, device="cuda")
     except (RuntimeError, AssertionError) as error:
@@ -49,16 +46,16 @@ def _reason() -> str:
 
 
 def report() -> dict[str, str | bool | None]:
-    """For `reinforge doctor`: torch's version, the GPU's name if one is used, else what is wrong and what to do."""
-    found: dict[str, str | bool | None] = {
+    """For `reinforge doctor`: torch's version, the GPU's name if used, else the problem and its remedy."""
+    facts: dict[str, str | bool | None] = {
         "torch": torch.__version__,
         "gpu": None,
         "problem": None,
         "remedy": None,
     }
-    found["cpu_demanded"] = os.environ.get(DEVICE) == "cpu"
+    facts["cpu_demanded"] = os.environ.get(DEVICE) == "cpu"
     try:
         device = compute_device()
     except GpuUnavailable as error:
-        return found | {"problem": error.message, "remedy": error.hint}
-    return found | {"gpu": torch.cuda.get_device_name(device) if device.type == "cuda" else None}
+        return facts | {"problem": error.message, "remedy": error.hint}
+    return facts | {"gpu": torch.cuda.get_device_name(device) if device.type == "cuda" else None}

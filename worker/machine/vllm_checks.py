@@ -1,4 +1,4 @@
-"""What is looked at before a vLLM server is wanted on a GPU: its build, its compiler, and how the model is divided."""
+"""Checks before a vLLM server starts on a GPU: its build, its compiler, and the model's division."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
 
 def check_gpu_build() -> None:
-    """Whether the vLLM here can start on a GPU. Raises JobFailure `engine_missing`, `vllm_needs_compiler`."""
+    """Raises JobFailure `engine_missing`, `vllm_needs_compiler`."""
     python = vllm_python()
     if python is None:
         return
@@ -28,7 +28,7 @@ def check_gpu_build() -> None:
 
 
 def check_devices(model: Path) -> None:
-    """Raises JobFailure `impossible_placement` where the model in a folder cannot be divided among vLLM's GPUs."""
+    """Raises JobFailure `impossible_placement` if the model cannot be divided among vLLM's GPUs."""
     if len(own_devices()) < 2:
         return
     try:

@@ -15,13 +15,13 @@ _ASK = "import sysconfig; print(sysconfig.get_paths()['include'])"
 
 
 def missing_compiler(python: Path, environment: Mapping[str, str] = os.environ) -> str | None:
-    """A sentence about what is missing; None where all is there."""
+    """A sentence about what is missing; None if nothing is."""
     missing = []
     path = environment.get("PATH")
-    given = environment.get("CC")
-    if given and shutil.which(given.split()[0], path=path) is None:
-        missing.append(f"the C compiler {given} that CC names")
-    elif not given and not (shutil.which("gcc", path=path) or shutil.which("clang", path=path)):
+    compiler = environment.get("CC")
+    if compiler and shutil.which(compiler.split()[0], path=path) is None:
+        missing.append(f"the C compiler {compiler} that CC names")
+    elif not compiler and not (shutil.which("gcc", path=path) or shutil.which("clang", path=path)):
         missing.append("a C compiler (gcc or clang)")
     headers = _headers(python)
     if headers is not None and not (headers / "Python.h").is_file():
@@ -35,7 +35,7 @@ HINT = "Install them on the worker, on Debian and Ubuntu with `apt-get install g
 
 
 def _headers(python: Path) -> Path | None:
-    """The folder that Python.h has to be in; None where the interpreter does not say."""
+    """The folder that must contain Python.h; None if unknown."""
     try:
         done = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

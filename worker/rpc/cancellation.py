@@ -1,4 +1,4 @@
-"""Cancels calls whose callers have hung up: asks the backend about those that take longer than a moment."""
+"""Cancels calls whose callers have disconnected: asks the backend about calls longer than `LOOK_SECONDS`."""
 
 import contextlib
 import logging
@@ -13,7 +13,7 @@ from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""Calls that have run for so long are asked about, and then every so often."""
+"""Interval of the checks; a call is first checked after this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class _Running:
 
 
 class CallWatch:
-    """Calls under way and how to cancel each; thread-safe. Its thread starts with the first call."""
+    """Running calls and how to cancel each; thread-safe. Its thread starts with the first call."""
 
     def __init__(self, api: WorkerApi) -> None:
         self._api = api
@@ -33,7 +33,7 @@ class CallWatch:
 
     @contextlib.contextmanager
     def watching(self, call_id: str, cancel: Callable[[], None]) -> Iterator[None]:
-        """While a call runs. `cancel` is called once, from another thread, when its caller has hung up."""
+        """Context of a running call. `cancel` is called once, from another thread, if its caller disconnects."""
         with self._changed:
             self._running[call_id] = _Running(time.monotonic(), cancel)
             if not self._started:
@@ -66,6 +66,6 @@ class CallWatch:
             return error.code != "call_not_found"
         except BackendAway:
             return True
-        except Exception:  # this thread must go on
+        except Exception:  # this thread must survive
             log.exception("could not ask about %s", call_id)
         return True

@@ -1,4 +1,4 @@
-"""The calls `validate` and `score` for graders: what they need of this machine, and given completions scored."""
+"""The calls `validate` and `score` for graders."""
 
 import asyncio
 import importlib.util
@@ -28,9 +28,10 @@ from worker.sandbox.outcome import ProgramRun, Validation
 
 
 def validate_grader(client: SandboxClient | None, raw: dict[str, Any]) -> dict[str, Any]:
-    """{entries: [{name: key, spelling: type, line: None, columns}], error}; client: where its code is loaded.
+    """{entries: [{name: key, spelling: type, line: None, columns}], error}; client: where its code is
+    loaded.
 
-    columns: what the code of a part reads; templates are read where the grader is.
+    columns: those that a part's code reads; the caller reads the templates.
     """
     grader: Grader = GRADER.validate_python(raw)
     columns: dict[str, list[str]] = {}
@@ -45,7 +46,7 @@ def validate_grader(client: SandboxClient | None, raw: dict[str, Any]) -> dict[s
 def _fault(
     client: SandboxClient | None, grader: Grader, columns: dict[str, list[str]]
 ) -> dict[str, Any] | None:
-    """Why it cannot be used; fills in `columns` by the parts' keys."""
+    """Why the grader cannot be used, or None; fills in `columns` by the parts' keys."""
     for key, part in leaves(grader).items():
         where = f"graders.{key}: " if key else ""
         if isinstance(part, TextSimilarity) and (why := similarity.unavailable(part.evaluation_metric)):
@@ -68,8 +69,8 @@ def _fault(
 
 
 def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
-    """Of the function that would be called; a source with several of them has to name one."""
-    called = [each for each in outcome.entries if entry is None or each.name == entry]
+    """Columns of the function that would be called; None if the source has several and none is named."""
+    called = [candidate for candidate in outcome.entries if entry is None or candidate.name == entry]
     return called[0].columns if len(called) == 1 else []
 
 
@@ -86,10 +87,10 @@ def grade(
     name = str(payload.get("name") or "reward")
     try:
         services = _services(client, models, process, grader, payload)
-    except ReinforgeError as error:  # a checkpoint that is not there
+    except ReinforgeError as error:  # a missing checkpoint
         return {"jail": jail, "results": [], "load_error": _said(error)}
     try:
-        rows = [_row(each) for each in payload["rows"]]
+        rows = [_row(row) for row in payload["rows"]]
         results = asyncio.run(_rated(grader, services, rows))
     except JobFailure as error:
         if error.code == "sandbox_unavailable":
@@ -127,7 +128,7 @@ def _services(
     return Services(
         call=call,
         run_programs=run_programs,
-        judges={name: Judge.model_validate(each) for name, each in payload.get("judges", {}).items()},
+        judges={name: Judge.model_validate(judge) for name, judge in payload.get("judges", {}).items()},
         secrets=Secrets(payload.get("keys") or {}, payload.get("signing")),
         checkpoints=paths,
         shared_models=process,
@@ -146,8 +147,8 @@ def _row(raw: dict[str, Any]) -> Row:
     prompt = raw.get("prompt") or ""
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     item = raw.get("item") or {}
-    found = Scorable.of_row(raw["completion"], item, messages, tools_of(item))
-    return Row(replace(found, sample={**found.sample, **(raw.get("sample") or {})}), 0)
+    scorable = Scorable.of_row(raw["completion"], item, messages, tools_of(item))
+    return Row(replace(scorable, sample={**scorable.sample, **(raw.get("sample") or {})}), 0)
 
 
 def _said(error: ReinforgeError) -> str:

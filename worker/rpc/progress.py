@@ -1,4 +1,4 @@
-"""A thread that says every so often how far long work is: who waits takes silence for a worker that is gone."""
+"""Background thread that reports progress, so that callers do not mistake a slow worker for a dead one."""
 
 import logging
 import threading
@@ -12,8 +12,8 @@ from worker.models.hub import bytes_there
 log = logging.getLogger(__name__)
 
 
-class Looking:
-    """How far the look at a model's files is; set by the work, read by the thread that tells."""
+class InspectionProgress:
+    """Progress of a model's inspection; set by the work, read by the reporting thread."""
 
     def __init__(self) -> None:
         self.phase = "looking"
@@ -27,24 +27,24 @@ class Looking:
         self.phase, self._target, self._total = "hashing", None, 0
 
     def bytes(self) -> tuple[int, int] | None:
-        """Of a download: so many of so many. What the library keeps beside the files is a little more."""
+        """(done, total) of a download. Includes the library's own files, which are small."""
         target = self._target
         return None if target is None else (min(bytes_there(target), self._total), self._total)
 
 
-class Telling:
-    """Calls `tell` after `first` seconds and then every `every` seconds, for as long as the block lasts.
+class ProgressThread:
+    """Calls `report` after `first` seconds and then every `every` seconds while the block lasts.
 
-    It ends with the first refusal, which `refused` keeps; a backend that is away is told the next time.
+    It stops at the first refusal, saved in `refused`; an unreachable backend is retried.
     """
 
-    def __init__(self, tell: Callable[[], None], *, first: float, every: float, name: str) -> None:
-        self._tell, self._first, self._every = tell, first, every
+    def __init__(self, report: Callable[[], None], *, first: float, every: float, name: str) -> None:
+        self._report, self._first, self._every = report, first, every
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"telling-{name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"progress-{name}", daemon=True)
         self.refused: WorkerApiRefused | None = None
 
-    def __enter__(self) -> "Telling":
+    def __enter__(self) -> "ProgressThread":
         self._thread.start()
         return self
 
@@ -58,10 +58,10 @@ class Telling:
         pause = self._first
         while not self._over.wait(pause):
             try:
-                self._tell()
+                self._report()
                 pause = self._every
             except WorkerApiRefused as error:
-                log.info("%s: nobody waits any more: %s", self._thread.name, error.message)
+                log.info("%s: the caller is gone: %s", self._thread.name, error.message)
                 self.refused = error
                 return
             except BackendAway:

@@ -1,4 +1,4 @@
-"""The call `render`: prompts through a model's chat template, and their lengths in its tokens."""
+"""The call `render`: prompts through a model's chat template, and their token counts."""
 
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ from worker.models.tokenizer_files import read_json
 
 
 def render(apart: Apart, models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
-    """{model_source, rows: [messages], tools?: [each row's, or null], tolerant?, texts?}
-    → {prompts, longest: {index, tokens}, context_length, hidden_size, takes_tools}.
+    """{model_source, rows: [messages], tools?: [each row's, or null], tolerant?, texts?} → {prompts,
+    longest: {index, tokens}, context_length, hidden_size, takes_tools}.
 
-    prompts: one `{text, tokens}` per row, or `{error}` for a row that the template refuses when the call is
-    `tolerant`; `texts: false` leaves the texts out. Otherwise the first refused row raises InvalidInput with
-    `row` in its `errors`. longest: among the rows that rendered, None without any. takes_tools: whether the template
-    has a place for tools; where it has none, those of rows are left out.
+    prompts: one `{text, tokens}` per row, or `{error}` for a row that the template refuses if the call is
+    `tolerant`; `texts: false` omits the texts. Otherwise the first refused row raises InvalidInput with `row`
+    in its `errors`.
+    longest: among the rendered rows, None without any.
+    takes_tools: whether the template renders tools; if not, the rows' tools are ignored.
     """
     folder = models.resolve(str(payload["model_source"]), token=payload.get("hub_token"), added=True)
     names = ("rows", "tools", "tolerant", "texts")
@@ -32,8 +33,8 @@ def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
     prompts = renderer(folder)
     rows = payload["rows"]
     tools = payload.get("tools") or [None] * len(rows)
-    asked = list(zip(rows, tools, strict=True))
-    texts = _render_rows(prompts, asked, tolerant=bool(payload.get("tolerant")))
+    rows_with_tools = list(zip(rows, tools, strict=True))
+    texts = _render_rows(prompts, rows_with_tools, tolerant=bool(payload.get("tolerant")))
     good = [index for index, (text, _) in enumerate(texts) if text is not None]
     tokens = dict(zip(good, prompts.count([texts[index][0] or "" for index in good]), strict=True))
     answers: list[dict[str, Any]] = []
@@ -58,14 +59,14 @@ def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _render_rows(
     prompts: PromptRenderer, rows: list[tuple[list[Message], list[Tool] | None]], *, tolerant: bool
 ) -> list[tuple[str | None, str | None]]:
-    """(text, None) or, in a tolerant call, (None, why not) of every row."""
-    found: list[tuple[str | None, str | None]] = []
+    """(text, None) or, in a tolerant call, (None, error) of every row."""
+    results: list[tuple[str | None, str | None]] = []
     for index, (messages, tools) in enumerate(rows):
         try:
-            found.append((prompts.render_row(messages, tools), None))
+            results.append((prompts.render_row(messages, tools), None))
         except InvalidInput as error:
             if not tolerant:
                 error.errors = [{"code": error.code, "message": error.message, "row": index}]
                 raise
-            found.append((None, error.message))
-    return found
+            results.append((None, error.message))
+    return results

@@ -18,18 +18,18 @@ _OURS = ("sandbox_unavailable", "sandbox_error")
 def validate(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, Any]:
     """{rewards: [{name, source, entry} or {name, grader}]} → {rewards: [{name, entries, error}], jail}.
 
-    entries: [{name, spelling, line, columns}]; error: None or {code, message, line, column}; jail: None where no code
-    was to be loaded. Raises Unavailable `sandbox_unavailable`.
+    entries: [{name, spelling, line, columns}]; error: None or {code, message, line, column}; jail: None if no
+    code had to be loaded. Raises Unavailable `sandbox_unavailable`.
     """
     code = any(
-        "grader" not in each or runs_code(GRADER.validate_python(each["grader"]))
-        for each in payload["rewards"]
+        "grader" not in reward or runs_code(GRADER.validate_python(reward["grader"]))
+        for reward in payload["rewards"]
     )
     client, jail = proved(sandbox) if code else (None, None)
-    found = []
+    validations = []
     for reward in payload["rewards"]:
         if "grader" in reward:
-            found.append({"name": reward["name"], **validate_grader(client, reward["grader"])})
+            validations.append({"name": reward["name"], **validate_grader(client, reward["grader"])})
             continue
         assert client is not None
         outcome = client.validate(reward["source"], entry=reward.get("entry"))
@@ -40,14 +40,15 @@ def validate(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str
             error = {"code": outcome.status, "message": outcome.message}
             error |= {"line": outcome.line, "column": outcome.column}
         entries = [asdict(entry) for entry in outcome.entries]
-        found.append({"name": reward["name"], "entries": entries, "error": error})
-    return {"rewards": found, "jail": jail}
+        validations.append({"name": reward["name"], "entries": entries, "error": error})
+    return {"rewards": validations, "jail": jail}
 
 
 def score(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, Any]:
-    """{source, entry, granularity, timeout_seconds, rows: [{completion, item, prompt}]} → {jail, results, load_error}.
+    """{source, entry, granularity, timeout_seconds, rows: [{completion, item, prompt}]} → {jail, results,
+    load_error}.
 
-    results: one `RewardResult` per row, none when the source does not load (`load_error` says why). Raises
+    results: one `RewardResult` per row, none if the source does not load (`load_error` says why). Raises
     Unavailable `sandbox_unavailable`.
     """
     client, jail = proved(sandbox)

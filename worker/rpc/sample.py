@@ -1,7 +1,7 @@
-"""The call `sample`: completions of a base model or a checkpoint, sent on while they are made.
+"""The call `sample`: streams completions of a base model or a checkpoint.
 
-Prompts are rendered here, so that what is wrong with them is told before any model is loaded; the sampling itself
-happens in a process of its own (`worker.serving_client.process`).
+Prompts are rendered here, so that errors in them are reported before a model is loaded; sampling runs in its
+own process (`worker.serving_client.process`).
 """
 
 import logging
@@ -22,22 +22,22 @@ from worker.backend_api.client import BackendAway, WorkerApi
 from worker.isolated.process import Apart
 from worker.isolated.sample_prompts import question
 from worker.models.sources import ModelStore
-from worker.rpc.progress import Looking, Telling
+from worker.rpc.progress import InspectionProgress, ProgressThread
 from worker.serving_client.process import Replies, ServingProcess
 from worker.serving_client.protocol import Order, Reply, SamplePrompt
 
 log = logging.getLogger(__name__)
 
 ASK_SECONDS = 0.5
-"""While nothing comes, the backend is asked so often whether somebody still waits."""
+"""While no reply comes, how often the backend is asked whether the caller still waits."""
 AWAY_SECONDS = 15.0
-"""How long a backend that does not answer is tried again, before the sampling is given up."""
-TELL_SECONDS = 2.0
-"""While the model's files are fetched and read, whoever waits is told so often how far that is."""
+"""How long an unreachable backend is retried before sampling is abandoned."""
+REPORT_SECONDS = 2.0
+"""Interval of progress reports while the model's files are fetched and read."""
 QUIET_SECONDS = 300.0
-"""An adapter that was asked for so lately is not removed: the process that samples may still have to read it."""
-KEPT_ADAPTERS = 16
-"""Unpacked archives; more than orders that can be under way."""
+"""Adapters requested within this time are not removed: the sampling process may still have to read them."""
+CACHED_ADAPTERS = 16
+"""Most unpacked archives; more than concurrent orders."""
 _POST_EVERY_SECONDS = 0.05
 _PAUSE_SECONDS = 0.2
 
@@ -61,9 +61,9 @@ class Sampler:
         self._apart.close()
 
     def sample(self, call: CallMessage) -> dict[str, Any]:
-        """Carry a call out; {} once all its events are with the backend.
+        """Run a call; returns {} once the backend has all its events.
 
-        Raises InvalidInput, Unavailable, WorkerApiRefused (nobody waits any more), BackendAway.
+        Raises InvalidInput, Unavailable, WorkerApiRefused (the caller is gone), BackendAway.
         """
         chunks = _Chunks(self._api, call.id)
         order = self._prepare(call, chunks)
@@ -76,7 +76,7 @@ class Sampler:
         pinned = payload.get("model_sha256")
         folder = self._files(call, chunks)
         answer = self._apart.ask("sample", folder, question(payload))
-        prompts = [SamplePrompt.model_validate(each) for each in answer["prompts"]]
+        prompts = [SamplePrompt.model_validate(prompt) for prompt in answer["prompts"]]
         adapter = payload.get("adapter")
         return Order(
             id=call.id,
@@ -96,19 +96,19 @@ class Sampler:
         )
 
     def _files(self, call: CallMessage, chunks: "_Chunks") -> Path:
-        """The model's folder; says how far it is where that takes a while: a first request may download it."""
-        payload, looking = call.payload, Looking()
+        """The model's folder; reports progress, since a first request may download it."""
+        payload, progress = call.payload, InspectionProgress()
         pinned = payload.get("model_sha256")
-        with Telling(
-            lambda: chunks.status(_so_far(looking)), first=TELL_SECONDS, every=TELL_SECONDS, name=call.id
-        ) as telling:
+        with ProgressThread(
+            lambda: chunks.status(_so_far(progress)), first=REPORT_SECONDS, every=REPORT_SECONDS, name=call.id
+        ) as reporter:
             source, token = str(payload["model_source"]), payload.get("hub_token")
-            found = self._models.find(source, token=token, added=True, begun=looking.downloading)
-            folder = found.folder
-            looking.hashing()
+            model = self._models.find(source, token=token, added=True, begun=progress.downloading)
+            folder = model.folder
+            progress.hashing()
             changed = pinned is not None and self._models.content_hash(folder) != pinned
-        if telling.refused is not None:
-            raise telling.refused
+        if reporter.refused is not None:
+            raise reporter.refused
         if changed:
             raise InvalidInput(
                 f"The files of {payload['model']} on this worker are not those that were added.",
@@ -143,7 +143,7 @@ class Sampler:
         return folder
 
     def cached(self) -> list[str]:
-        """Hashes of the archives that are unpacked, but for those that an order has just asked for."""
+        """Hashes of the unpacked archives, without those an order has just requested."""
         with self._unpacking:
             if not self._adapters.is_dir():
                 return []
@@ -160,7 +160,7 @@ class Sampler:
 
     def _forget_old(self) -> None:
         folders = sorted(self._adapters.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in folders[KEPT_ADAPTERS:]:
+        for old in folders[CACHED_ADAPTERS:]:
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -176,7 +176,7 @@ class _Chunks:
         self.post([{"type": "status", "message": message}])
 
     def post(self, events: list[Event]) -> None:
-        """Raises WorkerApiRefused once nobody waits, BackendAway when the backend stays away."""
+        """Raises WorkerApiRefused once the caller is gone, BackendAway if the backend stays away."""
         seq = self._seq + bool(events)
         chunk = CallChunk(seq=max(1, seq), events=events)
         give_up = time.monotonic() + AWAY_SECONDS
@@ -191,19 +191,23 @@ class _Chunks:
                 time.sleep(_PAUSE_SECONDS)
 
     def pause(self) -> None:
-        """So that posts come at most every `_POST_EVERY_SECONDS`."""
+        """Limits posts to one per `_POST_EVERY_SECONDS`."""
         time.sleep(max(0.0, self._posted_at + _POST_EVERY_SECONDS - time.monotonic()))
 
 
-def _so_far(looking: Looking) -> str:
-    if (so_far := looking.bytes()) is not None:
+def _so_far(progress: InspectionProgress) -> str:
+    if (so_far := progress.bytes()) is not None:
         done, total = so_far
         return f"Downloading the model: {done / 1e9:.1f} of {total / 1e9:.1f} GB"
-    return "Reading the model's files" if looking.phase == "hashing" else "Looking for the model's files"
+    return (
+        "Reading the model's files"
+        if progress.phase == "hashing"
+        else "InspectionProgress for the model's files"
+    )
 
 
 def _forward(replies: Replies, chunks: _Chunks) -> None:
-    """Hand replies on until the last. Raises the order's error, and what posting raises."""
+    """Post replies until the last. Raises the order's error, and what posting raises."""
     while True:
         batch = _next(replies)
         last = batch[-1] if batch else Reply(id="")
@@ -218,7 +222,7 @@ def _forward(replies: Replies, chunks: _Chunks) -> None:
 
 
 def _next(replies: Replies) -> list[Reply]:
-    """What has come, waiting a while for the first; [] when nothing comes."""
+    """Available replies, after a short wait for the first; [] if none come."""
     batch = []
     try:
         batch.append(replies.get(timeout=ASK_SECONDS))
@@ -229,7 +233,7 @@ def _next(replies: Replies) -> list[Reply]:
 
 
 def merged(events: list[Event]) -> list[Event]:
-    """The same events with the pieces of each completion put together; counts are those of the last piece."""
+    """Merge the pieces of each completion; counts are those of the last piece."""
     out: list[Event] = []
     deltas: dict[tuple[int, int], Event] = {}
     for event in events:

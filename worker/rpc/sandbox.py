@@ -1,4 +1,4 @@
-"""The sandbox as calls need it: proved, or an answer that says why not and what to do."""
+"""A proved sandbox for calls, or an error that says why there is none and what to do."""
 
 from reinforge.errors import StateConflict, Unavailable
 from worker.sandbox.client import SandboxClient
@@ -15,7 +15,7 @@ def proved(sandbox: SandboxClient | None) -> tuple[SandboxClient, str | None]:
     if sandbox is None:
         raise unavailable("neither SANDBOX_SOCKET nor SANDBOX_URL is set for this worker.")
     status = sandbox.status()
-    if not status.available and status.probe:  # the daemon is there and has tried what this machine has
+    if not status.available and status.probe:  # the daemon runs and has tried every jail of this machine
         raise StateConflict(
             f"Code rewards are off, because no jail holds here: {'; '.join(status.reasons)}",
             code="code_rewards_disabled",

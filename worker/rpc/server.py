@@ -1,4 +1,4 @@
-"""Answers the calls lane: what the backend needs from a worker now, while somebody waits for it.
+"""RPC server: answers the backend's synchronous calls.
 
     validate        load reward sources in the sandbox and list their functions
     score           score given completions in the sandbox
@@ -51,7 +51,7 @@ QUICK: list[CallKind] = ["validate", "score", "render"]
 ALL: list[CallKind] = [*QUICK, "inspect_model"]
 SAMPLE: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
-"""A process with checkpoints of rewards ends after so long without a question."""
+"""A process with reward checkpoints ends after this idle time."""
 REWARD_MODEL_ORDER_SECONDS = 600.0
 """Loading a large checkpoint included."""
 _AWAY_SECONDS = 1.0
@@ -61,7 +61,7 @@ Answer = Callable[[CallMessage], dict[str, Any]]
 
 
 class CallWorker:
-    """Takes calls one after another and answers them; every thread runs `loop`."""
+    """Takes calls one at a time and answers them; every thread runs `loop`."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class CallWorker:
         self._api, self._id, self._models = api, worker_id, models
         self._sandbox = sandbox
         if sandbox is not None:
-            sandbox_client(sandbox).close()  # what cannot be an address is said at the start
+            sandbox_client(sandbox).close()  # report an invalid address at the start
         self._watch = CallWatch(api)
         self._apart = Apart()
         self._reward_models = ModelProcess(
@@ -103,7 +103,7 @@ class CallWorker:
     def _in_sandbox(
         self, call: CallMessage, work: Callable[[SandboxClient | None, dict[str, Any]], dict[str, Any]]
     ) -> dict[str, Any]:
-        """Work with a client of its own, whose jails end when nobody waits for the call any more."""
+        """Run with a sandbox client of its own, whose jails end if the caller disconnects."""
         if self._sandbox is None:
             return work(None, call.payload)
         with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
@@ -119,12 +119,12 @@ class CallWorker:
                 log.info("no calls: %s", error.message)
                 self.stop.wait(_AWAY_SECONDS)
             except BaseException:  # a library's panic is no Exception
-                # The process goes on saying that it is there, so its threads must be too.
+                # The process keeps reporting itself online, so its threads must run.
                 log.exception("the calls lane stumbled")
                 self.stop.wait(_AWAY_SECONDS)
 
     def yield_gpu(self) -> None:
-        """Have idle reward models make room for a queued job."""
+        """Have idle reward models free the GPU for a queued job."""
         self._reward_models.yield_gpu()
 
     def start(self, number: int, kinds: list[CallKind]) -> threading.Thread:
@@ -133,18 +133,18 @@ class CallWorker:
         return thread
 
     def replace_dead(self, threads: list[threading.Thread], kinds: list[list[CallKind]]) -> None:
-        """Start threads that have ended again."""
+        """Restart threads that have ended."""
         for number, thread in enumerate(threads):
             if not thread.is_alive() and not self.stop.is_set():
                 log.error("%s has ended; it is started again", thread.name)
                 threads[number] = self.start(number, kinds[number])
 
     def answer(self, call: CallMessage) -> CallAnswer:
-        """What the call comes to; every failure is an answer too."""
+        """The call's answer; every failure is an answer too."""
         began = time.monotonic()
         try:
             answer = CallAnswer(result=self._answers[call.kind](call))
-            answer.model_dump_json()  # half a character in a stranger's file cannot be sent
+            answer.model_dump_json()  # half a surrogate pair in a user's file cannot be sent
         except ReinforgeError as error:
             answer = CallAnswer(error=error.envelope()["error"])
         except BaseException as error:  # a library's panic is no Exception: it ends this call, not the thread
@@ -211,7 +211,7 @@ def serve(settings: WorkerSettings) -> None:
 
 
 def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
-    """How the process that samples on demand is started; its place adds the engine, transformers beside a job."""
+    """Command of the process that samples on demand; its place adds the engine, transformers beside a job."""
     engine, why = serving_engine(settings.serving_engine)
     log.info("sampling on demand by %s: %s", engine, why)
     return (
@@ -222,7 +222,7 @@ def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]
 
 
 def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
-    """What each thread answers. One never looks at models, so that downloads cannot fill the lane."""
+    """Call kinds of each thread. One thread never inspects models, so that downloads cannot occupy all."""
     samplers = settings.sample_threads
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")

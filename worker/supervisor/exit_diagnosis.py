@@ -1,4 +1,4 @@
-"""Why a trainer ended without saying so, from its exit status, its log and the kernel's counters."""
+"""Diagnoses an unreported end of a trainer from its exit status, log and kernel counters."""
 
 import signal
 import sys
@@ -24,7 +24,7 @@ MEMORY_HINT = (
 )
 DISK_HINT = "Free some space on the worker's disk, then resume the job."
 RETRYABLE = frozenset({"disk_full", "out_of_memory"})
-"""Findings that people can do something about; the job then goes on where it was."""
+"""Causes that people can fix; the job then continues where it was."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ def log_tail(path: Path) -> str:
 
 
 def where(thread: threading.Thread) -> str:
-    """What a thread of this process is doing."""
+    """The current stack of a thread of this process."""
     frame = sys._current_frames().get(thread.ident or 0)
     return "".join(traceback.format_stack(frame)) if frame is not None else "(the thread has ended)"
 
 
 def memory_kills() -> int:
-    """How many processes the kernel has killed for memory since boot; 0 where it does not say."""
+    """Processes the kernel killed for memory since boot; 0 if unknown."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:
@@ -63,7 +63,7 @@ def memory_kills() -> int:
 
 
 def explain(status: int, tail: str, *, kernel_killed: bool) -> Finding:
-    """What to tell about an exit status (negative: the signal).
+    """The failure to report for an exit status (negative: the signal).
 
     kernel_killed: the kernel killed something for memory while the trainer ran.
     """

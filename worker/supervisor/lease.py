@@ -1,4 +1,4 @@
-"""The right to run a job, for a while: renewed by heartbeats, lost by refusal or by time."""
+"""The time-limited right to run a job: renewed by heartbeats, lost by refusal or expiry."""
 
 import logging
 import threading
@@ -13,24 +13,24 @@ from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 log = logging.getLogger(__name__)
 
 MAX_REFUSED = 3
-"""Heartbeats refused in a row before the lease counts as lost."""
+"""Consecutive refused heartbeats before the lease counts as lost."""
 
 
 def _now() -> float:
-    # Unlike `time.monotonic`, goes on while the machine sleeps: the backend's clock does too.
+    # Unlike `time.monotonic`, runs while the machine sleeps, like the backend's clock.
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Lease:
-    """Held from the moment of the claim; once lost it never comes back."""
+    """Held from the claim on; once lost it stays lost."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline = _now() + seconds
         self._lost: str | None = None
 
-    def renew(self, asked_at: float, seconds: float) -> None:
+    def renew(self, sent_at: float, seconds: float) -> None:
         """Counted from when the heartbeat was sent, so that ours never outlasts the backend's."""
-        self._deadline = max(self._deadline, asked_at + seconds)
+        self._deadline = max(self._deadline, sent_at + seconds)
 
     def lose(self, why: str) -> None:
         self._lost = self._lost or why
@@ -43,8 +43,8 @@ class Lease:
         return self._lost
 
 
-class Heart(threading.Thread):
-    """Renews a lease and hands the backend's commands to `on_command`, each once."""
+class HeartbeatThread(threading.Thread):
+    """Renews a lease and passes the backend's commands to `on_command`, each once."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class Heart(threading.Thread):
 
     def run(self) -> None:
         while self._lease.lost is None:
-            self.beat()
+            self.send_heartbeat()
             if self._stopping.wait(self._every):
                 return
 
-    def beat(self) -> None:
-        """One heartbeat. A command that `on_command` could not deliver yet comes again with the next one."""
+    def send_heartbeat(self) -> None:
+        """Send one heartbeat. A command that `on_command` could not deliver is repeated with the next."""
         body = Heartbeat(attempt=self._claimed.attempt, applied_commands=list(self._applied))
-        asked_at = _now()
+        sent_at = _now()
         try:
             reply = self._api.heartbeat(self._claimed.job, self._claimed.job_token, body)
         except LeaseLost as error:
@@ -91,7 +91,7 @@ class Heart(threading.Thread):
             log.info("heartbeat not answered: %s", error.message)
             return
         self._refused = 0
-        self._lease.renew(asked_at, reply.lease_seconds)
+        self._lease.renew(sent_at, reply.lease_seconds)
         for command in reply.commands:
             if command.id not in self._applied and self._on_command(command):
                 self._applied.append(command.id)

@@ -1,4 +1,4 @@
-"""The folder of one attempt: everything a trainer reads, prepared before it starts, and all that it writes."""
+"""The folder of one attempt: the trainer's inputs, prepared before it starts, and its output."""
 
 import fcntl
 import os
@@ -19,10 +19,10 @@ from worker.backend_api.progress_callback import ProgressCallback, ignore_progre
 from worker.models.sources import ModelStore
 
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
-"""Answers to the download of an object that is there by its name only."""
+"""Error codes of an object that is registered but whose data is lost."""
 _PLACED = frozenset({"dataset", "held_out", "resume"})
-"""What `prepare` puts into the folder of an attempt, whatever the format."""
-KEPT_JOBS = 20
+"""Files that `prepare` puts into an attempt's folder, without their suffix."""
+RETAINED_JOBS = 20
 """Run folders of the newest jobs stay, for people who look for a log; older ones are removed, unless a worker of this
 machine is at them: workers share the folder, and one job may take longer than twenty others."""
 
@@ -56,7 +56,7 @@ class RunFolder:
 
 
 def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
-    """An empty folder for this attempt; forgets jobs beyond the newest `KEPT_JOBS`."""
+    """An empty folder for this attempt; removes jobs beyond the newest `RETAINED_JOBS`."""
     _forget_old(runs, keep=claimed.job)
     path = runs / claimed.job / str(claimed.attempt)
     if path.exists():
@@ -78,12 +78,12 @@ def prepare(
     blobs: BlobCache,
     models: ModelStore,
     sandbox: str | Path | None,
-    beat: ProgressCallback = ignore_progress,
+    on_progress: ProgressCallback = ignore_progress,
 ) -> RunManifest:
-    """Fetch what the job names and write `run.json`; `beat` is called with every piece.
+    """Fetch the job's inputs and write `run.json`; calls `on_progress` for every piece.
 
-    Raises JobFailure (`sandbox_unavailable`, `model_changed`, `resume_state_invalid`, …), InvalidInput from the model
-    store, BackendAway, OSError.
+    Raises JobFailure (`sandbox_unavailable`, `model_changed`, `resume_state_invalid`, …), InvalidInput from
+    the model store, BackendAway, OSError.
     """
     if sandbox is None:
         raise JobFailure(
@@ -92,25 +92,25 @@ def prepare(
             hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
             retryable=True,
         )
-    model = models.resolve(claimed.model_source, token=claimed.hub_token, added=True, beat=beat)
+    model = models.resolve(claimed.model_source, token=claimed.hub_token, added=True, beat=on_progress)
     pinned = claimed.model_sha256
-    if pinned is not None and (found := models.content_hash(model, beat)) != pinned:
+    if pinned is not None and (model_hash := models.content_hash(model, on_progress)) != pinned:
         raise JobFailure(
             f"The files of {claimed.model_source} are not those the job was created with "
-            f"({found[:12]}… instead of {pinned[:12]}…).",
+            f"({model_hash[:12]}… instead of {pinned[:12]}…).",
             code="model_changed",
             hint="Put the old files back, or add these as a model of their own and start a new job.",
         )
     dataset = folder.path / f"dataset.{claimed.dataset_format}"
-    blobs.place(claimed.dataset.sha256, dataset, claimed.job_token, beat)
+    blobs.place(claimed.dataset.sha256, dataset, claimed.job_token, on_progress)
     held_out = None
     if claimed.held_out is not None:
         held_out = folder.path / f"held_out.{claimed.held_out_format or claimed.dataset_format}"
-        blobs.place(claimed.held_out.sha256, held_out, claimed.job_token, beat)
+        blobs.place(claimed.held_out.sha256, held_out, claimed.job_token, on_progress)
     resume = None
     if claimed.resume is not None:
         resume = folder.path / "resume"
-        _place_resume_state(blobs, claimed.resume, resume, claimed.job_token, beat)
+        _place_resume_state(blobs, claimed.resume, resume, claimed.job_token, on_progress)
     manifest = RunManifest(
         job=claimed.job,
         attempt=claimed.attempt,
@@ -120,9 +120,9 @@ def prepare(
         held_out_path=str(held_out) if held_out else None,
         rewards=[_write_reward(folder, reward) for reward in claimed.rewards],
         judges=claimed.judges,
-        # Beside the attempts: what one has paid for the next finds.
+        # Beside the attempts, so that they share paid results.
         judge_cache=str(folder.path.parent / "judges.sqlite") if claimed.judges else None,
-        checkpoints=_checkpoints(claimed, models, beat),
+        checkpoints=_checkpoints(claimed, models, on_progress),
         sandbox_socket=str(sandbox),
         resume_path=str(resume) if resume else None,
         fork=claimed.fork,
@@ -133,11 +133,11 @@ def prepare(
 
 
 def _place_resume_state(
-    blobs: BlobCache, state: Blob, path: Path, token: str, beat: ProgressCallback
+    blobs: BlobCache, state: Blob, path: Path, token: str, on_progress: ProgressCallback
 ) -> None:
-    """Raises JobFailure `resume_state_invalid` when the store has lost it, BackendAway, WorkerApiRefused, OSError."""
+    """Raises JobFailure `resume_state_invalid` if the store has lost it, BackendAway, WorkerApiRefused, OSError."""
     try:
-        blobs.place(state.sha256, path, token, beat)
+        blobs.place(state.sha256, path, token, on_progress)
     except (BackendAway, WorkerApiRefused) as error:
         if error.code not in _LOST:
             raise
@@ -155,11 +155,11 @@ def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
     return RewardCode(name=reward.name, path=str(path), revision=reward.revision, kind=reward.kind)
 
 
-def _checkpoints(claimed: Claimed, models: ModelStore, beat: ProgressCallback) -> dict[str, str]:
-    """Folders of what graders load; the base model, which has no name here, is the manifest's own."""
+def _checkpoints(claimed: Claimed, models: ModelStore, on_progress: ProgressCallback) -> dict[str, str]:
+    """Folders of the graders' checkpoints; the base model's is the manifest's own."""
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}
-    return {name: str(models.resolve(name, beat=beat)) for name in sorted(names)}
+    return {name: str(models.resolve(name, beat=on_progress)) for name in sorted(names)}
 
 
 def _forget_old(runs: Path, keep: str) -> None:
@@ -168,7 +168,7 @@ def _forget_old(runs: Path, keep: str) -> None:
         key=lambda entry: entry.stat().st_mtime,
         reverse=True,
     )
-    for entry in folders[KEPT_JOBS - 1 :]:
+    for entry in folders[RETAINED_JOBS - 1 :]:
         if entry.name != keep:
             _forget(Path(entry.path))
 
@@ -179,15 +179,15 @@ def job_folders(runs: Path) -> list[str]:
 
 
 def forget_jobs(runs: Path, jobs: Iterable[str]) -> None:
-    """Remove their folders, except those that a worker is at."""
+    """Remove the folders of jobs, except those a worker is running."""
     for job in jobs:
         _forget(runs / job)
 
 
 def forget_data(runs: Path) -> None:
-    """Remove the datasets and states that attempts began with, except where a worker is at the job.
+    """Remove the input datasets and states of attempts, except of jobs a worker is running.
 
-    Another attempt places them anew; what the attempt has written itself, as its log, stays.
+    Another attempt fetches them again; an attempt's output, such as its log, stays.
     """
     for job in job_folders(runs):
         with _alone(runs / job) as alone:
@@ -204,10 +204,10 @@ def _forget(job: Path) -> None:
 
 @contextmanager
 def _alone(job: Path) -> Iterator[bool]:
-    """Whether no worker is at the job; none begins an attempt at it meanwhile."""
+    """Hold the job's lock: yields whether no worker runs it, and none starts an attempt meanwhile."""
     try:
         descriptor = _open_lock(job)
-    except FileNotFoundError:  # another worker has forgotten it
+    except FileNotFoundError:  # another worker has removed it
         yield False
         return
     try:

@@ -1,7 +1,7 @@
-"""A worker process's place on its machine: a number that only one process holds, and what it left behind.
+"""A worker process's slot on its machine: a number that one process holds, and its leftovers.
 
-A slot is a folder under `$REINFORGE_HOME/workers`. Its lock ends with the process that holds it, so a pid file
-found in a slot just taken names a trainer whose supervisor is gone.
+A slot is a folder under `$REINFORGE_HOME/workers`. Its lock ends with the process that holds it, so a pid
+file in a newly taken slot names a trainer whose supervisor is gone.
 """
 
 import contextlib
@@ -36,7 +36,9 @@ class Slot:
 
 
 def take_slot(workers: Path, kind: str, hostname: str) -> Slot:
-    """The first free slot of this kind; the worker's id names host, home, kind and number, so it survives restarts."""
+    """The first free slot of this kind. The worker's id names host, home, kind and number, so it survives
+    restarts.
+    """
     home = hashlib.sha256(os.fsencode(workers.resolve())).hexdigest()[:6]
     host = re.sub(r"[^A-Za-z0-9_-]", "-", hostname)[:40]
     for number in range(_SLOTS):
@@ -53,7 +55,7 @@ def take_slot(workers: Path, kind: str, hostname: str) -> Slot:
 
 
 def process_start(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot, which tells it from a later one of the same number."""
+    """A process's start time in clock ticks since boot; distinguishes processes with the same pid."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -62,12 +64,12 @@ def process_start(pid: int) -> int | None:
 
 
 def mark(run: Path) -> dict[str, str]:
-    """Environment that a trainer and all its descendants carry, so that they are recognised later."""
+    """Environment variable of a trainer and all its descendants, to recognise them later."""
     return {_MARK: str(run)}
 
 
 def remember_process(slot: Slot, pid: int, run: Path) -> None:
-    """Note a trainer, so that the slot's next holder can end it and what it started."""
+    """Record a trainer, so that the slot's next holder can end it and its descendants."""
     note = {"pid": pid, "start": process_start(pid), "boot": _boot(), "run": str(run)}
     fresh = slot.pid_file.with_suffix(".new")
     fresh.write_text(json.dumps(note))
@@ -79,14 +81,14 @@ def forget_process(slot: Slot) -> None:
 
 
 def end_leftover(slot: Slot) -> list[int]:
-    """Kill what the slot's former holder left running; returns the processes that were killed."""
+    """Kill the processes that the slot's former holder left running; returns their ids."""
     try:
         note = json.loads(slot.pid_file.read_text())
         leader, start, boot, run = int(note["pid"]), note["start"], note["boot"], str(note["run"])
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, TypeError):
-        forget_process(slot)  # written half before a power cut: then the process is gone too
+        forget_process(slot)  # half-written before a power cut: the process is gone too
         return []
     ended: list[int] = []
     if boot == _boot():
@@ -94,9 +96,9 @@ def end_leftover(slot: Slot) -> list[int]:
             ended.append(leader)
             _kill(leader)
         deadline = time.monotonic() + _GONE_WITHIN_SECONDS
-        while (left := _marked(run)) and time.monotonic() < deadline:
-            ended += [pid for pid in left if pid not in ended]
-            for pid in left:
+        while (remaining := _marked(run)) and time.monotonic() < deadline:
+            ended += [pid for pid in remaining if pid not in ended]
+            for pid in remaining:
                 _kill(pid)
             time.sleep(0.02)
     forget_process(slot)
@@ -104,8 +106,8 @@ def end_leftover(slot: Slot) -> list[int]:
 
 
 def _marked(run: str) -> list[int]:
-    """Processes that carry a run's mark. Zombies have no environment any more, so they do not count."""
-    line, found = f"{_MARK}={run}".encode(), []
+    """Processes with a run's mark. Zombies have no environment, so they do not count."""
+    line, pids = f"{_MARK}={run}".encode(), []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
@@ -114,8 +116,8 @@ def _marked(run: str) -> list[int]:
         except OSError:
             continue  # gone, or somebody else's
         if line in environment.split(b"\0"):
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
 def _kill(pid: int) -> None:

@@ -29,18 +29,18 @@ from worker.machine.gpu_assignment import Hold
 from worker.models.sources import ModelStore
 from worker.rewards.secrets import Secrets
 from worker.supervisor import exit_diagnosis
-from worker.supervisor.lease import Heart, Lease
+from worker.supervisor.lease import HeartbeatThread, Lease
 from worker.supervisor.run_folder import RunFolder, make_run_folder, prepare
 from worker.supervisor.slots import Slot
 from worker.supervisor.trainer_process import TRAINER, TrainerProcess
-from worker.supervisor.watchdog import DEFAULT, PreparationWatch, StallBounds, StallWatch
+from worker.supervisor.watchdog import DEFAULT, PreparationWatchdog, SilenceLimits, Watchdog
 
 log = logging.getLogger(__name__)
 
 LEAVE_GRACE_SECONDS = 1.0
-"""From EOF on the trainer's pipe, at which it leaves by itself, to SIGKILL."""
+"""From EOF on the trainer's pipe, at which it exits by itself, to SIGKILL."""
 STOP_DELIVER_SECONDS = 5.0
-"""How long a worker that goes down still tries to deliver the end of a job."""
+"""How long a stopping worker tries to deliver a job's end."""
 EXIT_GRACE_SECONDS = 30.0
 """From the trainer's `ended` record to SIGKILL."""
 TICK_SECONDS = 0.1
@@ -51,14 +51,14 @@ class Outcome(StrEnum):
     """The job's end is stored."""
     LEASE_LOST = "lease_lost"
     STOPPED = "stopped"
-    """This worker is going down; the job's lease runs out and another attempt continues."""
+    """This worker is stopping; the job's lease expires and another attempt continues."""
     REFUSED = "refused"
-    """The backend does not take the records, or cannot keep them; it was told so."""
+    """The backend refuses the records or cannot save them; this was reported."""
 
 
 @dataclass(frozen=True)
 class Supervisor:
-    """What runs jobs on this worker, one at a time."""
+    """Runs jobs on this worker, one at a time."""
 
     api: WorkerApi
     slot: Slot
@@ -67,15 +67,15 @@ class Supervisor:
     models: ModelStore
     sandbox: str | Path | None
     stop: threading.Event
-    """Set when the worker is to go down."""
+    """Set when the worker has to stop."""
     command: Sequence[str] = TRAINER
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS
-    stall_bounds: StallBounds = DEFAULT
-    """A trainer that says nothing for so long is ended."""
+    silence_limits: SilenceLimits = DEFAULT
+    """A trainer silent for this long is ended."""
 
     def run(self, claimed: Claimed, gpus: Hold | None = None) -> Outcome:
-        """From the claim to the job's end, on these GPUs. Call it in a thread that outlives the job."""
+        """Run a job on these GPUs, from the claim to its end. Call it in a thread that outlives the job."""
         log.info("%s attempt %s begins", claimed.job, claimed.attempt)
         lease = Lease(claimed.lease_seconds)
         try:
@@ -115,13 +115,13 @@ class _Attempt:
     last_step: int = 0
     ended: bool = False
     cancelling: bool = False
-    """A cancel came before there was a trainer to tell."""
+    """A cancel came before the trainer started."""
     sender: Sender = field(init=False)
-    heart: Heart = field(init=False)
-    stall: StallWatch = field(init=False)
+    heart: HeartbeatThread = field(init=False)
+    watchdog: Watchdog = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stall = StallWatch(self.parent.stall_bounds)
+        self.watchdog = Watchdog(self.parent.silence_limits)
         self.sender = Sender(
             self.parent.api,
             self.claimed,
@@ -131,7 +131,7 @@ class _Attempt:
             self.parent.storage_patience_seconds,
         )
         every = min(self.parent.heartbeat_seconds, self.claimed.lease_seconds / HEARTBEATS_PER_LEASE)
-        self.heart = Heart(self.parent.api, self.claimed, self.lease, self._command, every=every)
+        self.heart = HeartbeatThread(self.parent.api, self.claimed, self.lease, self._command, every=every)
 
     def run(self) -> Outcome:
         self.heart.start()
@@ -146,15 +146,18 @@ class _Attempt:
         self.heart.stop()
         self.sender.stop()
         self.sender.join(timeout=TICK_SECONDS * 20)
-        if not self.sender.is_alive():  # a request under way may outlast us; it only reads
+        if not self.sender.is_alive():  # a running request may outlast us; it only reads
             self.outbox.close()
             self.folder.outbox.unlink(missing_ok=True)
 
     def _prepare(self) -> bool:
-        """Whether there is something to train. Downloads run aside: no lost lease and no cancel waits for them, and
-        they are left alone when they stand still."""
+        """Fetch the inputs; whether there is something to train.
+
+        Downloads run in another thread, so that a lost lease or a cancel need not wait for them; one that
+        hangs is abandoned.
+        """
         failure: list[Exception] = []
-        watch = PreparationWatch(self.parent.stall_bounds)
+        watch = PreparationWatchdog(self.parent.silence_limits)
 
         def work() -> None:
             try:
@@ -188,7 +191,7 @@ class _Attempt:
 
     def _train(self) -> None:
         kills_before = exit_diagnosis.memory_kills()
-        self.stall = StallWatch(self.parent.stall_bounds)
+        self.watchdog = Watchdog(self.parent.silence_limits)
         if self.claimed.spec.get("rollout", {}).get("engine") != "vllm":
             self.gpus.drop_samplers()
         try:
@@ -221,7 +224,7 @@ class _Attempt:
         self._end(failure, tail=tail)
 
     def _watch(self, trainer: TrainerProcess) -> int | None:
-        """The trainer's exit status; None when we ended it because the lease or this worker goes."""
+        """The trainer's exit status; None if we ended it because the lease was lost or this worker stops."""
         ended_at: float | None = None
         while (status := trainer.wait(TICK_SECONDS)) is None:
             if self._must_leave():
@@ -229,7 +232,7 @@ class _Attempt:
                 return None
             if trainer.fault is not None:
                 trainer.end(grace=0)
-            if (failure := self.stall.overdue()) is not None and not self.ended:
+            if (failure := self.watchdog.overdue()) is not None and not self.ended:
                 self._end_stalled(trainer, failure)
                 return None
             if self.ended:
@@ -265,7 +268,7 @@ class _Attempt:
         return Outcome.LEASE_LOST if self.lease.lost is not None else Outcome.STOPPED
 
     def _report_instead(self, failure: JobFailure) -> None:
-        """Say why the job ends in place of the record that cannot be delivered."""
+        """Report a failure in place of the record that cannot be delivered."""
         tail = exit_diagnosis.log_tail(self.folder.log)
         end = _ended(failure, sequence=self.sender.acknowledged + 1, step=self.last_step, tail=tail)
         _post_end(self.parent.api, self.claimed, end)
@@ -274,20 +277,20 @@ class _Attempt:
         return self.lease.lost is not None or self.parent.stop.is_set() or self.sender.failure is not None
 
     def _keep(self, record: Record) -> None:
-        self.stall.heard(record)
+        self.watchdog.heard(record)
         self.last_sequence = record.sequence
         self.last_step = max(self.last_step, getattr(record, "step", None) or 0)
         self.outbox.put(record)
         self.ended = self.ended or record.kind == "ended"
 
     def _end(self, failure: JobFailure, *, tail: str | None = None) -> None:
-        """Write the record that the trainer did not write."""
+        """Write the end record that the trainer did not write."""
         self._keep(_ended(failure, sequence=self.last_sequence + 1, step=self.last_step, tail=tail))
 
     def _command(self, command: Command) -> bool:
         trainer = self.trainer
         if trainer is None:
-            # Not counted as delivered: it comes again with the next heartbeat, if by then there is a trainer.
+            # Not counted as delivered: it is repeated with the next heartbeat, in case the trainer runs by then.
             self.cancelling = self.cancelling or command.kind == "cancel"
             return False
         return trainer.command(command)
@@ -311,7 +314,7 @@ def _cancelled(sequence: int) -> Ended:
 
 
 def _post_end(api: WorkerApi, claimed: Claimed, end: Ended) -> bool:
-    """Deliver an end past the outbox; whether it arrived. If not, the job's lease runs out."""
+    """Post an end past the outbox; whether it arrived. If not, the job's lease expires."""
     try:
         api.post_records(claimed.job, claimed.job_token, claimed.attempt, [end])
     except ReinforgeError as error:
@@ -321,7 +324,7 @@ def _post_end(api: WorkerApi, claimed: Claimed, end: Ended) -> bool:
 
 
 def _not_prepared(error: Exception) -> JobFailure:
-    """Why a job could not even start, in one place."""
+    """The failure of a job that could not start."""
     if isinstance(error, JobFailure):
         return error
     if isinstance(error, BackendAway):

@@ -1,7 +1,7 @@
-"""The trainer as its supervisor sees it: a child in its own process group, records out, commands in.
+"""The trainer as a child process: its own process group, records out, commands in.
 
-Its end is never in doubt: it sees EOF on its standard input, the kernel kills it with the thread that started it
-(`worker.machine.launch`), its whole group is killed here, and a pid file names it for a supervisor to come.
+It ends in every case: it sees EOF on its standard input, the kernel kills it with the thread that started it
+(`worker.machine.launch`), `close` kills its whole group, and a pid file names it for a later supervisor.
 """
 
 import contextlib
@@ -23,8 +23,8 @@ from worker.supervisor.slots import Slot, forget_process, mark, remember_process
 
 TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.trainer.main")
 _SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL")
-_KEPT_SECRETS = {"SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE"}
-"""The trainer scores by itself; they open nothing but a sandbox."""
+_SANDBOX_SECRETS = {"SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE"}
+"""The trainer scores by itself; they only open a sandbox."""
 _MAX_LINE_BYTES = 256 << 20
 SAY_SECONDS = 1.0
 _END_SECONDS = 10.0
@@ -43,15 +43,16 @@ class TrainerProcess:
         secrets: Mapping[str, str] | None = None,
         gpus: Hold | None = None,
     ) -> None:
-        """secrets: environment variables that this process alone gets. gpus: those that it is to use; it keeps their
-        locks for as long as it lives."""
+        """secrets: environment variables for this process only. gpus: those to use; it holds their locks
+        while it lives.
+        """
         gpus = gpus or Hold()
         self._slot = slot
         self._on_record = on_record
         self._writing = threading.Lock()
         self._closed = False
         self.fault: str | None = None
-        """What was wrong with the trainer's own records, or why they could not be kept."""
+        """What was wrong with the trainer's records, or why they could not be saved."""
         read_end, write_end = os.pipe()
         try:
             with log.open("ab") as output:
@@ -100,7 +101,7 @@ class TrainerProcess:
         return None
 
     def command(self, command: Command) -> bool:
-        """Hand over a command; False when the trainer does not listen any more."""
+        """Send a command; False if the trainer no longer listens."""
         with self._writing:
             try:
                 assert self._process.stdin is not None
@@ -117,17 +118,17 @@ class TrainerProcess:
         self.wait(SAY_SECONDS)
 
     def end(self, grace: float) -> None:
-        """EOF on its standard input; SIGKILL to its whole group after `grace` seconds."""
+        """Close its standard input; send SIGKILL to its group after `grace` seconds."""
         if self._closed:
             return
-        self._close_commands(0.1)  # a command may be stuck in a full pipe; killing is then what frees it
+        self._close_commands(0.1)  # a command may be stuck in a full pipe; killing frees it
         self.wait(grace)
         self.close()
 
     def close(self) -> None:
-        """Kill what is left of the group and read the last records. Further calls do nothing."""
+        """Kill the rest of the group and read the last records. Idempotent."""
         if self._closed:
-            return  # by now the group's number may be somebody else's
+            return  # the group's id may be reused by now
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -137,7 +138,7 @@ class TrainerProcess:
         self._closed = True
 
     def _close_commands(self, patience: float) -> None:
-        """Left to the collector, the pipe of every trainer that ended by itself stayed open for long."""
+        """Close the pipe now: garbage collection would close it late."""
         assert self._process.stdin is not None
         if self._writing.acquire(timeout=patience):
             with contextlib.suppress(OSError):
@@ -158,15 +159,15 @@ class TrainerProcess:
 
 
 def child_environment() -> dict[str, str]:
-    """Ours without secrets: a trainer loads models from strangers and needs no way into the platform."""
-    kept = {
+    """Our environment without secrets: a trainer loads untrusted models and needs no access to the platform."""
+    environment = {
         key: value
         for key, value in os.environ.items()
-        if key in _KEPT_SECRETS or not any(part in key for part in _SECRETS)
+        if key in _SANDBOX_SECRETS or not any(part in key for part in _SECRETS)
     }
-    hide_unwanted(kept)
-    return kept | {
+    hide_unwanted(environment)
+    return environment | {
         "REINFORGE_RECORD_FD": str(launch.RECORD_FD),
         "PYTHONUNBUFFERED": "1",
-        "HF_HUB_OFFLINE": "1",  # the model lies in a folder by now
+        "HF_HUB_OFFLINE": "1",  # the model is in a folder already
     }

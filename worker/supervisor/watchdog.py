@@ -1,4 +1,4 @@
-"""No silent stall: a trainer that says nothing for too long is asked where it is, and ended; before there is one, a
+"""Watchdogs: end a trainer that reports nothing for too long, after logging its stacks; and report a
 worker that fetches nothing."""
 
 import math
@@ -15,17 +15,17 @@ PREPARING = "preparing"
 BETWEEN = "between_steps"
 """Before the first phase, and from a step's metrics to the next phase."""
 SECONDS: Mapping[str, float] = {
-    PREPARING: 900.0,  # told with every piece of a download; of a model from the hub, with every piece of its library
-    "loading": 1800.0,  # told when the weights are there, and the adapter
+    PREPARING: 900.0,  # reported per piece of a download; for hub models, by its library
+    "loading": 1800.0,  # reported when the weights are loaded, and the adapter
     "starting_engine": 1800.0,
-    "evaluating": 1800.0,  # told with every prompt whose completions are there, and long ones take long
+    "evaluating": 1800.0,  # reported per finished prompt; long completions take long
     "generating": 1800.0,
-    "scoring": 1800.0,  # told with every prompt; a judge may be asked several times, each with a time-out of its own
-    "updating": 1800.0,  # told between micro-batches
-    "saving": 600.0,  # files on the worker's own disk; uploads are not waited for
+    "scoring": 1800.0,  # reported per prompt; a judge may be called several times, each with its own time-out
+    "updating": 1800.0,  # reported between micro-batches
+    "saving": 600.0,  # files on the worker's own disk, without uploads
     BETWEEN: 600.0,
 }
-"""How long a trainer may say nothing, by phase."""
+"""How long a trainer may be silent, by phase."""
 _HINT = (
     "The end of the log shows what its threads were doing. The job goes on from its newest resume state, a few times. "
     "If this really takes longer here, set REINFORGE_STALL_SECONDS={phase}=SECONDS on the worker."
@@ -33,23 +33,25 @@ _HINT = (
 
 
 @dataclass(frozen=True)
-class StallBounds:
-    """Seconds by phase."""
+class SilenceLimits:
+    """Most seconds of silence, by phase."""
 
     seconds: Mapping[str, float]
 
     @classmethod
-    def parse(cls, text: str) -> "StallBounds":
-        """`600` for all phases, `generating=3600,saving=60` for these, or both: `600,loading=3600`; as `SECONDS` says
-        where nothing is said. Raises InvalidInput `invalid_stall_seconds`."""
-        found = dict(SECONDS)
+    def parse(cls, text: str) -> "SilenceLimits":
+        """`600` for all phases, `generating=3600,saving=60` for these, or both: `600,loading=3600`.
+
+        Unnamed phases have the values of `SECONDS`. Raises InvalidInput `invalid_stall_seconds`.
+        """
+        seconds = dict(SECONDS)
         for part in filter(None, (part.strip() for part in text.split(","))):
             phase, named, value = part.rpartition("=")
             phase = phase.strip()
             if named and phase not in SECONDS:
                 raise _invalid(f"There is no phase {phase!r}.")
-            found |= dict.fromkeys([phase] if named else SECONDS, _seconds(value))
-        return cls(found)
+            seconds |= dict.fromkeys([phase] if named else SECONDS, _seconds(value))
+        return cls(seconds)
 
 
 def _seconds(text: str) -> float:
@@ -70,17 +72,17 @@ def _invalid(why: str) -> InvalidInput:
     )
 
 
-DEFAULT = StallBounds(SECONDS)
+DEFAULT = SilenceLimits(SECONDS)
 
 
 _UNITS = {"starting_engine": "parts"}
-"""What `done` counts, where it is not prompts."""
+"""Unit of `done`, if not prompts."""
 
 
-class PreparationWatch:
-    """Told whenever something of what a trainer needs has arrived."""
+class PreparationWatchdog:
+    """Notified whenever some data for the trainer has arrived."""
 
-    def __init__(self, bounds: StallBounds, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, bounds: SilenceLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = bounds.seconds[PREPARING], clock
         self._heard_at = clock()
 
@@ -88,7 +90,7 @@ class PreparationWatch:
         self._heard_at = self._clock()
 
     def overdue(self) -> JobFailure | None:
-        """As of `StallWatch`."""
+        """As `Watchdog.overdue`."""
         silent = self._clock() - self._heard_at
         if silent < self._seconds:
             return None
@@ -100,10 +102,10 @@ class PreparationWatch:
         )
 
 
-class StallWatch:
-    """Told every record of a trainer. Progress inside a phase is a record, too."""
+class Watchdog:
+    """Notified of every record of a trainer, progress records within a phase included."""
 
-    def __init__(self, bounds: StallBounds, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, bounds: SilenceLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._bounds, self._clock = bounds, clock
         self._heard_at = clock()
         self._place: Phase | None = None
@@ -117,7 +119,7 @@ class StallWatch:
             self._place, self._step = None, record.step
 
     def overdue(self) -> JobFailure | None:
-        """What to say of a trainer that has been silent for too long; None while it has not."""
+        """What to report of a trainer that has been silent for too long; None otherwise."""
         silent = self._clock() - self._heard_at
         phase = self._place.phase if self._place is not None else BETWEEN
         if silent < self._bounds.seconds[phase]:

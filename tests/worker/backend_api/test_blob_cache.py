@@ -42,7 +42,7 @@ def test_a_blob_that_never_arrives_leaves_nothing(tmp_path: Path, monkeypatch: p
 
 
 def test_folders_of_old_jobs_are_removed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_folder, "KEPT_JOBS", 3)
+    monkeypatch.setattr(run_folder, "RETAINED_JOBS", 3)
     runs = bench.home / "runs"
     for number in range(5):
         folder = run_folder.make_run_folder(runs, bench.claimed("end", job=f"ftjob-{number}"))
@@ -59,7 +59,7 @@ def test_folders_of_old_jobs_are_removed(bench: Bench, monkeypatch: pytest.Monke
 def test_the_folder_of_a_job_that_runs_stays_whatever_comes_after_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_folder, "KEPT_JOBS", 2)
+    monkeypatch.setattr(run_folder, "RETAINED_JOBS", 2)
     runs = bench.home / "runs"
     long = run_folder.make_run_folder(runs, bench.claimed("end", job="ftjob-long"))
     os.utime(long.path.parent, (1000, 1000))

@@ -13,7 +13,7 @@ from tests.support.supervised import DATASET, Bench
 from worker.backend_api.blob_cache import BlobCache
 from worker.models.sources import ModelStore
 from worker.supervisor.supervisor import Outcome
-from worker.supervisor.watchdog import StallBounds
+from worker.supervisor.watchdog import SilenceLimits
 
 
 def test_a_job_cancelled_while_it_is_prepared_does_not_wait_for_the_download(
@@ -44,7 +44,7 @@ def test_a_preparation_that_stands_still_ends_the_attempt_and_says_where(
         hanging.wait(60)
 
     monkeypatch.setattr("worker.supervisor.supervisor.prepare", pieces)
-    bench.supervisor = replace(bench.supervisor, stall_bounds=StallBounds.parse("preparing=2"))
+    bench.supervisor = replace(bench.supervisor, silence_limits=SilenceLimits.parse("preparing=2"))
     begun = time.monotonic()
     thread = bench.run_aside("end")
     try:

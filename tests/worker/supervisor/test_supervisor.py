@@ -14,7 +14,7 @@ import pytest
 from tests.support.supervised import DATASET, REWARD, Bench, is_running, wait_for
 from tests.support.worker_door import DoorServer
 from worker.supervisor.supervisor import LEAVE_GRACE_SECONDS, TICK_SECONDS, Outcome
-from worker.supervisor.watchdog import StallBounds
+from worker.supervisor.watchdog import SilenceLimits
 
 # ── A job from claim to end ───────────────────────────────────────────────────────────────────────────────
 
@@ -296,7 +296,7 @@ def test_a_trainer_that_crashes_is_explained_with_its_last_lines(
 
 
 def test_a_silent_trainer_is_asked_where_it_is_and_ended(bench: Bench) -> None:
-    bench.supervisor = replace(bench.supervisor, stall_bounds=StallBounds.parse("1"))
+    bench.supervisor = replace(bench.supervisor, silence_limits=SilenceLimits.parse("1"))
     assert bench.run("where metrics:2 sleep") is Outcome.DELIVERED
     end = bench.end()
     assert (end["outcome"], end["reason"], end["step"], end["sequence"]) == ("failed", "stalled", 2, 3)

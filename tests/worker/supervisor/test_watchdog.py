@@ -6,7 +6,7 @@ import pytest
 
 from reinforge.errors import InvalidInput
 from reinforge.records import RECORD, Phase
-from worker.supervisor.watchdog import SECONDS, PreparationWatch, StallBounds, StallWatch
+from worker.supervisor.watchdog import SECONDS, PreparationWatchdog, SilenceLimits, Watchdog
 
 
 class Clock:
@@ -16,16 +16,16 @@ class Clock:
         return self.now
 
 
-def watched() -> tuple[StallWatch, Clock]:
+def watched() -> tuple[Watchdog, Clock]:
     clock = Clock()
-    return StallWatch(StallBounds.parse("60"), clock), clock
+    return Watchdog(SilenceLimits.parse("60"), clock), clock
 
 
 def record(**fields: Any) -> Any:
     return RECORD.validate_python({"sequence": 1, "ts": 0.0, **fields})
 
 
-def said(watch: StallWatch) -> str:
+def said(watch: Watchdog) -> str:
     failure = watch.overdue()
     assert failure is not None and failure.code == "stalled"
     return failure.message
@@ -71,7 +71,7 @@ def test_parts_of_the_engine_are_not_prompts() -> None:
 
 def test_a_preparation_that_gets_nothing_is_overdue() -> None:
     clock = Clock()
-    watch = PreparationWatch(StallBounds.parse("preparing=7"), clock)
+    watch = PreparationWatchdog(SilenceLimits.parse("preparing=7"), clock)
     clock.now += 6
     watch.heard()
     clock.now += 6
@@ -89,7 +89,7 @@ PHASES = get_args(Phase.model_fields["phase"].annotation)
 @pytest.mark.parametrize("phase", PHASES)
 def test_each_phase_has_a_bound_of_its_own(phase: str) -> None:
     clock = Clock()
-    watch = StallWatch(StallBounds.parse(f"{phase}=7"), clock)
+    watch = Watchdog(SilenceLimits.parse(f"{phase}=7"), clock)
     others = [each for each in PHASES if each != phase]
     for each in others:
         watch.heard(record(kind="phase", phase=each, step=1))
@@ -105,14 +105,14 @@ def test_each_phase_has_a_bound_of_its_own(phase: str) -> None:
 
 
 def test_the_setting_replaces_all_bounds_or_some() -> None:
-    assert StallBounds.parse("").seconds == SECONDS
-    assert set(StallBounds.parse("600").seconds.values()) == {600.0}
-    both = StallBounds.parse(" 600 , loading = 3600,saving=5").seconds
+    assert SilenceLimits.parse("").seconds == SECONDS
+    assert set(SilenceLimits.parse("600").seconds.values()) == {600.0}
+    both = SilenceLimits.parse(" 600 , loading = 3600,saving=5").seconds
     assert both == dict.fromkeys(SECONDS, 600.0) | {"loading": 3600.0, "saving": 5.0}
 
 
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "lunch=5", "saving=", "saving=a"])
 def test_a_setting_that_cannot_be_read_is_refused_with_the_phases(text: str) -> None:
     with pytest.raises(InvalidInput, match="REINFORGE_STALL_SECONDS") as refused:
-        StallBounds.parse(text)
+        SilenceLimits.parse(text)
     assert refused.value.hint is not None and "generating" in refused.value.hint
