@@ -1,4 +1,4 @@
-"""A grader of OpenAI's wire as a reward of a job."""
+"""Converts an OpenAI grader to a reward of a job."""
 
 import re
 from typing import Any
@@ -18,13 +18,13 @@ def parse(grader: dict[str, Any]) -> Grader:
 
 
 def reward_name(text: str) -> str:
-    """The text as a name that a reward may have."""
+    """The text as a valid reward name."""
     name = _NOT_A_NAME.sub("_", text).strip("_.-")
     return (name if name[:1].isalpha() else f"grader_{name}".rstrip("_"))[:64]
 
 
 def as_reward(grader: dict[str, Any]) -> dict[str, Any]:
-    """For `JobSpec.rewards`. What its code does wrong counts as 0, as it does at OpenAI. Raises InvalidInput."""
+    """For `JobSpec.rewards`. Errors of its code count as 0, as at OpenAI. Raises InvalidInput."""
     parsed = parse(grader)
     named = {"name": reward_name(parsed.name), "on_error": "zero"}
     if isinstance(parsed, PythonGrader):

@@ -1,6 +1,6 @@
-"""OpenAI's hyperparameters, and ours beside them, as parts of a job's specification.
+"""Converts OpenAI's hyperparameters, and our extensions, to parts of a job's specification.
 
-`auto` becomes what a job has without any of them, so that a request with neither is the same job on every way in.
+`auto` becomes a job's default, so that a request without either gives the same job on every API.
 """
 
 from dataclasses import dataclass
@@ -70,13 +70,13 @@ EITHER = {
     "learning_rate": "learning_rate_multiplier",
     "steps": "n_epochs",
 }
-"""Ours and theirs that say the same: one of both may be given."""
+"""Our and OpenAI's names of the same setting: only one may be given."""
 EITHER_MEANS = {
     "completions_per_prompt": f"completions_per_prompt is a number, compute_multiplier a multiple of {COMPLETIONS}.",
     "learning_rate": "learning_rate is a number, learning_rate_multiplier a multiple of the automatic one.",
     "steps": "n_epochs counts passes over the training rows, steps counts updates of the model.",
 }
-"""What each of both is, for who gave both."""
+"""What each of the two means, for the error message."""
 
 
 @dataclass(frozen=True)
@@ -87,25 +87,24 @@ class Resolved:
     """What the job shows as its hyperparameters: nothing is `auto`."""
 
 
-def resolve(asked: Hyperparameters, rows: int, model: str, hidden_size: int | None) -> Resolved:
-    """`rows` train the model, whose hidden size None stands for an unknown one.
-
-    Raises InvalidInput with the field at fault.
-    """
-    ours = _ours(asked)
-    batch = asked.batch_size or min(AUTO_BATCH, rows)
+def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int | None) -> Resolved:
+    """`rows` train the model; `hidden_size` None: unknown. Raises InvalidInput with the field at fault."""
+    ours = _ours(requested)
+    batch = requested.batch_size or min(AUTO_BATCH, rows)
     if "steps" in ours:
         steps = ours["steps"]
-    elif asked.n_epochs is None:
+    elif requested.n_epochs is None:
         steps = max(min(AUTO_STEPS, ceil(rows * MOST_EPOCHS / batch)), 1)
     else:
-        steps = max(ceil(rows * asked.n_epochs / batch), 1)
-    count = steps if isinstance(steps, int) else AUTO_STEPS  # what is no number is refused with the whole
-    epochs = asked.n_epochs if "steps" not in ours else None
-    every = asked.eval_interval or max(count // AUTO_EVALUATIONS, 1)
-    rate = _rate(asked.learning_rate_multiplier, model, hidden_size)
-    compute = asked.compute_multiplier or 1.0
-    samples = asked.eval_samples or AUTO_SAMPLES
+        steps = max(ceil(rows * requested.n_epochs / batch), 1)
+    count = (
+        steps if isinstance(steps, int) else AUTO_STEPS
+    )  # validation of the specification refuses other values
+    epochs = requested.n_epochs if "steps" not in ours else None
+    every = requested.eval_interval or max(count // AUTO_EVALUATIONS, 1)
+    rate = _rate(requested.learning_rate_multiplier, model, hidden_size)
+    compute = requested.compute_multiplier or 1.0
+    samples = requested.eval_samples or AUTO_SAMPLES
     group = max(round(COMPLETIONS * compute), 2)
     parts: dict[str, Any] = {
         "rollout.prompts_per_step": batch,
@@ -117,29 +116,29 @@ def resolve(asked: Hyperparameters, rows: int, model: str, hidden_size: int | No
         "limits.checkpoint_every": every,
     }
     if rate != AUTO and hidden_size is not None:
-        initial = auto_initial_learning_rate(hidden_size) * (asked.learning_rate_multiplier or 1.0)
+        initial = auto_initial_learning_rate(hidden_size) * (requested.learning_rate_multiplier or 1.0)
         parts["optimizer.initial_learning_rate"] = min(initial, 1.0)
     parts |= {OURS[name]: value for name, value in ours.items()}
-    shown = ours | {
+    display = ours | {
         "batch_size": batch,
         "n_epochs": epochs or _epochs(count * batch, rows, most=None if "steps" in ours else MOST_EPOCHS),
         "eval_interval": every,
         "eval_samples": samples,
-        "reasoning_effort": asked.reasoning_effort,
+        "reasoning_effort": requested.reasoning_effort,
         "compute_multiplier": compute,
         "completions_per_prompt": parts["rollout.completions_per_prompt"],
         "steps": steps,
     }
     if isinstance(completions := ours.get("completions_per_prompt"), int):
-        shown["compute_multiplier"] = completions / COMPLETIONS
-    shown |= rates(parts["optimizer.learning_rate"], hidden_size)
-    if asked.learning_rate_multiplier is not None:
-        shown["learning_rate_multiplier"] = asked.learning_rate_multiplier
-    return Resolved(_nested(parts), shown)
+        display["compute_multiplier"] = completions / COMPLETIONS
+    display |= rates(parts["optimizer.learning_rate"], hidden_size)
+    if requested.learning_rate_multiplier is not None:
+        display["learning_rate_multiplier"] = requested.learning_rate_multiplier
+    return Resolved(_nested(parts), display)
 
 
 def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> float | str:
-    """`auto`, or the number that it stands for times the multiplier. Raises InvalidInput `hidden_size_unknown`."""
+    """`auto`, or its value times the multiplier. Raises InvalidInput `hidden_size_unknown`."""
     if multiplier is None or multiplier == 1:
         return AUTO
     if hidden_size is None:
@@ -148,15 +147,15 @@ def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> floa
 
 
 def rates(learning_rate: Any, hidden_size: int | None) -> dict[str, float]:
-    """The learning rate as a number and as a multiple of `auto`; without what an unknown hidden size leaves open."""
+    """The learning rate as a number and as a multiple of `auto`; one of them if the hidden size is unknown."""
     auto = None if hidden_size is None else auto_learning_rate(hidden_size)
     value = auto if learning_rate == AUTO else learning_rate
-    found = {"learning_rate_multiplier": 1.0} if learning_rate == AUTO else {}
+    values = {"learning_rate_multiplier": 1.0} if learning_rate == AUTO else {}
     if isinstance(value, int | float):
-        found["learning_rate"] = value
+        values["learning_rate"] = value
         if auto is not None and learning_rate != AUTO:
-            found["learning_rate_multiplier"] = float(f"{value / auto:.6g}")
-    return found
+            values["learning_rate_multiplier"] = float(f"{value / auto:.6g}")
+    return values
 
 
 def _epochs(prompts: int, rows: int, *, most: int | None = None) -> int:
@@ -164,44 +163,44 @@ def _epochs(prompts: int, rows: int, *, most: int | None = None) -> int:
     return epochs if most is None else min(epochs, most)
 
 
-def _ours(asked: Hyperparameters) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for given, value in (asked.model_extra or {}).items():
-        name = ALIASES.get(given, given)
+def _ours(requested: Hyperparameters) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    for field, value in (requested.model_extra or {}).items():
+        name = ALIASES.get(field, field)
         if name not in OURS:
-            raise _unknown(given)
-        if name in found:
+            raise _unknown(field)
+        if name in parts:
             raise InvalidInput(
-                f"{given} and {name} mean the same.", code="given_twice", param=f"{WHERE}.{given}"
+                f"{field} and {name} mean the same.", code="given_twice", param=f"{WHERE}.{field}"
             )
         theirs = EITHER.get(name)
-        if theirs is not None and getattr(asked, theirs) is not None:
+        if theirs is not None and getattr(requested, theirs) is not None:
             raise InvalidInput(
-                f"{given} and {theirs} decide about the same thing.",
+                f"{field} and {theirs} decide about the same thing.",
                 code="given_twice",
-                param=f"{WHERE}.{given}",
+                param=f"{WHERE}.{field}",
                 hint=f"Give one of them: {EITHER_MEANS[name]}",
             )
-        found[name] = {"preset": value} if name == "algorithm" and isinstance(value, str) else value
-    return found
+        parts[name] = {"preset": value} if name == "algorithm" and isinstance(value, str) else value
+    return parts
 
 
 def _unknown(name: str) -> InvalidInput:
-    known = [*Hyperparameters.model_fields, *OURS]
+    names = [*Hyperparameters.model_fields, *OURS]
     return InvalidInput(
         f"There is no hyperparameter {name[:100]!r}.",
         code="unknown_hyperparameter",
         param=f"{WHERE}.{name[:100]}",
-        hint=did_you_mean(name, known) or f"Known: {', '.join(sorted(known))}.",
+        hint=did_you_mean(name, names) or f"Known: {', '.join(sorted(names))}.",
     )
 
 
 def name_of(path: str) -> str | None:
-    """Where in the request a field of the specification was asked for; None for other fields."""
-    table = _THEIRS | {there: here for here, there in OURS.items()}
-    for there, here in table.items():
-        if path == there or path.startswith((f"{there}.", f"{there}[")):
-            return f"{WHERE}.{here}{path.removeprefix(there)}"
+    """The request's field for a field of the specification; None for other fields."""
+    table = _THEIRS | {request_field: here for here, request_field in OURS.items()}
+    for request_field, here in table.items():
+        if path == request_field or path.startswith((f"{request_field}.", f"{request_field}[")):
+            return f"{WHERE}.{here}{path.removeprefix(request_field)}"
     return None
 
 
@@ -217,7 +216,7 @@ def _nested(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_spec(spec: JobSpec, rows: int | None = None, hidden_size: int | None = None) -> dict[str, Any]:
-    """Hyperparameters of a job that was not asked for over this wire; `spec` is resolved."""
+    """Hyperparameters of a job created by another API; `spec` is resolved."""
     batch, steps = spec.rollout.prompts_per_step, spec.limits.steps
     return {
         "batch_size": batch,

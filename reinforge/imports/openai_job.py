@@ -1,4 +1,4 @@
-"""A fine-tuning job as OpenAI, Azure or Bedrock show it, or the request that made it."""
+"""Imports a fine-tuning job as shown by OpenAI, Azure or Bedrock, or the request that created it."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ _PROMPTS = ("messages", "prompt", "tools")
 
 
 def project(raw: Any, filename: str, model: str, rows: int | None) -> Project:
-    """Raises InvalidInput for JSON that is no reinforcement job."""
+    """Raises InvalidInput for JSON that is not a reinforcement job."""
     method = raw.get("method") if isinstance(raw, dict) else None
     settings = method.get("reinforcement") if isinstance(method, dict) else None
     if not isinstance(settings, dict) or not isinstance(settings.get("grader"), dict):
@@ -33,54 +33,54 @@ def project(raw: Any, filename: str, model: str, rows: int | None) -> Project:
             param="file",
             hint=f"A {kind} job has nothing that could reward completions." if kind else None,
         )
-    found = Project(origin=f"{raw.get('id') or filename}, a fine-tuning job", job={"model": model})
-    _data(found, raw)
-    found.job["rewards"] = [_reward(found, settings["grader"])]
-    _numbers(found, settings.get("hyperparameters") or {}, rows)
+    imported = Project(origin=f"{raw.get('id') or filename}, a fine-tuning job", job={"model": model})
+    _data(imported, raw)
+    imported.job["rewards"] = [_reward(imported, settings["grader"])]
+    _numbers(imported, settings.get("hyperparameters") or {}, rows)
     for name in ("seed", "metadata"):
         if raw.get(name):
-            found.job[name] = raw[name]
+            imported.job[name] = raw[name]
     if suffix := raw.get("user_provided_suffix") or raw.get("suffix"):
-        found.job["name"] = str(suffix)
+        imported.job["name"] = str(suffix)
     if raw.get("model") and raw["model"] != model:
-        found.notes.append(f"The model was {raw['model']}, which is hosted: here {model} is trained.")
+        imported.notes.append(f"The model was {raw['model']}, which is hosted: here {model} is trained.")
     if settings.get("response_format"):
-        found.files["response_format.json"] = json.dumps(settings["response_format"], indent=2) + "\n"
-        found.notes.append(
+        imported.files["response_format.json"] = json.dumps(settings["response_format"], indent=2) + "\n"
+        imported.notes.append(
             "response_format.json is kept for you and not enforced while sampling: say in the prompt what is wanted."
         )
     if raw.get("integrations"):
-        found.notes.append("Integrations are not carried over.")
-    return found
+        imported.notes.append("Integrations are not carried over.")
+    return imported
 
 
-def _data(found: Project, raw: dict[str, Any]) -> None:
-    found.job["data"] = {"dataset": "data.jsonl"}
+def _data(imported: Project, raw: dict[str, Any]) -> None:
+    imported.job["data"] = {"dataset": "data.jsonl"}
     files = [f"training_file {raw['training_file']}"] if raw.get("training_file") else []
     if raw.get("validation_file"):
-        found.job["data"]["held_out"] = "heldout.jsonl"
+        imported.job["data"]["held_out"] = "heldout.jsonl"
         files.append(f"validation_file {raw['validation_file']}")
     if files:
-        found.notes.append(f"The rows were {' and '.join(files)}: the same JSONL can be used here.")
+        imported.notes.append(f"The rows were {' and '.join(files)}: the same JSONL can be used here.")
 
 
-def _reward(found: Project, grader: dict[str, Any]) -> dict[str, Any]:
+def _reward(imported: Project, grader: dict[str, Any]) -> dict[str, Any]:
     parsed = graders.parse(grader)
     name = graders.reward_name(parsed.name)
     read = set(columns(parsed))
     for part in leaves(parsed).values():
         if isinstance(part, PythonGrader):
             read |= read_keys(parse(part.source), {"item"})
-    found.columns = sorted(read - set(_PROMPTS))
+    imported.columns = sorted(read - set(_PROMPTS))
     for judge in sorted(judges(parsed)):
-        found.notes.append(
+        imported.notes.append(
             f"The grader asks {judge}: `reinforge judge add {judge} --base-url … --model …` on a server, "
             "`judges:` here for `reinforge train`."
         )
     if isinstance(parsed, PythonGrader):
-        found.files["reward.py"] = parsed.source.rstrip("\n") + "\n"
+        imported.files["reward.py"] = parsed.source.rstrip("\n") + "\n"
         return {"type": "python", "name": name, "path": "reward.py", "on_error": "zero"}
-    found.files["grader.json"] = json.dumps(grader, indent=2, ensure_ascii=False) + "\n"
+    imported.files["grader.json"] = json.dumps(grader, indent=2, ensure_ascii=False) + "\n"
     return {"type": "grader", "name": name, "path": "grader.json", "on_error": "zero"}
 
 
@@ -92,8 +92,8 @@ def _hidden_size(model: str) -> int | None:
         return None
 
 
-def _numbers(found: Project, raw: dict[str, Any], rows: int | None) -> None:
-    known = {
+def _numbers(imported: Project, raw: dict[str, Any], rows: int | None) -> None:
+    settings = {
         name: value
         for name, value in raw.items()
         if name in Hyperparameters.model_fields
@@ -102,33 +102,33 @@ def _numbers(found: Project, raw: dict[str, Any], rows: int | None) -> None:
     }
     # Our own server shows both a number and its multiplier.
     for ours, theirs in hyperparameters.EITHER.items():
-        if ours in known:
-            known.pop(theirs, None)
+        if ours in settings:
+            settings.pop(theirs, None)
     try:
-        asked = Hyperparameters.model_validate(known)
+        requested = Hyperparameters.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, (hyperparameters.WHERE, *first["loc"])))
         raise InvalidInput(f"{where}: {first['msg']}", code="invalid_input", param=where) from error
-    model = found.job["model"]
+    model = imported.job["model"]
     size = _hidden_size(model)
-    multiplier = asked.learning_rate_multiplier
+    multiplier = requested.learning_rate_multiplier
     if multiplier is not None and size is None:
-        asked.learning_rate_multiplier = None
-        found.notes.append(
+        requested.learning_rate_multiplier = None
+        imported.notes.append(
             f"learning_rate_multiplier was {multiplier:g}, of the automatic rate: set optimizer.learning_rate to "
             f"{multiplier:g} × the number that `reinforge models list --json` shows for {model}."
         )
-    resolved = hyperparameters.resolve(asked, rows or _ASSUMED_ROWS, model, size)
+    resolved = hyperparameters.resolve(requested, rows or _ASSUMED_ROWS, model, size)
     for part, value in resolved.spec.items():
-        found.job[part] = found.job.get(part, {}) | value if isinstance(value, dict) else value
-    if rows is None and asked.n_epochs is not None:
-        found.job["limits"]["steps"] = hyperparameters.AUTO_STEPS
-        batch = found.job["rollout"]["prompts_per_step"]
-        found.notes.append(
-            f"n_epochs was {asked.n_epochs}: set limits.steps to rows × {asked.n_epochs} / {batch} (--data counts)."
+        imported.job[part] = imported.job.get(part, {}) | value if isinstance(value, dict) else value
+    if rows is None and requested.n_epochs is not None:
+        imported.job["limits"]["steps"] = hyperparameters.AUTO_STEPS
+        batch = imported.job["rollout"]["prompts_per_step"]
+        imported.notes.append(
+            f"n_epochs was {requested.n_epochs}: set limits.steps to rows × {requested.n_epochs} / {batch} (--data counts)."
         )
-    if dropped := sorted(set(raw) - set(known)):
-        found.notes.append(f"Not known here: {', '.join(dropped)}.")
-    if asked.reasoning_effort != "default":
-        found.notes.append("reasoning_effort has no effect: say how long to think in the prompt.")
+    if dropped := sorted(set(raw) - set(settings)):
+        imported.notes.append(f"Not known here: {', '.join(dropped)}.")
+    if requested.reasoning_effort != "default":
+        imported.notes.append("reasoning_effort has no effect: say how long to think in the prompt.")

@@ -1,4 +1,4 @@
-"""What an import makes, and how it gets onto disk."""
+"""The files that an import writes."""
 
 import json
 import os
@@ -17,23 +17,23 @@ _REPLACE = "replace this"
 
 @dataclass
 class Project:
-    """A job file with its reward, and rows to be replaced by real ones unless there are some."""
+    """A job file with its reward, and placeholder rows unless data is given."""
 
     origin: str
-    """Where it came from, for the job file's first line."""
+    """Its source, for the job file's first line."""
     job: dict[str, Any]
     """A raw `JobSpec` whose paths are relative to the folder."""
     files: dict[str, str] = field(default_factory=dict)
     """Name → text."""
     columns: list[str] = field(default_factory=list)
-    """What the reward reads of a row, besides its prompt."""
+    """Columns that the reward reads, besides the prompt."""
     conversations: bool = True
     """Rows have `messages`; else `prompt` as text, as the reward expects."""
     notes: list[str] = field(default_factory=list)
-    """What was not carried over and what is left to do."""
+    """What was not imported and what remains to do."""
 
     def use_data(self, path: Path | None, folder: Path) -> None:
-        """Train on the rows at `path`; without, on a stub."""
+        """Train on the rows at `path`; without it, on placeholder rows."""
         if path is not None:
             self.job["data"]["dataset"] = os.path.relpath(path, folder)
             return
@@ -46,7 +46,7 @@ class Project:
         self.notes.append(f"data.jsonl is a stub: put rows with {shape}{columns} into it.")
 
     def write(self, folder: Path) -> list[Path]:
-        """Write all files; returns them, the job file first. Raises InvalidInput for a folder that holds something."""
+        """Write all files; returns them, the job file first. Raises InvalidInput if the folder is not empty."""
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInput(
                 f"{folder} is there already.",
@@ -54,7 +54,7 @@ class Project:
                 param="to",
                 hint="Name another folder with --to.",
             )
-        jobfile.validate(self.job)  # nothing is written that could not be used
+        jobfile.validate(self.job)  # write only a valid job
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in self.files.items():
             (folder / name).write_text(text, encoding="utf-8")

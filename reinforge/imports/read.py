@@ -1,4 +1,4 @@
-"""Which kind of file it is: JSON is a fine-tuning job of OpenAI's wire, Python a reward."""
+"""Detects the kind of file: JSON is an OpenAI fine-tuning job, Python a reward."""
 
 import json
 from pathlib import Path
@@ -9,9 +9,8 @@ from reinforge.imports.project import Project
 
 
 def read(path: Path, model: str, rows: int | None = None) -> Project:
-    """`model`: the base model to train. `rows`: how many there are to train on, where that is known.
-
-    Raises InvalidInput for a file that is neither.
+    """`model`: the base model to train. `rows`: number of training rows, if known. Raises InvalidInput for
+    other files.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -1,4 +1,4 @@
-"""What a script that trains with TRL says about its job: literal arguments of its configuration and trainer."""
+"""Reads a TRL training script's literal configuration and trainer arguments."""
 
 import ast
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ _SILENT = {
     "save_total_limit", "vllm_mode", "vllm_gpu_memory_utilization", "reward_weights",
     "logging_strategy", "eval_strategy",
 }  # fmt: skip
-"""Arguments that say nothing about what is learned."""
+"""Arguments that do not affect training."""
 
 
 @dataclass
@@ -44,13 +44,13 @@ class Script:
 def read(tree: ast.Module) -> Script:
     """Empty for a file that trains nothing."""
     script = Script()
-    left = []
+    ignored = []
     adapter = False
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         match _called(call):
             case "GRPOConfig" | "LoraConfig":
                 adapter |= _called(call) == "LoraConfig"
-                left += _configuration(script, call)
+                ignored += _configuration(script, call)
             case "GRPOTrainer":
                 _trainer(script, call)
             case "load_dataset" if call.args:
@@ -64,8 +64,8 @@ def read(tree: ast.Module) -> Script:
         )
     if not optimizer:
         script.job.pop("optimizer", None)
-    if left:
-        script.notes.append(f"Not carried over: {', '.join(sorted(set(left)))}.")
+    if ignored:
+        script.notes.append(f"Not carried over: {', '.join(sorted(set(ignored)))}.")
     return script
 
 
@@ -74,18 +74,18 @@ def _called(call: ast.Call) -> str:
 
 
 def _configuration(script: Script, call: ast.Call) -> list[str]:
-    """Fills the job; returns the arguments that it has no field for."""
-    left = []
+    """Fills the job; returns the arguments without a corresponding field."""
+    ignored = []
     for argument in call.keywords:
         name = argument.arg or ""
         try:
             value = ast.literal_eval(argument.value)
         except ValueError:
             if name not in _SILENT:
-                left.append(name or "**")
+                ignored.append(name or "**")
             continue
         if name == "reward_weights" and isinstance(value, list | tuple):
-            script.weights = [float(each) for each in value]
+            script.weights = [float(weight) for weight in value]
         elif name == "lr_scheduler_type" and value in _SCHEDULES:
             script.job.setdefault("optimizer", {})["schedule"] = value
         elif name == "max_steps" and isinstance(value, int) and value < 1:
@@ -97,8 +97,8 @@ def _configuration(script: Script, call: ast.Call) -> list[str]:
                 place = place.setdefault(part, {})
             place[last] = value
         elif name not in _SILENT:
-            left.append(f"{name}={value!r}")
-    return left
+            ignored.append(f"{name}={value!r}")
+    return ignored
 
 
 def _trainer(script: Script, call: ast.Call) -> None:
@@ -107,10 +107,12 @@ def _trainer(script: Script, call: ast.Call) -> None:
             listed = (
                 argument.value.elts if isinstance(argument.value, ast.List | ast.Tuple) else [argument.value]
             )
-            script.functions = [each.id for each in listed if isinstance(each, ast.Name)]
-            for each in listed:
-                if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                    script.notes.append(f"The reward model {each.value} is a grader here: type reward_model.")
+            script.functions = [reference.id for reference in listed if isinstance(reference, ast.Name)]
+            for reference in listed:
+                if isinstance(reference, ast.Constant) and isinstance(reference.value, str):
+                    script.notes.append(
+                        f"The reward model {reference.value} is a grader here: type reward_model."
+                    )
         elif argument.arg == "model" and isinstance(argument.value, ast.Constant):
             model = str(argument.value.value)
             script.notes.append(

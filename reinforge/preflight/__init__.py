@@ -1,7 +1,7 @@
-"""Pre-flight: what a job would be, found out by a few of its own steps that learn nothing.
+"""Pre-flight: estimates a job from a few of its own steps, without learning.
 
-`probe` turns a job into those steps, `observe` reads what they reported, `assess` says what it means. The same three
-serve the command line, the server and the page.
+`probe` turns a job into those steps, `observe` reads their records, `assess` makes the report. Used by the
+command line, the server and the page.
 """
 
 from reinforge.preflight.assess import assess

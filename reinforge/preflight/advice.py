@@ -1,6 +1,6 @@
-"""The rules of a verdict, one function per rule, and what to change.
+"""Rules of the verdict, one function per rule, and suggested changes.
 
-Thresholds are starting points of our own unless said otherwise.
+Thresholds are our own starting points unless a source is given.
 """
 
 from collections.abc import Callable
@@ -23,17 +23,17 @@ Rule = Callable[[JobSpec, PreflightReport, Observed], Reason | None]
 
 
 def reasons_for(spec: JobSpec, report: PreflightReport, observed: Observed) -> list[Reason]:
-    found = [rule(spec, report, observed) for rule in RULES]
-    return [reason for reason in found if reason is not None]
+    reasons = [rule(spec, report, observed) for rule in RULES]
+    return [reason for reason in reasons if reason is not None]
 
 
 def suggestions_for(spec: JobSpec, report: PreflightReport, observed: Observed) -> list[Suggestion]:
-    found = [
+    suggestions = [
         _group_size(spec, report, observed),
         _temperature(spec, report),
         _length_limit(spec, report, observed),
     ]
-    return [each for each in found if each is not None]
+    return [suggestion for suggestion in suggestions if suggestion is not None]
 
 
 def _errors(spec: JobSpec, report: PreflightReport, observed: Observed) -> Reason | None:
@@ -130,11 +130,11 @@ RULES: tuple[Rule, ...] = (
 
 
 def _group_size(spec: JobSpec, report: PreflightReport, observed: Observed) -> Suggestion | None:
-    """The smallest group of which half are expected to be mixed; none where it is so already or never will be."""
+    """The smallest group size with an expected half of the groups mixed; none if already so or unreachable."""
     asked = spec.rollout.completions_per_prompt
     counts = []
     for group in observed.groups:
-        scored = [each.reward for each in group if each.reward is not None]
+        scored = [sampled.reward for sampled in group if sampled.reward is not None]
         if scored:
             counts.append((len(scored), sum(value > spec.evaluation.pass_above for value in scored)))
     if not counts or report.groups.useful >= ENOUGH_MIXED or sum(right for _, right in counts) == 0:
@@ -167,9 +167,9 @@ def _temperature(spec: JobSpec, report: PreflightReport) -> Suggestion | None:
 
 
 def _length_limit(spec: JobSpec, report: PreflightReport, observed: Observed) -> Suggestion | None:
-    """Twice the limit where much is cut off; a half-full one where nothing comes near it."""
+    """Twice the limit if much is truncated; a half-full one if no completion comes near it."""
     limit = spec.rollout.max_completion_tokens
-    longest = max(each.tokens for each in observed.completions)
+    longest = max(sampled.tokens for sampled in observed.completions)
     if report.truncated_share > MUCH_TRUNCATED:
         return Suggestion(
             field="rollout.max_completion_tokens",

@@ -1,4 +1,4 @@
-"""From what a probe observed to a report: shares, costs, reasons and suggestions."""
+"""Turns a probe's observations into a report: shares, costs, reasons and suggestions."""
 
 import statistics
 from collections import Counter
@@ -14,13 +14,13 @@ from reinforge.preflight.report import Groups, PassRates, PreflightReport, Range
 from reinforge.spec import JobSpec
 
 UNIFORM = 1e-6
-"""Rewards of a group that differ less than this do not differ (`adv_eps`' floor)."""
+"""Rewards of a group that differ by less count as equal (`adv_eps`' floor)."""
 SENSITIVE = ("qwen2.5", "qwen2-5", "qwen2_5", "qwen-2.5")
 """Bases whose reasoning improves even under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
 
 
 def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
-    """What `spec` would be like. Raises InvalidInput `preflight_empty` when the probe completed no step."""
+    """The report on `spec`. Raises InvalidInput `preflight_empty` if the probe completed no step."""
     if not observed.groups or not observed.steps:
         raise InvalidInput(
             "The pre-flight ended before its first step was complete, so there is nothing to judge.",
@@ -28,9 +28,9 @@ def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
             hint="Its log says why: the steps of the job itself would end the same way.",
         )
     completions, groups = observed.completions, _groups(spec, observed.groups)
-    rewards = [each.reward for each in completions if each.reward is not None]
-    errors = Counter(each.error for each in completions if each.error is not None)
-    lengths = sorted(each.tokens for each in completions)
+    rewards = [sampled.reward for sampled in completions if sampled.reward is not None]
+    errors = Counter(sampled.error for sampled in completions if sampled.error is not None)
+    lengths = sorted(sampled.tokens for sampled in completions)
     rounds = _rounds(spec, groups)
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
     report = PreflightReport(
@@ -46,7 +46,7 @@ def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
         errors=dict(errors.most_common()),
         reward_ms=_spread(sorted(observed.reward_ms)),
         tokens=Range(low=_at(lengths, 0.1), expected=statistics.fmean(lengths), high=_at(lengths, 0.95)),
-        truncated_share=sum(each.truncated for each in completions) / len(completions),
+        truncated_share=sum(sampled.truncated for sampled in completions) / len(completions),
         duplicate_share=_duplicates(observed.groups),
         seconds_per_step=costs.step_seconds(observed),
         hours=costs.hours(spec, observed, rounds),
@@ -69,11 +69,11 @@ def _passes(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> PassRates:
     for _, right in counts:
         histogram[right] += 1
     sizes = [k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if k <= size]
-    found = {}
+    pass_at = {}
     for k in sizes:
         rows = [pass_at_k(n, right, k) for n, right in counts if n >= k]
-        found[k] = statistics.fmean(rows)
-    return PassRates(per_group=size, histogram=histogram, pass_at=found)
+        pass_at[k] = statistics.fmean(rows)
+    return PassRates(per_group=size, histogram=histogram, pass_at=pass_at)
 
 
 def _groups(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> Groups:
@@ -85,11 +85,11 @@ def _groups(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> Groups:
             continue
         right = _right(spec, scored)
         kinds["right" if right == len(scored) else "wrong" if right == 0 else "mixed"] += 1
-        rewards = [each.reward or 0.0 for each in scored]
+        rewards = [sampled.reward or 0.0 for sampled in scored]
         useful += max(rewards) - min(rewards) > UNIFORM
     if spec.rollout.completions_per_prompt == 1:
-        # Nothing is compared inside a group; the batch is, and all of it counts once it differs anywhere.
-        all_rewards = [each.reward or 0.0 for group in groups for each in _scored(group)]
+        # Rewards are compared within the batch, not the group; all of it counts if any two differ.
+        all_rewards = [sampled.reward or 0.0 for group in groups for sampled in _scored(group)]
         spread = max(all_rewards, default=0.0) - min(all_rewards, default=0.0)
         useful = kinds.total() if spread > UNIFORM else 0
     total = max(1, kinds.total())
@@ -102,21 +102,21 @@ def _groups(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> Groups:
 
 
 def _scored(group: Sequence[Sampled]) -> list[Sampled]:
-    return [each for each in group if each.reward is not None]
+    return [sampled for sampled in group if sampled.reward is not None]
 
 
 def _right(spec: JobSpec, scored: Sequence[Sampled]) -> int:
-    return sum((each.reward or 0.0) > spec.evaluation.pass_above for each in scored)
+    return sum((sampled.reward or 0.0) > spec.evaluation.pass_above for sampled in scored)
 
 
 def _duplicates(groups: Sequence[Sequence[Sampled]]) -> float:
-    """Texts are compared by their first 2,000 characters."""
+    """Compares texts by their first 2,000 characters."""
     total = sum(len(group) for group in groups)
-    return sum(len(group) - len({each.text for each in group}) for group in groups) / max(1, total)
+    return sum(len(group) - len({sampled.text for sampled in group}) for group in groups) / max(1, total)
 
 
 def _rounds(spec: JobSpec, groups: Groups) -> costs.Rounds:
-    """As often as dynamic sampling has to fill a batch, now and once most completions pass."""
+    """Sampling rounds that dynamic sampling needs to fill a batch, now and once most completions pass."""
     selection = spec.algorithm.selection
     if selection.type != "dynamic_sampling":
         return costs.Rounds()

@@ -1,4 +1,4 @@
-"""Hours and memory of a whole job from a few of its steps."""
+"""Estimates hours and memory of a job from a few of its steps."""
 
 import statistics
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from reinforge.spec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """What a step's sampling costs on average, in rounds of all its prompts; above 1 with dynamic sampling only."""
+    """A step's mean sampling cost, in rounds of all its prompts; above 1 with dynamic sampling only."""
 
     now: float = 1.0
     learned: float = 1.0
-    """Once most completions pass, and most groups teach nothing."""
+    """Once most completions pass, and most groups have no signal."""
 
 
 def step_seconds(observed: Observed) -> float:
@@ -24,10 +24,10 @@ def step_seconds(observed: Observed) -> float:
 
 
 def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
-    """Of the whole job on the machine that ran the probe.
+    """Hours of the whole job on the probe's machine.
 
-    Low: everything stays as the probe saw it; expected: lengths and the groups that dynamic sampling leaves out change
-    as they do while a job learns (`drift`), halfway on average; high: all completions grow to the limit.
+    Low: nothing changes; expected: lengths and dynamic sampling change as while learning (`drift`), halfway
+    on average; high: all completions grow to the limit.
     """
     timed = _timed(observed, "time/step")
     generate = statistics.median(_timed(observed, "time/generate"))
@@ -50,11 +50,11 @@ def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
 
 
 def memory(spec: JobSpec, observed: Observed) -> Range:
-    """Peak of the trainer in GiB. What the steps added to the loaded model grows with the completions."""
+    """The trainer's peak in GiB. The steps' share above the loaded model grows with the completions."""
     peak = max((values.get("memory/peak") or 0.0) for values in observed.steps)
     loaded = observed.facts.get("memory_gib")
     base = float(loaded) if isinstance(loaded, int | float) else 0.0
-    longest = max((each.tokens for each in observed.completions), default=1)
+    longest = max((sampled.tokens for sampled in observed.completions), default=1)
     limit = max(1.0, spec.rollout.max_completion_tokens / max(1, longest))
     added = max(0.0, peak - base)
     expected = base + added * max(1.0, widening(observed))
@@ -69,7 +69,7 @@ def tokens_in_all(spec: JobSpec, observed: Observed) -> Range:
 
 
 def mean_tokens(observed: Observed) -> float:
-    return statistics.fmean(each.tokens for each in observed.completions)
+    return statistics.fmean(sampled.tokens for sampled in observed.completions)
 
 
 def _timed(observed: Observed, key: str) -> list[float]:
@@ -86,7 +86,7 @@ def _evaluation_share(spec: JobSpec, observed: Observed) -> float:
 
 
 def _evaluations(spec: JobSpec) -> int:
-    """Before the first step, after the last, and every so often in between."""
+    """Before the first step, after the last, and periodically in between."""
     every = spec.evaluation.every_steps
     return 2 + ((spec.limits.steps - 1) // every if every else 0)
 

@@ -1,7 +1,6 @@
-"""Where a job goes if it learns: its lengths towards what the reward prefers, its groups towards being all right.
+"""Estimates how a job changes as it learns: lengths towards the preferred, groups towards all right.
 
-A probe sees the base model only, and a job that learns spends most of its time elsewhere. Halfway between here and
-there is what the estimates of hours and memory are made for.
+A probe sees only the base model. Hours and memory are estimated for the point halfway.
 """
 
 import statistics
@@ -11,17 +10,17 @@ from reinforge.preflight.observed import Observed, Sampled
 
 PARTS = 5
 SURE = 2.0
-"""Standard errors by which a part's rewards have to be better than all rewards."""
+"""Standard errors by which a fifth's rewards have to exceed the mean."""
 LEARNED = 0.9
-"""Pass rate at which most jobs are stopped."""
+"""Pass rate at which most jobs end."""
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean length of the fifth of completions, ordered by length, that is rewarded best.
+    """Mean length of the best-rewarded fifth of completions, ordered by length.
 
-    The mean of all where no fifth is clearly better than the whole: then nothing pulls at the lengths.
+    The mean of all if no fifth is clearly better: then lengths do not drift.
     """
-    scored = sorted((each for each in observed.completions if each.reward is not None), key=_tokens)
+    scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(each.tokens for each in observed.completions)
     if len(scored) < 2 * PARTS:
         return usual
@@ -31,7 +30,7 @@ def favoured_tokens(observed: Observed) -> float:
     spread = statistics.pstdev(_rewards(scored))
     if _reward(best) - _reward(scored) <= SURE * spread / len(best) ** 0.5:
         return usual
-    return statistics.fmean(each.tokens for each in best)
+    return statistics.fmean(sampled.tokens for sampled in best)
 
 
 def growth(observed: Observed) -> float:
@@ -43,17 +42,17 @@ def growth(observed: Observed) -> float:
 def widening(observed: Observed) -> float:
     """Time and memory of a step's batches over the whole job as a multiple of the base model's.
 
-    A batch is as wide as its longest completion, decoded and trained on, and some are long from the start: half of
-    the growth of the mean.
+    A batch is padded to its longest completion, and some are long from the start: half of the mean's growth.
     """
     return (1 + growth(observed)) / 2
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """What sampling costs until a step has `prompts` useful groups, in rounds of that many prompts; at most `most`.
+    """Sampling cost until a step has `prompts` useful groups, in rounds of that many prompts; at most
+    `most`.
 
-    Each round asks for what is missing. One of few prompts is as long as its longest completion too, so it costs half
-    of what its share spares.
+    Each round samples what is missing. A small round still takes as long as its longest completion, so it
+    saves only half of its share.
     """
     missing, cost = 1.0, 0.0
     for _ in range(most):
@@ -65,16 +64,16 @@ def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
 
 
 def useful_when_learned(size: int) -> float:
-    """Share of groups of `size` with both passes and failures where each completion passes `LEARNED` of the time."""
+    """Share of mixed groups of `size` if each completion passes with probability `LEARNED`."""
     return float(1 - LEARNED**size - (1 - LEARNED) ** size)
 
 
-def _tokens(each: Sampled) -> int:
-    return each.tokens
+def _tokens(sampled: Sampled) -> int:
+    return sampled.tokens
 
 
 def _rewards(part: Sequence[Sampled]) -> list[float]:
-    return [each.reward or 0.0 for each in part]
+    return [sampled.reward or 0.0 for sampled in part]
 
 
 def _reward(part: Sequence[Sampled]) -> float:

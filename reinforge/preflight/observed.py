@@ -1,4 +1,4 @@
-"""What the steps of a probe reported, without a trace of how it travelled."""
+"""Observations of a probe's steps, independent of their transport."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ class Sampled:
     """One completion of the base model."""
 
     reward: float | None
-    """None: its reward failed, or does not apply."""
+    """None: the reward failed, or does not apply."""
     tokens: int
     truncated: bool
     error: str | None
@@ -36,35 +36,35 @@ class Observed:
 
     @property
     def completions(self) -> list[Sampled]:
-        return [each for group in self.groups for each in group]
+        return [sampled for group in self.groups for sampled in group]
 
 
 def observe(records: Iterable[Record], *, launched: float | None = None) -> Observed:
     """Read a probe's records; `launched`: when its process was started, Unix seconds."""
-    found, saving = Observed(), None
+    observed, saving = Observed(), None
     for record in records:
         launched = record.ts if launched is None else launched
         match record:
             case Started():
-                found.facts = record.facts
-                found.load_seconds = record.ts - launched
+                observed.facts = record.facts
+                observed.load_seconds = record.ts - launched
             case Rollouts(split="train"):
-                _add_groups(found, record)
+                _add_groups(observed, record)
             case StepMetrics():
-                found.steps.append(record.values)
+                observed.steps.append(record.values)
             case Phase(phase="saving"):
                 saving = record.ts
             case CheckpointSaved() if saving is not None:
-                found.save_seconds = record.ts - saving
+                observed.save_seconds = record.ts - saving
             case _:
                 pass
-    return found
+    return observed
 
 
-def _add_groups(found: Observed, record: Rollouts) -> None:
+def _add_groups(observed: Observed, record: Rollouts) -> None:
     groups: dict[int, list[Sampled]] = {}
     for row in record.rows:
         groups.setdefault(row.prompt_no, []).append(
             Sampled(row.reward, row.length, row.finish_reason == "length", row.error, row.text)
         )
-    found.groups += groups.values()
+    observed.groups += groups.values()

@@ -1,4 +1,4 @@
-"""`reinforge preflight` without a server: a trainer process runs the probe in a folder that is deleted afterwards."""
+"""`reinforge preflight` without a server: runs the probe in a trainer process and a temporary folder."""
 
 import io
 import json
@@ -20,9 +20,9 @@ from reinforge.spec import JobSpec
 
 
 def preflight(spec: JobSpec) -> PreflightReport:
-    """Run the probe of `spec` here and judge it.
+    """Run the probe of `spec` here and assess it.
 
-    Raises JobFailure with the trainer's own words where the probe fails, InvalidInput and Unavailable as
+    Raises JobFailure with the trainer's message if the probe fails, InvalidInput and Unavailable as
     `reinforge train` does.
     """
     with tempfile.TemporaryDirectory(prefix="rf-preflight-") as folder:
@@ -37,20 +37,20 @@ def preflight(spec: JobSpec) -> PreflightReport:
             )
         records = read_records(out / "records.jsonl")
         _refuse_failed(out, records)
-        found = observe(records, launched=launched)
-        found.reward_ms = _reward_ms(out, records)
-        return assess(spec, found)
+        observed = observe(records, launched=launched)
+        observed.reward_ms = _reward_ms(out, records)
+        return assess(spec, observed)
 
 
 def read_records(path: Path) -> list[Record]:
-    """Whole lines of a records file; none where there is no file."""
+    """Complete lines of a records file; none without a file."""
     if not path.exists():
         return []
     return [RECORD.validate_json(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
 
 
 def _refuse_failed(out: Path, records: list[Record]) -> None:
-    """A probe paused by its reward errors is judged all the same: they are the finding."""
+    """Raise unless the probe ended or was paused by reward errors, which the report shows."""
     ended = last_record(out / "records.jsonl") or {}
     if ended.get("kind") != "ended":
         raise JobFailure(
@@ -70,15 +70,15 @@ def _refuse_failed(out: Path, records: list[Record]) -> None:
 
 
 def _reward_ms(out: Path, records: list[Record]) -> list[float]:
-    """Time inside the rewards per completion, from the steps' Parquet files; none without pyarrow."""
+    """Milliseconds in the rewards per completion, from the steps' Parquet files; none without pyarrow."""
     if find_spec("pyarrow") is None:
         return []
     import pyarrow.parquet as parquet
 
-    found = []
+    milliseconds = []
     for record in records:
         if isinstance(record, Rollouts):
             content = io.BytesIO((out / "blobs" / record.blob.sha256).read_bytes())
             column = parquet.read_table(content, columns=["rewards"])["rewards"].to_pylist()
-            found += [sum(result["wall_ms"] for result in json.loads(each)) for each in column]
-    return found
+            milliseconds += [sum(result["wall_ms"] for result in json.loads(results)) for results in column]
+    return milliseconds

@@ -1,4 +1,4 @@
-"""Pass rates of rows from a few completions each, and what groups of another size would be like."""
+"""Estimates pass rates per row from a few completions, and mixed groups at other sizes."""
 
 import math
 from collections.abc import Sequence
@@ -15,9 +15,10 @@ def pass_at_k(n: int, right: int, k: int) -> float:
 
 
 def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """(a, b) of the beta distribution of pass rates over rows, from (completions, passes) per row, by its moments.
+    """(a, b) of the beta distribution of pass rates over rows, from (completions, passes) per row, by
+    moments.
 
-    Rows that differ no more than chance makes them get a narrow one.
+    Rows that differ no more than by chance get a narrow distribution.
     """
     sizes = [n for n, _ in counts]
     total = sum(sizes)

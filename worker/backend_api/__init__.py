@@ -1,1 +1,1 @@
-"""The worker's side of the worker API: requests, records on their way to the backend, and a cache of blobs."""
+"""Client side of the worker API: requests, delivery of records, and a cache of blobs."""

@@ -1,4 +1,4 @@
-"""Downloaded blobs by content hash, so that the jobs of one dataset fetch it once."""
+"""Cache of downloaded blobs by content hash: jobs with the same dataset download it once."""
 
 import contextlib
 import logging
@@ -20,7 +20,7 @@ _LEFTOVER_SECONDS = 3600.0
 
 
 class BlobCache:
-    """A folder of files named by their SHA-256; the least recently used go when it grows over `max_bytes`."""
+    """A folder of files named by their SHA-256; evicts the least recently used beyond `max_bytes`."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class BlobCache:
     def place(
         self, sha256: str, target: Path, token: str | None = None, beat: ProgressCallback = ignore_progress
     ) -> None:
-        """Put the blob at `target` (a hard link where the file system can). `token`: of the job that needs it.
+        """Put the blob at `target` (a hard link if possible). `token`: of the job that needs it.
 
-        Raises BackendAway when the backend stays away or what it sends stays damaged.
+        Raises BackendAway if the backend stays away or keeps sending damaged data.
         """
         cached = self._folder / sha256
         target.unlink(missing_ok=True)
@@ -50,21 +50,21 @@ class BlobCache:
             try:
                 _link(cached, target)
                 return
-            except FileNotFoundError:  # another process has removed it meanwhile, or `target` cannot be
+            except FileNotFoundError:  # another process has removed it, or `target` cannot exist
                 continue
         _link(cached, target)
 
     def names(self) -> list[str]:
-        """Hashes of the blobs that are there."""
+        """Hashes of the cached blobs."""
         return [entry.name for entry in os.scandir(self._folder) if not entry.name.startswith(".")]
 
     def forget(self, names: Iterable[str]) -> None:
-        """Remove blobs; what was placed stays where it is."""
+        """Remove blobs from the cache; placed files stay."""
         for name in names:
             (self._folder / name).unlink(missing_ok=True)
 
     def forget_leftovers(self) -> None:
-        """Remove half-downloaded blobs of processes that were killed."""
+        """Remove half-downloaded blobs of killed processes."""
         for entry in os.scandir(self._folder):
             with contextlib.suppress(FileNotFoundError):
                 old = entry.stat().st_mtime < time.time() - _LEFTOVER_SECONDS
@@ -106,7 +106,7 @@ class BlobCache:
 
 
 def _link(cached: Path, target: Path) -> None:
-    """Raises FileNotFoundError where either cannot be there."""
+    """Raises FileNotFoundError if either path cannot exist."""
     os.utime(cached)
     try:
         target.hardlink_to(cached)

@@ -1,4 +1,4 @@
-"""Removes what is deleted from a worker's caches: it asks the backend what of them nothing needs any more."""
+"""Removes deleted objects from a worker's caches, by asking the backend which of them are unused."""
 
 import logging
 import threading
@@ -27,9 +27,9 @@ class Cache:
 
 
 class Tidying(threading.Thread):
-    """Tidies at once and then every `EVERY_SECONDS` until stopped, whether a job runs or not.
+    """Cleans up at once and then every `EVERY_SECONDS` until stopped, also while a job runs.
 
-    runs: where the folders of jobs are; None for a worker that has none.
+    runs: the folder of the jobs' folders; None for a worker without.
     """
 
     def __init__(

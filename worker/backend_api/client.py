@@ -71,15 +71,15 @@ class WorkerApi:
         self._client.close()
 
     def register(self, body: Register) -> None:
-        """Tell the backend that this worker is there; repeated as its keep-alive."""
+        """Register this worker; repeated as its keep-alive."""
         self._post("/workers", body)
 
     def unused(self, cached: Cached) -> Unused:
-        """What of that nothing needs any more."""
+        """The cached objects that nothing needs any more."""
         return self._post_for(Unused, "/caches", cached) or Unused(objects=[], jobs=[])
 
     def claim(self, worker: str, job: str | None) -> Claimed | None:
-        """The job, with its lease, or None when there is nothing to claim."""
+        """The job, with its lease, or None if there is none to claim."""
         return self._post_for(Claimed, "/jobs/claim", Claim(worker=worker, job=job))
 
     def heartbeat(self, job: str, job_token: str, body: Heartbeat) -> HeartbeatReply:
@@ -87,7 +87,7 @@ class WorkerApi:
         return reply or HeartbeatReply()
 
     def post_records(self, job: str, job_token: str, attempt: int, records: list[Record]) -> int:
-        """Store records; returns the highest sequence that the backend has."""
+        """Send records; returns the highest sequence that the backend has."""
         body = RecordBatch(attempt=attempt, records=packed(records))
         reply = self._post_for(RecordReply, f"/jobs/{job}/records", body, token=job_token)
         return reply.acknowledged if reply else 0
@@ -99,22 +99,22 @@ class WorkerApi:
         return self._post_for(CallMessage, "/calls/next", body, timeout=timeout)
 
     def post_chunk(self, call: str, chunk: CallChunk) -> None:
-        """Events of a call under way. Raises WorkerApiRefused once nobody waits for them."""
+        """Events of a running call. Raises WorkerApiRefused once its caller is gone."""
         self._post(f"/calls/{call}/chunks", chunk)
 
     def answer_call(self, call: str, answer: CallAnswer) -> None:
         self._post(f"/calls/{call}/answer", answer)
 
     def put_blob(self, path: Path, sha256: str, kind: str, token: str | None = None) -> None:
-        """Upload an immutable file by its content's hash; one that is already there is left alone.
+        """Upload an immutable file by its content's hash, unless already stored.
 
-        token: of the job that it belongs to; without one the worker's own.
+        token: of its job; default the worker's own.
         """
         url: str = f"/blobs/{sha256}"
         headers = self._headers(token) | {"content-length": str(path.stat().st_size)}
         params: dict[str, str] | None = {"kind": kind}
         for _ in range(3):
-            # Redirects by hand: the body has to be read again and the token stays here.
+            # Redirects by hand: the body has to be read again and the token must not be forwarded.
             response = self._send("PUT", url, content=_chunks(path), headers=headers, params=params)
             if response.status_code not in (307, 308):
                 return
@@ -125,9 +125,10 @@ class WorkerApi:
     def get_blob(
         self, sha256: str, path: Path, token: str | None = None, beat: ProgressCallback = ignore_progress
     ) -> None:
-        """Download a blob to `path`, all or nothing. Raises BackendAway when the content is not what its name says.
+        """Download a blob to `path`, all or nothing. Raises BackendAway if the content does not match its
+        hash.
 
-        token: of the job that needs it; without one the worker's own.
+        token: of the job that needs it; default the worker's own.
         """
         part = path.with_name(f"{path.name}.part")
         digest = hashlib.sha256()
@@ -172,7 +173,7 @@ class WorkerApi:
         try:
             return shape.model_validate_json(response.content)
         except ValidationError as error:
-            # A proxy's page or another version of the backend: waiting helps, ending the job does not.
+            # A proxy's page or another version of the backend: retry instead of ending the job.
             raise BackendAway(f"{path} was answered with something else than {shape.__name__}.") from error
 
     def _send(self, method: str, url: str, **options: Any) -> httpx.Response:
@@ -199,7 +200,7 @@ def _raise_for(response: httpx.Response) -> None:
         inner = response.json()["error"]
         code, message, hint = inner.get("code"), inner.get("message") or message, inner.get("hint")
     except (ValueError, KeyError, TypeError, AttributeError):
-        pass  # not our envelope: a proxy or an object store
+        pass  # not our error envelope: a proxy or an object store
     if status == 409 and code == "lease_lost":
         raise LeaseLost(message, hint=hint)
     if status >= 500 or status in (408, 429):

@@ -1,4 +1,4 @@
-"""Metrics of steps that follow each other, as columns: what waited while the backend was away is told at once."""
+"""Packs metrics of consecutive steps into columns, to deliver a backlog in one request."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,18 +7,18 @@ from reinforge.schemas.worker_door import MetricColumns, Told
 
 
 def packed(records: Iterable[Record]) -> list[Told]:
-    """The same records in the same order, with as few elements as the worker API allows."""
-    found: list[Told] = []
+    """The same records in the same order, packed to fit the worker API's limit of elements."""
+    packed_records: list[Told] = []
     run: list[StepMetrics] = []
     for record in records:
         if run and not (isinstance(record, StepMetrics) and _continues(run[-1], record)):
-            found.append(_columns(run))
+            packed_records.append(_columns(run))
             run = []
         if isinstance(record, StepMetrics):
             run.append(record)
         else:
-            found.append(record)
-    return [*found, _columns(run)] if run else found
+            packed_records.append(record)
+    return [*packed_records, _columns(run)] if run else packed_records
 
 
 def _continues(before: StepMetrics, record: StepMetrics) -> bool:
@@ -31,7 +31,7 @@ def _columns(run: Sequence[StepMetrics]) -> Told:
         return run[0]
     return MetricColumns(
         sequence=run[0].sequence,
-        step=[each.step for each in run],
-        ts=[each.ts for each in run],
-        values={key: [each.values[key] for each in run] for key in run[0].values},
+        step=[record.step for record in run],
+        ts=[record.ts for record in run],
+        values={key: [record.values[key] for record in run] for key in run[0].values},
     )

@@ -1,6 +1,6 @@
-"""Records on their way to the backend: kept in order on disk until it has acknowledged them.
+"""Outbox of records: kept in order on disk until the backend has acknowledged them.
 
-A trainer writes faster than a backend that is away can take, so only places are held in memory.
+A trainer writes faster than an absent backend takes, so only file positions are held in memory.
 """
 
 import threading
@@ -20,14 +20,14 @@ class _Place:
     offset: int
     length: int
     data: bytes | None
-    """Held here when the disk would not take it, so that the end of a job on a full disk is still reported."""
+    """Held in memory if the disk is full, so that the end of the job is still reported."""
 
 
 class Outbox:
-    """One writer (the pipe's reader), one sender; any thread may ask whether it is empty."""
+    """One writer (the pipe's reader), one sender; any thread may check whether it is empty."""
 
     def __init__(self, path: Path) -> None:
-        # Unbuffered: what a full disk refused would stay in the buffer and fail every later seek and read.
+        # Unbuffered: data refused by a full disk would stay in the buffer and fail every later seek and read.
         self._file = path.open("w+b", buffering=0)
         self._places: deque[_Place] = deque()
         self._change = threading.Condition()
@@ -36,15 +36,15 @@ class Outbox:
     def put(self, record: Record) -> None:
         data = record.model_dump_json().encode()
         with self._change:
-            kept = None
+            unwritten = None
             try:
                 self._file.seek(self._end)
-                if self._file.write(data) != len(data):  # the rest did not fit; the next record overwrites it
-                    kept = data
+                if self._file.write(data) != len(data):  # partly written; the next record overwrites it
+                    unwritten = data
             except OSError:
-                kept = data
-            self._places.append(_Place(record.sequence, self._end, len(data), kept))
-            self._end += 0 if kept is not None else len(data)
+                unwritten = data
+            self._places.append(_Place(record.sequence, self._end, len(data), unwritten))
+            self._end += 0 if unwritten is not None else len(data)
             self._change.notify_all()
 
     def peek(self) -> list[Record]:
@@ -60,7 +60,7 @@ class Outbox:
         return [RECORD.validate_json(data) for data in batch]
 
     def acknowledge(self, sequence: int) -> None:
-        """Forget everything up to `sequence`."""
+        """Remove everything up to `sequence`."""
         with self._change:
             while self._places and self._places[0].sequence <= sequence:
                 self._places.popleft()

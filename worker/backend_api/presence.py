@@ -1,4 +1,4 @@
-"""Tells the backend every few seconds that this worker is there, and how its sandbox is."""
+"""Keep-alive: reports this worker and its sandbox to the backend every few seconds."""
 
 import logging
 import secrets
@@ -20,7 +20,7 @@ RETRY_SECONDS = 1.0
 
 
 class Presence(threading.Thread):
-    """Registers at once and then every `EVERY_SECONDS` until stopped; sooner again while the backend is away."""
+    """Registers at once and then every `EVERY_SECONDS` until stopped; sooner while the backend is away."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Presence(threading.Thread):
         engines: list[EngineName] | None = None,
         waits_for: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """device: what it computes on, in words; by default what it sees. engines, waits_for: as in `Register`."""
+        """device: what it computes on, in words; default: detected. engines, waits_for: as in `Register`."""
         super().__init__(name="presence", daemon=True)
         self._api, self._jail, self._answers, self._broker = api, jail, answers, broker
         self._id, self._kind, self._hostname = worker_id, kind, hostname
@@ -43,7 +43,7 @@ class Presence(threading.Thread):
         self._engines, self._waits_for = engines, waits_for
         self._process = secrets.token_hex(8)
         self.registered = threading.Event()
-        """Set once the backend knows this process. Calls taken before would count as a former process's."""
+        """Set once registered. Calls taken before would be attributed to a former process."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -59,7 +59,7 @@ class Presence(threading.Thread):
                     log.info("registered with the backend again")
                 complaint = None
             except ReinforgeError as error:
-                if error.message != complaint:  # once, not every second
+                if error.message != complaint:  # log each complaint once
                     log.warning("not registered: %s", error.message)
                 complaint = error.message
             self._stopping.wait(EVERY_SECONDS if complaint is None else RETRY_SECONDS)
@@ -85,6 +85,6 @@ class Presence(threading.Thread):
 
 
 def visible_device() -> str:
-    """`cuda: <name>` when processes of this worker may use an NVIDIA device, else `cpu`; without loading torch."""
+    """`cuda: <name>` if processes of this worker may use an NVIDIA device, else `cpu`; without loading torch."""
     gpus = list_gpus()
     return f"cuda: {gpus[0].name}" if gpus else "cpu"

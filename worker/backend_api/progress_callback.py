@@ -1,4 +1,4 @@
-"""The callback by which long work reports that it progresses."""
+"""Callback by which long work reports progress."""
 
 from collections.abc import Callable
 
@@ -6,5 +6,4 @@ ProgressCallback = Callable[[], None]
 """Called by the work whenever it has progressed."""
 
 
-def ignore_progress() -> None:
-    """The default of callers that need no progress."""
+def ignore_progress() -> None: ...

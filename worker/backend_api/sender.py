@@ -1,4 +1,4 @@
-"""Takes records out of the outbox to the backend, their blobs first, for as long as it takes."""
+"""Sends the outbox's records to the backend, their blobs first, with retries."""
 
 import logging
 import random
@@ -20,11 +20,11 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _STORAGE = ("storage_full", "storage_unavailable")
 STORAGE_PATIENCE_SECONDS = 300.0
-"""How long an object store may be full or away, with the backend there to say so, before the job pauses."""
+"""How long the object store may be full or unreachable, as reported by the backend, before the job pauses."""
 
 
 class Sender(threading.Thread):
-    """Runs until stopped, or until the lease is lost, or until a record cannot be delivered (`failure`)."""
+    """Runs until stopped, the lease is lost, or a record cannot be delivered (`failure`)."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Sender(threading.Thread):
         self.acknowledged = 0
         """Highest sequence that the backend has."""
         self.failure: JobFailure | None = None
-        """Why the oldest record cannot be delivered; nothing more is sent then."""
+        """Why the oldest record cannot be delivered; sending stops then."""
         self._patience = storage_patience_seconds
         self._storage_lost_at: float | None = None
 
@@ -63,7 +63,9 @@ class Sender(threading.Thread):
                 if self._out_of_patience(error):
                     self.failure = _storage_lost(error)
                     return
-                self._stopping.wait(pause * random.uniform(0.5, 1.0))  # workers should not come back in step
+                self._stopping.wait(
+                    pause * random.uniform(0.5, 1.0)
+                )  # jitter, so that workers do not retry in step
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             except LeaseLost as error:
                 self._lease.lose(error.message)
@@ -72,13 +74,13 @@ class Sender(threading.Thread):
                 self.failure = _refused(error)
                 return
             except Exception as error:
-                # Without this thread the job would go on for ever and tell nobody.
+                # Without this thread the job would run on unreported.
                 log.exception("%s: a record cannot be delivered", self._claimed.job)
                 self.failure = _broken(error)
                 return
 
     def _out_of_patience(self, error: BackendAway) -> bool:
-        """Whether the object store has been out of order for too long; a backend that is away has all the time."""
+        """Whether the object store has failed for too long; an absent backend is retried forever."""
         if error.code not in _STORAGE:
             self._storage_lost_at = None
             return False
@@ -93,7 +95,7 @@ class Sender(threading.Thread):
             except (BackendAway, WorkerApiRefused, OSError):
                 if not records:
                     raise
-                break  # tried again with the next batch; what comes before it need not wait
+                break  # retried with the next batch; earlier records need not wait
             records.append(record)
         if self._lease.lost is not None:
             return
@@ -117,7 +119,7 @@ class Sender(threading.Thread):
         path = self._blobs / blob.sha256
         self._api.put_blob(path, blob.sha256, kind, self._claimed.job_token)
         self._uploaded.add(blob.sha256)
-        path.unlink(missing_ok=True)  # a long run would fill the disk with what is stored elsewhere
+        path.unlink(missing_ok=True)  # a long run would fill the disk with uploaded files
 
 
 def _storage_lost(error: BackendAway) -> JobFailure:

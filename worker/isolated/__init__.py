@@ -1,1 +1,1 @@
-"""Work on untrusted files in child processes with limits: chat templates, tokenizers."""
+"""Runs chat templates and tokenizers of untrusted files in limited child processes."""

@@ -1,7 +1,7 @@
-"""Texts of a grader's checkpoint as token ids; runs in a child process (`worker.isolated.process`).
+"""Tokenizes texts for a grader's checkpoint, in a child process (`worker.isolated.process`).
 
-The tokenizer is transformers', as when it stood beside the weights, so that ids and scores are the same. torch is kept
-out: see `worker.isolated.job_texts`.
+Uses transformers' tokenizer, so that ids and scores match the checkpoint's. Never loads torch: see
+`worker.isolated.job_texts`.
 """
 
 import sys
@@ -14,7 +14,7 @@ from worker.isolated.process import Work, serve
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """{pad_id, pad_type_id}: what fills rows up. Raises InvalidInput `reward_model_unusable`."""
+    """{pad_id, pad_type_id}. Raises InvalidInput `reward_model_unusable`."""
     tokenizer = _tokenizer(folder)
     return {"pad_id": tokenizer.pad_token_id, "pad_type_id": tokenizer.pad_token_type_id}
 
@@ -27,12 +27,14 @@ def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def encoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{texts, pairs, max_tokens} → {ids, types}, one list for each row; types where the model reads them."""
+    """{texts, pairs, max_tokens} → {ids, types}, one list per row; types only if the model uses them."""
     tokenizer = _tokenizer(folder)
-    texts = [text or tokenizer.eos_token or " " for text in payload["texts"]]  # a model cannot read nothing
-    # A chat template writes its own special tokens; adding others would double the first.
-    made = tokenizer(texts, payload["pairs"], truncation=True, max_length=payload["max_tokens"])
-    return {"ids": made["input_ids"], "types": made.get("token_type_ids")}
+    texts = [
+        text or tokenizer.eos_token or " " for text in payload["texts"]
+    ]  # models need at least one token
+    # The chat template adds special tokens already; adding them again would double the first.
+    encoding = tokenizer(texts, payload["pairs"], truncation=True, max_length=payload["max_tokens"])
+    return {"ids": encoding["input_ids"], "types": encoding.get("token_type_ids")}
 
 
 def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
@@ -44,9 +46,9 @@ def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _text(
     tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool
 ) -> str:
-    """In the checkpoint's own chat template; plain text, joined by blank lines, when it has none.
+    """Rendered by the checkpoint's chat template; joined by blank lines if it has none.
 
-    Tools are shown where the template has a place for them.
+    Tools are passed if the template renders them.
     """
     if not tokenizer.chat_template:
         return "\n\n".join(str(message.get("content", "")) for message in messages)
@@ -54,13 +56,13 @@ def _text(
         text: str = tokenizer.apply_chat_template(
             messages, tools=tools, tokenize=False, add_generation_prompt=prompt
         )
-    except Exception as error:  # a template is a program of the model's author
+    except Exception as error:  # templates are untrusted programs
         raise _unusable(f"the checkpoint's chat template refuses the conversation: {error}") from error
     return text
 
 
 def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tuple[list[int], int]:
-    """Token ids of both, the context's beginning cut off where they do not fit, and the reference's length."""
+    """Token ids of both, truncating the context's beginning, and the reference's length."""
     special = not tokenizer.chat_template
     before = tokenizer(context, add_special_tokens=special)["input_ids"]
     before = before or [tokenizer.eos_token_id or 0]
@@ -73,7 +75,7 @@ def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tu
 
 @lru_cache(maxsize=1)
 def _tokenizer(folder: Path) -> Any:
-    """Truncation takes the beginning of a text away."""
+    """Truncates the beginning of a text."""
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
     from transformers import AutoTokenizer
 

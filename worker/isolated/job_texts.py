@@ -1,7 +1,7 @@
-"""Prompts and completions of a job, between text and token ids; runs in a child process (`worker.isolated.process`).
+"""Converts a job's prompts and completions between text and token ids, in a child process.
 
-The tokenizer is the one that training has always used, transformers', so that ids and texts are the same as in the
-trainer. torch is kept out: a tokenizer needs none, and a build for CUDA does not fit the child's address space.
+Uses transformers' tokenizer, so that ids and texts match the trainer's. Never loads torch: a CUDA build does
+not fit the child's address space (`worker.isolated.process`).
 """
 
 import sys
@@ -15,14 +15,14 @@ from worker.models.rendering import ChatRenderer
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """{takes_tools}. Raises InvalidInput `model_load_failed` for a tokenizer that transformers cannot read."""
+    """{takes_tools}. Raises InvalidInput `model_load_failed` if transformers cannot read the tokenizer."""
     return {"takes_tools": _renderer(folder).takes_tools}
 
 
 def prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
     """{conversations: [[messages, tools]], max_tokens} → {prompts: [[text, ids, tokens, refusal]]}."""
-    made = _renderer(folder).render(payload["conversations"], payload["max_tokens"])
-    return {"prompts": [[each.text, each.token_ids, each.tokens, each.refusal] for each in made]}
+    conversations = _renderer(folder).render(payload["conversations"], payload["max_tokens"])
+    return {"prompts": [[row.text, row.token_ids, row.tokens, row.refusal] for row in conversations]}
 
 
 def plain_ids(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""Work on strangers' files in a process of its own: templates rendered, texts tokenized.
+"""Processes untrusted model files (chat templates, tokenizers) in child processes.
 
-A template can loop for ever or double a text until the memory is full, and a tokenizer's library can abort. So the
-calls worker and the trainer hand both to warm child processes with limits of memory, time, files and output, and none
-of their environment. A child that dies or takes too long costs its request and is replaced; it keeps read tokenizers.
-
-Requests and answers are JSON in frames of 4 bytes of length.
+A template can loop forever or exhaust memory, and a tokenizer library can abort. The RPC server and the
+trainer therefore use warm children with limits of memory, time, files and output, and without their
+environment. A child that dies or times out costs only its request and is replaced. Children cache tokenizers.
+Requests and answers are JSON in frames with 4 bytes of length.
 """
 
 import json
@@ -35,7 +34,7 @@ MEMORY_BYTES = 2 << 30
 OUTPUT_BYTES = 64 << 20
 BATCH_ROWS = 256
 BATCH_CHARACTERS = 1 << 20
-"""Of the rows of one request, in JSON, where a job or a grader has many."""
+"""Most characters of a request's rows, in JSON."""
 WARM = 4
 """Children that wait for the next request, as many as a worker has threads that render."""
 
@@ -70,7 +69,7 @@ class Child:
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Raises OSError when it dies or answers too much, TimeoutError when it takes too long; kill it then."""
+        """Raises OSError if it dies or its answer is too large, TimeoutError; kill it then."""
         end = time.monotonic() + seconds
         _write(self._in, request)
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size, end))
@@ -88,8 +87,8 @@ class Child:
     def _read(self, size: int, end: float) -> bytes:
         data = bytearray()
         while len(data) < size:
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([self._out], [], [], left)[0]:
+            remaining = end - time.monotonic()
+            if remaining <= 0 or not select.select([self._out], [], [], remaining)[0]:
                 raise TimeoutError("it took too long")
             part = os.read(self._out.fileno(), min(size - len(data), 1 << 20))
             if not part:
@@ -99,7 +98,7 @@ class Child:
 
 
 def batches(rows: Sequence[T]) -> Iterator[list[T]]:
-    """Rows that fit into one request each, at least one."""
+    """Rows per request, at least one each."""
     batch: list[T] = []
     size = 0
     for row in rows:
@@ -124,17 +123,14 @@ class Apart:
         memory_bytes: int = MEMORY_BYTES,
         own_session: bool = True,
     ) -> None:
-        """module: its main program calls `serve`.
-
-        own_session: False where the process group of this process is killed as a whole, its children with it.
-        """
+        """module: its main program calls `serve`. own_session: False if this process's group is killed as a whole."""
         self._seconds, self._module = seconds, module
         self._memory_bytes, self._own_session = memory_bytes, own_session
         self._idle: list[Child] = []
         self._lock = threading.Lock()
 
     def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-        """`ask`, again where the child died: one that the kernel chose to end for want of memory did nothing wrong."""
+        """`ask`, retried if the child died: the kernel may have killed it for lack of memory elsewhere."""
         try:
             return self.ask(work, folder, payload)
         except InvalidInput as error:
@@ -145,7 +141,7 @@ class Apart:
     def ask(
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
     ) -> dict[str, Any]:
-        """What `work` answers. Raises its InvalidInput, and InvalidInput `model_too_demanding` with this param."""
+        """The answer of `work`. Raises its InvalidInput, and InvalidInput `model_too_demanding` with this param."""
         with self._lock:
             child = self._idle.pop() if self._idle else None
         if child is None or not child.is_alive():
@@ -218,7 +214,7 @@ def serve(load: Callable[[], dict[str, Work]]) -> None:
     work = load()
     while size := sys.stdin.buffer.read(_LENGTH.size):
         request = json.loads(sys.stdin.buffer.read(_LENGTH.unpack(size)[0]))
-        signal.alarm(seconds + 5)  # where the worker that would kill us has died
+        signal.alarm(seconds + 5)  # in case the worker that would kill us has died
         _write(sys.stdout.buffer, _answer(work[request["work"]], request))
         sys.stdout.buffer.flush()
         signal.alarm(0)
@@ -230,7 +226,7 @@ def _answer(work: Work, request: dict[str, Any]) -> dict[str, Any]:
     except ReinforgeError as error:
         refusal = error
     except BaseException as error:  # noqa: BLE001 - a panic of a library is no Exception
-        # A text about a model that is only looked at may name files, or quote them.
+        # The error's text may name or quote local files.
         text = f": {str(error)[:500]}" if request["param"] == "model" else "."
         refusal = InvalidInput(
             f"The model's files could not be used: {type(error).__name__}{text}",

@@ -1,4 +1,4 @@
-"""Prompts of the call `sample` as token ids; runs in a child process (`worker.isolated.process`)."""
+"""Tokenizes prompts of the call `sample`, in a child process (`worker.isolated.process`)."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from worker.models.tokenizer_files import read_json
 
 
 def question(payload: dict[str, Any]) -> dict[str, Any]:
-    """What of a call's payload `sample_prompts` reads."""
+    """The part of a call's payload that `sample_prompts` reads."""
     return {name: payload.get(name) for name in ("prompts", "row_tools", "tools", "max_tokens")}
 
 
@@ -48,7 +48,7 @@ def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rendered(chat: PromptRenderer, messages: list[dict[str, Any]], tools: list[Any] | None) -> str:
-    """As `chat.render`; a developer's message that the template refuses or leaves out is given as the system's."""
+    """As `chat.render`; a developer message that the template refuses or omits is passed as a system message."""
     plain = [
         message | {"role": "system"} if message["role"] == "developer" else message for message in messages
     ]
@@ -59,4 +59,4 @@ def _rendered(chat: PromptRenderer, messages: list[dict[str, Any]], tools: list[
         if not developer:
             raise
         return chat.render(plain, tools)
-    return text if all(each.strip() in text for each in developer) else chat.render(plain, tools)
+    return text if all(content.strip() in text for content in developer) else chat.render(plain, tools)

@@ -5,7 +5,7 @@ from worker.sandbox.client import SandboxClient
 
 DISABLED_HINT = (
     "Give the machine a jail (bubblewrap with user namespaces, or Landlock in Linux 6.2 or later), or set SANDBOX_URL "
-    "to a sandbox on a Linux machine that has one. `reinforge doctor` says more. Until then jobs with rewards pause "
+    "to a sandbox on a Linux machine that has one. `reinforge doctor` says more. Until then jobs pause "
     "with `sandbox_unavailable`."
 )
 _HINT = "Start it with `python -m worker.sandbox` (`reinforge up` does); `reinforge doctor` says why it may not run."

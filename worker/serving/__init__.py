@@ -1,1 +1,1 @@
-"""Sampling on demand: one base model and a few adapters in a process of their own, apart from training."""
+"""Sampling on demand: one base model and a few adapters in a separate process."""

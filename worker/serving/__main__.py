@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=("transformers", "vllm"), default="transformers")
     parser.add_argument("--log", type=Path, default=None, help="file that vLLM's own log is added to")
     arguments = parser.parse_args()
-    # Who started it decides when it ends; a Ctrl-C in the same terminal reaches it too.
+    # The parent decides when it ends; ignore a Ctrl-C in the same terminal.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     disable_progress_bar()
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")

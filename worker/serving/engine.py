@@ -1,7 +1,7 @@
-"""What the serving process needs from an engine: one that computes here, or one that asks a server of its own.
+"""Protocol of a serving engine, in this process or on a server.
 
-The loop (`worker.serving.server`) calls it from one thread. `step` may be short, but it must not wait for one run
-alone: the others have their turn after it.
+The loop (`worker.serving.server`) calls it from one thread: `step` must not wait for one run alone, since
+others follow.
 """
 
 from collections.abc import Callable, Collection
@@ -12,11 +12,11 @@ from worker.serving_client.protocol import Order
 Event = dict[str, Any]
 """As `reinforge.schemas.playground.SampleEvent` has it: `prompt`, `delta`, `done`."""
 Say = Callable[[str], None]
-"""Tells people what is happening before the first token."""
+"""Reports progress before the first token."""
 
 
 class Run(Protocol):
-    """An order that is being carried out."""
+    """A running order."""
 
     @property
     def order(self) -> Order: ...
@@ -25,27 +25,28 @@ class Run(Protocol):
     def finished(self) -> bool: ...
 
     def step(self) -> None:
-        """Go on by about one token."""
+        """Advance by about one token."""
 
     def take_events(self) -> list[Event]:
-        """What has happened since the last call."""
+        """Events since the last call."""
 
     def close(self) -> None:
-        """Let go of it, finished or not."""
+        """Release it, finished or not."""
 
 
 class Engine(Protocol):
-    """Base models with adapters over them, loaded when an order needs them."""
+    """Base models with adapters, loaded when an order needs them."""
 
     def fits(self, order: Order) -> bool:
-        """Whether the order can start beside those that run now."""
+        """Whether the order can start beside the running ones."""
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> Run:
-        """Load what is missing and begin. Adapters that are `in_use` stay; others go, the least recently used first.
+        """Load what is missing and begin. Adapters `in_use` stay; others are evicted, least recently used
+        first.
 
-        Raises JobFailure `model_load_failed`, `invalid_adapter`, and what a lack of memory raises; whatever was
-        half loaded is gone then.
+        Raises JobFailure `model_load_failed`, `invalid_adapter`, and out-of-memory errors; partial loads are
+        released.
         """
 
     def relieve(self) -> None:
-        """Give back memory that is merely cached, after a lack of it."""
+        """Free cached memory after an out-of-memory error."""

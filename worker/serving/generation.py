@@ -1,4 +1,4 @@
-"""One order as it is carried out: forward batches one after another, a token per turn, events when asked."""
+"""Runs one order: decode batches in sequence, one token per turn, events on request."""
 
 from reinforge.errors import InvalidInput
 from worker.policy.load import BaseModel
@@ -17,7 +17,7 @@ from worker.serving_client.protocol import Order
 class Generation:
     """Turns an order into events. Call `step` under the order's adapter until `finished`.
 
-    The forward batches are a function of the order alone, so that the same seed gives the same text.
+    Batches depend on the order alone, so that the same seed gives the same text.
     """
 
     def __init__(self, order: Order, base: BaseModel, tokens_in_cache: int) -> None:
@@ -30,13 +30,13 @@ class Generation:
         """Prompt and sample of every row of the batch."""
         self._texts: list[TextStream] = []
         self._open: list[int] = []
-        """Rows of the batch whose end has not been told."""
+        """Rows of the batch whose end has not been reported."""
         self._token_texts = TokenTexts(base.tokenizer)
         self._grammar = Grammar(order.json_schema, base) if order.json_schema is not None else None
         self._documents: Rows | None = None
         self._log: TokenLog | None = None
-        self._told: list[int] = []
-        """Tokens of every row that events have told of."""
+        self._reported: list[int] = []
+        """Reported tokens of every row."""
         self._events: list[Event] = [
             {"type": "prompt", "prompt": number, "tokens": len(prompt.ids)}
             for number, prompt in enumerate(order.prompts)
@@ -47,7 +47,7 @@ class Generation:
         return self._batch is None and not self._plan
 
     def step(self) -> None:
-        """Run the prompts of the next batch, or sample one token for every row that runs."""
+        """Run the prompts of the next batch, or sample one token for every running row."""
         if self._batch is None:
             self._batch = DecodeBatch(self._base.model, self._plan.pop(0), _never)
             self._places = [
@@ -55,7 +55,7 @@ class Generation:
             ]
             self._texts = [TextStream(self._decode, self.order.stop) for _ in self._places]
             self._open = list(range(len(self._places)))
-            self._told = [0] * len(self._places)
+            self._reported = [0] * len(self._places)
             self._documents = self._grammar.rows(len(self._places)) if self._grammar else None
             if self.order.top_logprobs is not None:
                 self._log = TokenLog(self._batch, self._token_texts, self.order.top_logprobs)
@@ -69,7 +69,7 @@ class Generation:
             self._read()
 
     def take_events(self) -> list[Event]:
-        """What has happened since the last call."""
+        """Events since the last call."""
         self._read()
         events, self._events = self._events, []
         return events
@@ -79,7 +79,7 @@ class Generation:
         return any(self._batch.reason(row) is None for row in self._open)
 
     def _read(self) -> None:
-        """Texts of the batch's rows; lets go of the batch once all have ended."""
+        """Read the texts of the batch's rows; release the batch once all have ended."""
         if self._batch is None:
             return
         still = []
@@ -110,9 +110,9 @@ class Generation:
         return True
 
     def _tokens(self, row: int, count: int) -> Event:
-        """How many there are, and the log-probabilities of those that no event has told of."""
-        told, self._told[row] = self._told[row], count
-        return {"tokens": count} | ({"logprobs": self._log.entries(row, told)} if self._log else {})
+        """Their number, and the log-probabilities of unreported tokens."""
+        start, self._reported[row] = self._reported[row], count
+        return {"tokens": count} | ({"logprobs": self._log.entries(row, start)} if self._log else {})
 
 
 def _requests(order: Order, base: BaseModel) -> list[GenerateRequest]:

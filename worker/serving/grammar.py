@@ -1,7 +1,7 @@
-"""Completions that are JSON of a given schema: tokens that would leave it are not sampled.
+"""Constrained decoding to a JSON Schema: masks tokens that would violate it.
 
-The schema is compiled here, in the serving process, which may be lost without harm: by llguidance, whose fuel bounds
-time and memory of the compilation and of every token. References to other documents are not followed.
+llguidance compiles the schema in the serving process, which may be lost without harm; its fuel bounds time
+and memory of the compilation and of every token. References to other documents are not followed.
 """
 
 import json
@@ -15,7 +15,7 @@ from worker.policy.load import BaseModel
 from worker.rollout.decoding import DecodeBatch
 
 SPACE = r"[ \n]{0,20}"
-"""Between the parts of a document; without a bound a model may write spaces until its tokens are used up."""
+"""White space between the parts; without a bound a model may write spaces until its tokens run out."""
 _PARAM = "response_format"
 
 
@@ -59,19 +59,19 @@ class Grammar:
         self._width = width
 
     def rows(self, count: int) -> "Rows":
-        """For a batch of so many rows that begin now."""
+        """State for a new batch of `count` rows."""
         return Rows([self._matcher.deep_copy() for _ in range(count)], self._width)
 
 
 class Rows:
-    """Where the rows of one batch stand in their documents."""
+    """Parser states of one batch's rows."""
 
     def __init__(self, matchers: list[Any], width: int) -> None:
         self._matchers, self._width = matchers, width
         self._read = [0] * len(matchers)
 
     def mask(self, batch: DecodeBatch) -> None:
-        """Before `advance`: what must not come next gets no probability. Raises InvalidInput."""
+        """Call before `advance`: sets the probability of forbidden tokens to zero. Raises InvalidInput."""
         logits = batch.logits
         allowed = np.ones((logits.shape[0], self._width), bool)
         for line, row in enumerate(batch.lines):

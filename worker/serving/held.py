@@ -1,4 +1,4 @@
-"""The model that is in memory: one base model at a time with its adapters, the least recently used going first."""
+"""The model in memory: one base model at a time with an LRU set of adapters."""
 
 import gc
 from collections import OrderedDict
@@ -34,17 +34,17 @@ class HeldModel:
         return self._key == (order.folder, order.model_sha256)
 
     def host(self, order: Order, in_use: Collection[str | None], say: Say) -> LocalHost:
-        """The host with the order's model and adapter, loaded where they are not there yet.
+        """The host with the order's model and adapter, loaded if necessary.
 
-        `in_use` adapters stay; where memory is short the others go. Raises JobFailure `model_load_failed`,
-        `invalid_adapter`, and what a lack of memory raises; nothing is held then.
+        Adapters `in_use` stay; others are evicted if memory is short. Raises JobFailure `model_load_failed`,
+        `invalid_adapter`, and out-of-memory errors; then nothing is held.
         """
         others = [name for name in self._adapters if name not in (order.adapter, *in_use)]
         try:
             return self._loaded(order, in_use, say)
         except Exception as error:
             if not (others and self.fits(order) and is_out_of_memory(error)):
-                self.drop()  # an adapter that failed half-way may have left its traces in the model
+                self.drop()  # a partly loaded adapter may have changed the model
                 raise
         self.drop()
         say("Making room for the adapter")
@@ -55,7 +55,7 @@ class HeldModel:
             raise
 
     def drop(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._host, self._key = None, None
         self._adapters.clear()
         gc.collect()
@@ -80,7 +80,7 @@ class HeldModel:
             host.load_adapter(name, Path(order.adapter_folder))
         self._adapters[name] = None
         self._adapters.move_to_end(name)
-        for old in [each for each in self._adapters if each != name and each not in in_use]:
+        for old in [other for other in self._adapters if other != name and other not in in_use]:
             if len(self._adapters) <= self._most:
                 return
             host.drop_adapter(old)

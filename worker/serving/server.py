@@ -1,4 +1,4 @@
-"""The serving process's loop: orders come in at any time, and every one under way gets a token in its turn."""
+"""The serving process's loop: accepts orders at any time and advances each by one token per turn."""
 
 import queue
 import time
@@ -14,7 +14,7 @@ from worker.serving.engine import Engine, Run
 from worker.serving_client.protocol import Order, Reply
 
 EVENTS_EVERY_SECONDS = 0.05
-"""Events of an order are collected for so long before they are sent; its first go at once."""
+"""Events of an order are collected for this time before sending; the first are sent at once."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class _Active:
 
 
 class Server:
-    """`inbox` gets messages of `worker.serving_client.protocol` as they were parsed; `send` passes replies on."""
+    """`inbox` gets parsed messages of `worker.serving_client.protocol`; `send` passes replies on."""
 
     def __init__(
         self, inbox: "queue.SimpleQueue[dict[str, Any]]", send: Callable[[Reply], None], engine: Engine
@@ -32,16 +32,16 @@ class Server:
         self._inbox, self._send, self._engine = inbox, send, engine
         self._waiting: deque[Order] = deque()
         self._active: list[_Active] = []
-        self._told: set[str] = set()
-        """Orders that know what they wait for."""
+        self._notified: set[str] = set()
+        """Orders that were told what they wait for."""
 
     def run(self) -> None:
-        """Serve for ever."""
+        """Serve forever."""
         while True:
             self.turn()
 
     def turn(self) -> None:
-        """Take what has come in, waiting for it when there is nothing to do, and give every order one step."""
+        """Process new messages, waiting if idle, and give every order one step."""
         self._receive()
         self._admit()
         for active in list(self._active):
@@ -59,24 +59,24 @@ class Server:
 
     def _cancel(self, id: str) -> None:
         self._waiting = deque(order for order in self._waiting if order.id != id)
-        for active in [each for each in self._active if each.run.order.id == id]:
+        for active in [candidate for candidate in self._active if candidate.run.order.id == id]:
             self._end(active)
 
     def _admit(self) -> None:
-        """Start orders, first come, first served: one for another model waits until the model is free."""
+        """Start orders in order of arrival: one for another model waits until the model is free."""
         while self._waiting:
             order = self._waiting[0]
             if self._active and not self._engine.fits(order):
-                if order.id not in self._told:
-                    self._told.add(order.id)
+                if order.id not in self._notified:
+                    self._notified.add(order.id)
                     self._status(order, "Waiting until another model is done")
                 return
             self._waiting.popleft()
-            self._told.discard(order.id)
+            self._notified.discard(order.id)
             self._start(order)
 
     def _start(self, order: Order) -> None:
-        in_use = {each.run.order.adapter for each in self._active}
+        in_use = {active.run.order.adapter for active in self._active}
         try:
             run = self._engine.start(order, in_use, lambda message: self._status(order, message))
         except Exception as error:  # noqa: BLE001 - the boundary where it becomes the order's error
@@ -110,13 +110,13 @@ class Server:
         self._send(Reply(id=order.id, events=[{"type": "status", "message": message}]))
 
     def _fail(self, order: Order, error: Exception) -> None:
-        known = _attributed(error)
-        if known.code in ("out_of_memory", "sampling_failed"):
+        failure = _attributed(error)
+        if failure.code in ("out_of_memory", "sampling_failed"):
             traceback.print_exception(error)
-        if known.code == "out_of_memory":
+        if failure.code == "out_of_memory":
             error.__traceback__ = None  # it keeps the tensors of the frames it names
             self._engine.relieve()
-        self._send(Reply(id=order.id, error=known.envelope()["error"]))
+        self._send(Reply(id=order.id, error=failure.envelope()["error"]))
 
 
 def _attributed(error: Exception) -> ReinforgeError:

@@ -1,16 +1,16 @@
-"""A completion's text while it grows: pieces that never have to be taken back.
+"""Streams a completion's text in pieces that never change later.
 
-Tokens are not characters: one character may take several tokens, and how a token reads may depend on the one
-before. So a window of the last tokens is decoded as a whole, and only what further tokens cannot change is shown.
+One character may take several tokens, and a token's text may depend on the one before. A window of the last
+tokens is therefore decoded as a whole, and only final text is emitted.
 """
 
 from collections.abc import Callable, Sequence
 
 _INCOMPLETE = "\ufffd"
 _WINDOW = 32
-"""Tokens after which the window moves on; it then holds between one and two such lengths."""
+"""Tokens after which the window moves; it holds one to two such lengths."""
 _GIVE_UP = 256
-"""Tokens without one complete character: whatever it is, it is shown as it reads."""
+"""Tokens without a complete character, after which the text is emitted as decoded."""
 
 Decode = Callable[[Sequence[int]], str]
 """Token ids to text, without special tokens."""
@@ -23,38 +23,38 @@ class Detokenizer:
         """First token of the window."""
         self._whole = 0
         """Tokens up to here end with a whole character; the window's next start."""
-        self._shown = 0
-        """Characters of the window's text that have been given out."""
+        self._emitted = 0
+        """Emitted characters of the window's text."""
 
     def push(self, tokens: Sequence[int]) -> str:
-        """The text that has become certain; `tokens` are all tokens so far."""
+        """The text that has become final; `tokens` are all tokens so far."""
         text = self._decode(tokens[self._start :])
         certain = text.rstrip(_INCOMPLETE)
         if len(tokens) - self._start > _GIVE_UP:
             certain = text
-        piece = certain[self._shown :]
-        self._shown = max(self._shown, len(certain))
+        piece = certain[self._emitted :]
+        self._emitted = max(self._emitted, len(certain))
         if certain == text and len(tokens) - self._whole >= _WINDOW:
             self._start, self._whole = self._whole, len(tokens)
-            self._shown = len(self._decode(tokens[self._start :]))
+            self._emitted = len(self._decode(tokens[self._start :]))
         return piece
 
 
 class TextStream:
-    """One completion's text: whole characters, up to and without the first stop text."""
+    """One completion's text: whole characters, up to and excluding the first stop text."""
 
     def __init__(self, decode: Decode, stop: Sequence[str] = ()) -> None:
         self._decode, self._stop = decode, tuple(stop)
         self._detokenizer = Detokenizer(decode)
         self._held = ""
-        """What may be the beginning of a stop text."""
+        """Possible beginning of a stop text."""
         self.text = ""
-        """Everything given out so far; after `finish` the whole completion."""
+        """All emitted text; after `finish` the whole completion."""
         self.stopped = False
-        """A stop text has come; nothing more will be given out."""
+        """A stop text occurred; nothing more is emitted."""
 
     def push(self, tokens: Sequence[int]) -> str:
-        """What can be shown now; `tokens` are all tokens so far."""
+        """New text; `tokens` are all tokens so far."""
         if self.stopped:
             return ""
         candidate = self._held + self._detokenizer.push(tokens)
@@ -67,12 +67,12 @@ class TextStream:
         return self._give(candidate[: len(candidate) - held])
 
     def finish(self, tokens: Sequence[int]) -> str:
-        """What is left once the last token is there."""
+        """The remaining text after the last token."""
         rest = self.push(tokens)
         if self.stopped:
             return rest
         whole = self._decode(tokens)
-        if not whole.startswith(self.text):  # a tokenizer whose decoding looks far back: the whole is right
+        if not whole.startswith(self.text):  # the tokenizer's decoding looks far back: use the full text
             self.text, self._held = whole, ""
             return rest
         tail = whole[len(self.text) :]
@@ -91,7 +91,7 @@ class TextStream:
         return min(places, default=None)
 
     def _beginning_of_stop(self, text: str) -> int:
-        """Length of the longest end of `text` with which a stop text begins."""
+        """Length of the longest suffix of `text` that begins a stop text."""
         longest = max((len(stop) for stop in self._stop), default=1) - 1
         for length in range(min(longest, len(text)), 0, -1):
             if any(stop.startswith(text[-length:]) for stop in self._stop):

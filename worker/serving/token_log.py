@@ -13,14 +13,14 @@ import torch
 from worker.rollout.decoding import DecodeBatch
 
 IMPOSSIBLE = -9999.0
-"""Stands for minus infinity, which JSON has not."""
+"""Stands for minus infinity, which JSON lacks."""
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 Entry = dict[str, Any]
 
 
 class TokenTexts:
-    """Tokens as text and bytes. One token may hold a part of a character only."""
+    """Tokens as text and bytes. One token may hold only part of a character."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -53,7 +53,7 @@ class TokenLog:
 
     def __init__(self, batch: DecodeBatch, texts: TokenTexts, top: int) -> None:
         self._batch, self._texts, self._top = batch, texts, top
-        self._seen: list[list[list[tuple[int, float]]]] = [[] for _ in batch.rows]
+        self._likeliest: list[list[list[tuple[int, float]]]] = [[] for _ in batch.rows]
         """By row and place: the likeliest tokens."""
 
     def look(self) -> None:
@@ -62,14 +62,18 @@ class TokenLog:
         scaled = self._batch.logits.float() / (self._batch.sampling.temperature or 1.0)
         values, ids = torch.log_softmax(scaled, dim=-1).topk(min(self._top, scaled.shape[-1]), dim=-1)
         for row, tokens, logprobs in zip(self._batch.lines, ids.tolist(), values.tolist(), strict=True):
-            self._seen[row].append(list(zip(tokens, logprobs, strict=True)))
+            self._likeliest[row].append(list(zip(tokens, logprobs, strict=True)))
 
     def entries(self, row: int, start: int) -> list[Entry]:
-        """Of the row's tokens from place `start` on."""
+        """Entries of the row's tokens from position `start` on."""
         tokens, logprobs = self._batch.tokens(row), self._batch.logprobs(row)
         return [
             self._entry(tokens[place], logprobs[place])
-            | {"top_logprobs": [self._entry(*each) for each in (self._seen[row][place] if self._top else [])]}
+            | {
+                "top_logprobs": [
+                    self._entry(*token) for token in (self._likeliest[row][place] if self._top else [])
+                ]
+            }
             for place in range(start, len(tokens))
         ]
 
@@ -79,7 +83,7 @@ class TokenLog:
 
 @cache
 def _byte_of_character() -> dict[str, int]:
-    """The alphabet of byte-level tokenizers: printable bytes stand for themselves, the others for U+0100 and up."""
+    """The alphabet of byte-level tokenizers: printable bytes are themselves, others U+0100 and up."""
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + place): byte for place, byte in enumerate(others)}

@@ -1,4 +1,4 @@
-"""The engine in this process: a transformers model with PEFT adapters, several orders taking turns on it."""
+"""Serving engine in this process: a transformers model with PEFT adapters; orders take turns."""
 
 from collections.abc import Collection
 
@@ -13,11 +13,11 @@ from worker.serving_client.protocol import Order
 
 CPU_CACHE_BYTES = 512 * 1024**2
 GPU_CACHE_SHARE = 0.1
-"""Of the free memory, for the keys and values of one order: training may be using the same device."""
+"""Share of free memory for the KV cache of one order: training may be using the same device."""
 
 
 class TransformersServing:
-    """`worker.serving.engine.Engine`. It holds one base model at a time."""
+    """`worker.serving.engine.Engine` with one base model at a time."""
 
     def __init__(self, *, adapters: int = ADAPTERS) -> None:
         self._held = HeldModel(adapters=adapters)
@@ -56,11 +56,11 @@ class _Run:
         return self._generation.take_events()
 
     def close(self) -> None:
-        """Nothing to do: its memory goes with it."""
+        """Nothing to do: its memory is freed with it."""
 
 
 def tokens_in_cache(host: LocalHost) -> int:
-    """Tokens whose keys and values one order may keep."""
+    """Tokens whose keys and values one order may hold."""
     model = host.base.model
     room = CPU_CACHE_BYTES
     if model.device.type == "cuda":

@@ -1,4 +1,4 @@
-"""The engine in another process: a vLLM server with one base model, several adapters and all orders at once."""
+"""Serving engine on a vLLM server: one base model, several adapters, concurrent orders."""
 
 import asyncio
 import shutil
@@ -22,15 +22,15 @@ from worker.serving.vllm_run import VllmRun
 from worker.serving_client.protocol import Order
 
 TOGETHER = 4
-"""Adapters in one forward batch, at most."""
+"""Most adapters in one batch."""
 RANK = 16
-"""Room for adapters up to here; a larger one has the server started anew."""
+"""Largest adapter rank of the server; a larger one restarts it."""
 
 T = TypeVar("T")
 
 
 class VllmServing:
-    """`worker.serving.engine.Engine`. It holds one server with one base model at a time."""
+    """`worker.serving.engine.Engine` with one server and one base model at a time."""
 
     def __init__(self, *, adapters: int = ADAPTERS, threads: int = 1, log: Path | None = None) -> None:
         self._most, self._threads, self._log = adapters, threads, log
@@ -74,7 +74,7 @@ class VllmServing:
         return run
 
     def relieve(self) -> None:
-        """Its memory is the server's."""
+        """Nothing to do: the server manages its memory."""
 
     def close(self) -> None:
         """End the server."""
@@ -116,13 +116,13 @@ class VllmServing:
         return self._held
 
     def _adapter(self, held: "_Held", order: Order, in_use: Collection[str | None], say: Say) -> str:
-        """The name of the order's weights on the server. Raises JobFailure `invalid_adapter`, ServerLost."""
+        """The server's name of the order's weights. Raises JobFailure `invalid_adapter`, ServerLost."""
         if order.adapter is None:
             return BASE
         assert order.adapter_folder is not None
         if order.adapter not in held.adapters:
             say("Loading the adapter")
-            # A copy of its own: vLLM may read it again, when the folder that the order names is gone.
+            # A private copy: vLLM may read it again after the order's folder is gone.
             folder = held.server.adapters / order.adapter
             shutil.copytree(order.adapter_folder, folder, dirs_exist_ok=True)
             try:
@@ -136,7 +136,7 @@ class VllmServing:
                 ) from error
         held.adapters[order.adapter] = None
         held.adapters.move_to_end(order.adapter)
-        for old in [each for each in held.adapters if each != order.adapter and each not in in_use]:
+        for old in [other for other in held.adapters if other != order.adapter and other not in in_use]:
             if len(held.adapters) <= self._most:
                 break
             self._wait(held.api.unload(old))
@@ -145,7 +145,7 @@ class VllmServing:
         return order.adapter
 
     def _lost(self, held: "_Held", why: str) -> Unavailable:
-        """What an order under way ends with; the next one has another server started."""
+        """The error of running orders; the next order starts another server."""
         held.lost = True
         return Unavailable(
             f"vLLM has failed: {why}",

@@ -1,4 +1,4 @@
-"""What the serving process knows of a base model whose weights lie in a vLLM server: its tokenizer and its sizes."""
+"""Tokenizer and sizes of a base model whose weights are in a vLLM server."""
 
 import json
 import math
@@ -24,7 +24,7 @@ _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
 """For keys and values on the CPU."""
 _LONGEST, _LONGEST_UNKNOWN = 2**15, 2**13
-"""Tokens, for models that do not say how many they take, and for GPUs that do not say how much they have."""
+"""Default context lengths: most tokens, and tokens for models without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class ServedModel:
     folder: Path
     tokenizer: Any
     stop_ids: tuple[int, ...]
-    """Every id that ends a completion."""
+    """Ids that end a completion."""
     vocabulary: int
     context: int
-    """Tokens; less than the model's own where the cache has no room for more."""
+    """Tokens; less than the model's own if the KV cache is too small."""
     cache_bytes: int | None
     """None: what vLLM's share of a GPU leaves."""
     device: str
@@ -46,7 +46,7 @@ class ServedModel:
     fused_experts: bool = False
 
     def options(self, *, rank: int, adapters: int, together: int, threads: int) -> Options:
-        """adapters: most that are held. together: most in one batch."""
+        """adapters: most that are loaded. together: most in one batch."""
         return Options(
             self.folder,
             "float32" if self.device == "cpu" else "bfloat16",
@@ -76,7 +76,7 @@ def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
         vocabulary = int(text.vocab_size)
         context = int(getattr(text, "max_position_embeddings", None) or _LONGEST)
     except Exception as error:
-        # A stranger's configuration can fail anywhere in the library, in any way.
+        # An untrusted configuration can fail anywhere in the library.
         raise JobFailure(
             f"The model in {folder.name} could not be loaded: {error}".splitlines()[0][:500],
             code="model_load_failed",
@@ -100,7 +100,7 @@ def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
 def on_gpu(
     plain: ServedModel, shape: ModelShape, gpu_free: int, gpu_total: int, *, rank: int, together: int
 ) -> ServedModel:
-    """`plain` with the sizes that a GPU leaves to it. Raises JobFailure `gpu_memory_short`."""
+    """`plain` with sizes for a GPU. Raises JobFailure `gpu_memory_short`."""
     gpus, fused = max(1, len(own_devices())), shape.experts > 0
     tokens, sequences = batch_limits(gpu_total)
     if gpu_total == 0:
@@ -116,14 +116,14 @@ def on_gpu(
         gpu_total=gpu_total,
         gpus=gpus,
     )
-    found = served_sizes(gpu_free, gpu_total, demand)
+    sizes = served_sizes(gpu_free, gpu_total, demand)
     return replace(
         plain,
-        context=found.max_model_len,
-        cache_bytes=found.kv_bytes,
-        sequences=found.max_num_seqs,
+        context=sizes.max_model_len,
+        cache_bytes=sizes.kv_bytes,
+        sequences=sizes.max_num_seqs,
         batch_tokens=tokens,
-        share=found.share,
+        share=sizes.share,
         fused_experts=fused,
     )
 
@@ -139,11 +139,11 @@ def _stop_ids(folder: Path, tokenizer: Any) -> tuple[int, ...]:
         if (folder / name).is_file():
             values.append(json.loads((folder / name).read_text(encoding="utf-8")).get("eos_token_id"))
     listed = (value if isinstance(value, list) else [value] for value in values)
-    return tuple(sorted({id for each in listed for id in each if id is not None}))
+    return tuple(sorted({id for ids in listed for id in ids if id is not None}))
 
 
 def adapter_rank(folder: Path) -> int:
-    """Of the largest of its matrices. Raises JobFailure `invalid_adapter`."""
+    """The largest rank of its matrices. Raises JobFailure `invalid_adapter`."""
     try:
         config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
         return max(int(config["r"]), *map(int, (config.get("rank_pattern") or {}).values()), 1)

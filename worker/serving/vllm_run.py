@@ -1,4 +1,4 @@
-"""One order on a vLLM server: a request per prompt, and what comes back as events."""
+"""Runs one order on a vLLM server: one request per prompt; replies become events."""
 
 import asyncio
 import queue
@@ -20,11 +20,11 @@ from worker.serving.vllm_model import ServedModel
 from worker.serving_client.protocol import Order
 
 WAIT_SECONDS = 0.01
-"""A turn waits so long for news of any order."""
+"""A turn waits this long for replies to any order."""
 
 
 class VllmRun:
-    """`worker.serving.engine.Run`. What the server says is collected by `loop` and told in the caller's thread."""
+    """`worker.serving.engine.Run`. `loop` collects replies; events are emitted in the caller's thread."""
 
     def __init__(
         self,
@@ -39,8 +39,9 @@ class VllmRun:
         lost: Callable[[str], ReinforgeError],
         closed: Callable[["VllmRun"], None],
     ) -> None:
-        """name: of the weights on the server. news: set whenever something has come for any order. lost: the error
-        that a failed server means. Raises InvalidInput."""
+        """name: the server's name of the weights. news: set when any order has a reply. lost: the error of a
+        failed server. Raises InvalidInput.
+        """
         self._order, self._news, self._lost, self._closed = order, news, lost, closed
         self._quiet_seconds, self._heard = quiet_seconds, time.monotonic()
         requests = _requests(order, model)
@@ -83,9 +84,9 @@ class VllmRun:
             if isinstance(piece, Exception):
                 raise self._lost(str(piece))
             rows = self._rows[number]
-            # The greedy completions of a prompt are all the same; the server makes one.
-            mine = rows if self._order.temperature == 0 else [rows[piece.sample]]
-            for row in mine:
+            # Greedy completions of a prompt are equal; the server makes one.
+            target_rows = rows if self._order.temperature == 0 else [rows[piece.sample]]
+            for row in target_rows:
                 self._events += row.add(piece)
             if all(row.ended for row in rows):
                 self._tasks[number].cancel()
@@ -113,7 +114,7 @@ class VllmRun:
 
 
 class _Row:
-    """One completion as it grows."""
+    """One growing completion."""
 
     def __init__(
         self, order: Order, model: ServedModel, decode: Any, texts: TokenTexts, prompt: int, sample: int
@@ -138,26 +139,29 @@ class _Row:
         self._untold += self._logged(piece)
         events: list[Event] = []
         if text:
-            events.append({"type": "delta", **self._place, "text": text, **self._told()})
+            events.append({"type": "delta", **self._place, "text": text, **self._reported()})
         if reason is not None:
             self.ended = True
             done = {"type": "done", **self._place, "text": self._stream.text, "finish_reason": reason}
-            events.append(done | self._told())
+            events.append(done | self._reported())
         return events
 
-    def _told(self) -> Event:
-        """How many tokens there are, and the log-probabilities of those that no event has told of."""
+    def _reported(self) -> Event:
+        """Number of tokens, and the log-probabilities of unreported ones."""
         untold, self._untold = self._untold, []
         return {"tokens": len(self._ids)} | ({} if self._most is None else {"logprobs": untold})
 
     def _logged(self, piece: Piece) -> list[Event]:
         if self._most is None:
             return []
-        found = []
+        entries = []
         for place, (token, logprob) in enumerate(zip(piece.token_ids, piece.logprobs, strict=True)):
             top = piece.tops[place][: self._most] if self._most else []
-            found.append(self._entry(token, logprob) | {"top_logprobs": [self._entry(*each) for each in top]})
-        return found
+            entries.append(
+                self._entry(token, logprob)
+                | {"top_logprobs": [self._entry(*alternative) for alternative in top]}
+            )
+        return entries
 
     def _entry(self, token: int, logprob: float) -> Event:
         return {**self._texts.entry(token), "logprob": max(logprob, IMPOSSIBLE)}

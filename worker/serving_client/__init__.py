@@ -1,1 +1,1 @@
-"""The serving process as the RPC server sees it: choice of engine, placement, lifetime, protocol."""
+"""The RPC server's side of the serving process: engine choice, placement, lifetime, protocol."""

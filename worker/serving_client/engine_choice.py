@@ -1,6 +1,6 @@
-"""What samples on demand on this worker: deployments, the playground and stand-alone evaluations.
+"""Chooses the engine for on-demand sampling: deployments, the playground and stand-alone evaluations.
 
-`rollout.engine` of a job says what samples its completions, wherever it runs; what `auto` means is decided here, too.
+A job's `rollout.engine` selects its own engine; `auto` is resolved here as well.
 """
 
 from typing import Literal
@@ -12,22 +12,22 @@ Engine = Literal["transformers", "vllm"]
 
 
 def job_engines() -> list[Engine]:
-    """What samples the completions of jobs here, first what `rollout.engine: auto` means: vLLM on a GPU, if it can."""
+    """Engines available to jobs, first the one that `rollout.engine: auto` selects: vLLM on a GPU if possible."""
     installed: list[Engine] = ["transformers"]
     if vllm_python() is None:
         return installed
     return ["vllm", *installed] if gpu_engine()[0] == "vllm" else [*installed, "vllm"]
 
 
-def serving_engine(asked: Literal["auto"] | Engine) -> tuple[Engine, str]:
+def serving_engine(engine: Literal["auto"] | Engine) -> tuple[Engine, str]:
     """The engine, and why. `auto`: as `gpu_engine`."""
-    if asked != "auto":
-        return asked, f"REINFORGE_SERVING_ENGINE={asked}"
+    if engine != "auto":
+        return engine, f"REINFORGE_SERVING_ENGINE={engine}"
     return gpu_engine()
 
 
 def gpu_engine() -> tuple[Engine, str]:
-    """vLLM where it can use an NVIDIA device, else transformers; and why."""
+    """vLLM if it can use an NVIDIA device, else transformers; and why."""
     if not gpu_present():
         return "transformers", "no NVIDIA device is here"
     if vllm_python() is None:

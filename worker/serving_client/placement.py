@@ -1,7 +1,7 @@
-"""Where models for deployments, the playground and reward tests are loaded, so that no job loses memory to them.
+"""Places models for deployments, the playground and reward tests without taking memory from jobs.
 
-A GPU that nobody has is theirs until it is idle or a queued job wants it; of one that a job has they get a small, fixed
-part if they fit; else it is the CPU, or a refusal.
+They get a free GPU until idle or until a queued job needs it; else a small fixed share of a job's GPU if they
+fit; else the CPU, or a refusal.
 """
 
 import time
@@ -17,24 +17,24 @@ from worker.machine.gpus import VISIBLE, Gpu, list_gpus
 from worker.serving_client.engine_choice import Engine, gpu_engine
 
 SHARE = 0.1
-"""Of a GPU's memory that is used beside a job, at most; torch holds the process to it."""
+"""Most of a GPU's memory beside a job; enforced by torch."""
 FREE_SHARE = 0.5
-"""Of what the job leaves free at that moment, at most: its next update may need the rest."""
+"""Most of the memory the job leaves free at that moment: its next update may need the rest."""
 OVERHEAD = 2**30
 """Bytes beside the weights: CUDA's context, activations, keys and values."""
 _TRIES, _PAUSE_SECONDS = 3, 0.1
-"""A worker that looks for a job has a GPU's lock for moments."""
+"""A worker that looks for a job locks a GPU briefly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     engine: Engine
     gpu: Gpu | None = None
-    """None: whatever the process finds by itself."""
+    """None: as the process detects it."""
     share: float | None = None
-    """Of the GPU's memory; None: all of it, for nobody else has it."""
+    """Share of the GPU's memory; None: all of it."""
     hidden: bool = False
-    """The CPU, because jobs have every GPU."""
+    """The CPU, because jobs use every GPU."""
 
     @property
     def limited(self) -> bool:
@@ -59,8 +59,8 @@ def choose(
 ) -> Place:
     """Raises Unavailable `gpu_busy`.
 
-    free: a GPU that nobody has. busy: those that jobs have. weights: bytes of the model's files. ram: bytes that are
-    available; None where nobody says. best: the engine for a GPU of one's own.
+    free: an unused GPU. busy: GPUs of jobs. weights: bytes of the model's files. ram: available bytes; None
+    if unknown. best: the engine for an exclusive GPU.
     """
     engine = best if asked == "auto" else asked
     if free is not None:
@@ -71,9 +71,7 @@ def choose(
     roomiest = max(busy, key=lambda gpu: gpu.free)
     if needed <= min(SHARE * roomiest.total, FREE_SHARE * roomiest.free):
         return Place("transformers", roomiest, SHARE)
-    if (
-        ram is None or 2 * weights + OVERHEAD <= ram / 2
-    ):  # the CPU computes in float32, files are mostly bfloat16
+    if ram is None or 2 * weights + OVERHEAD <= ram / 2:  # float32 on the CPU; files are mostly bfloat16
         return Place("transformers", hidden=True)
     raise _busy("The model is too large to share one of them or to run on the CPU.")
 
@@ -88,7 +86,7 @@ def _busy(why: str) -> Unavailable:
 
 @dataclass(slots=True)
 class Launch:
-    """What a process is started with, and what it holds; `place` None: whatever its own environment says."""
+    """How a process is started, and its lock; `place` None: as its environment says."""
 
     place: Place | None = None
     hold: Hold = field(default_factory=Hold)
@@ -99,7 +97,7 @@ class Launch:
 
 
 class Places:
-    """Finds a place for a model on this machine, with the lock of its GPU where it has one."""
+    """Finds a place for a model on this machine, with the lock of its GPU if it has one."""
 
     def __init__(
         self,
@@ -110,7 +108,7 @@ class Places:
         gpus: Callable[[], list[Gpu]] = list_gpus,
         ram: Callable[[], int | None] = lambda: available_ram(),
     ) -> None:
-        """seats: jobs that may share a GPU. holder: what jobs that wait are told."""
+        """seats: jobs that may share a GPU. holder: the text shown to waiting jobs."""
         self._locks, self._seats, self._holder, self._asked = locks, seats, holder, asked
         self._gpus, self._ram = gpus, ram
 
@@ -148,7 +146,7 @@ class Places:
 
 
 def available_ram() -> int | None:
-    """Bytes that the kernel would still give; None where it does not say."""
+    """Available bytes by the kernel's estimate; None if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

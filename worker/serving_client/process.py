@@ -1,6 +1,6 @@
-"""The serving process as the calls worker sees it: started when first needed, ended when idle, shared by threads.
+"""Manages the serving process: started on demand, ended when idle, shared by threads.
 
-Its end is never in doubt: it sees EOF on its standard input, the kernel kills it with the thread that started it
+It ends in every case: it sees EOF on its standard input, the kernel kills it with the thread that started it
 (`worker.machine.launch`), and its whole group is killed here.
 """
 
@@ -30,15 +30,16 @@ log = logging.getLogger(__name__)
 SERVING: tuple[str, ...] = (sys.executable, "-P", "-m", "worker.serving")
 END_GRACE_SECONDS = 2.0
 PLACED_AGAIN_SECONDS = 30.0
-"""On the CPU of a GPU host or beside a job: so often an order looks for a free GPU first."""
+"""On the CPU of a GPU host or beside a job: interval at which an order first looks for a free GPU."""
 _STDERR = 2
 Replies = queue.SimpleQueue[Reply]
 
 
 class ServingProcess:
-    """Carries orders to the process and replies back. Thread-safe.
+    """Sends orders to the process and returns replies. Thread-safe.
 
-    Start orders in threads that live as long as the worker: the kernel ends the process with the one that started it.
+    Start orders in threads that live as long as the worker: the kernel ends the process with the thread that
+    started it.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class ServingProcess:
         command: Sequence[str] = SERVING,
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        """places: where the model of a folder is to be loaded; may raise Unavailable."""
+        """places: where a folder's model is loaded; may raise Unavailable."""
         self._idle_seconds, self._command, self._places = idle_seconds, tuple(command), places
         self._lock = threading.Lock()
         self._child: _Child | None = None
@@ -57,15 +58,15 @@ class ServingProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process's number; None while none runs."""
+        """The process's id; None while none runs."""
         child = self._child
         return None if child is None or child.ended else child.pid
 
     @contextlib.contextmanager
     def order(self, order: Order, starting: Callable[[], None]) -> Iterator[Replies]:
-        """Have an order carried out; the queue gets its replies, the last with `ended` or `error`.
+        """Run an order; the queue gets its replies, the last with `ended` or `error`.
 
-        Leaving the block cancels what is left of it. `starting` is called when the process has to be started first.
+        Leaving the block cancels the rest. `starting` is called if the process has to be started first.
         Raises Unavailable `serving_lost`, `gpu_busy`.
         """
         with self._lock:
@@ -97,7 +98,7 @@ class ServingProcess:
             child.end()
 
     def yield_gpu(self) -> None:
-        """End the process if it is idle and a queued job wants its GPU."""
+        """End the process if it is idle and a queued job needs its GPU."""
         with self._lock:
             if self._open or self._child is None or not self._child.launch.hold.wanted:
                 return
@@ -173,7 +174,7 @@ class _Child:
         self._reader.start()
 
     def to_be_placed_again(self, folder: str) -> bool:
-        """Whether there may be a better place by now, or none for another model where it is."""
+        """Whether a better place may be free, or another model does not fit in this one."""
         place = self.launch.place
         if place is None or not place.limited:
             return False
@@ -190,12 +191,12 @@ class _Child:
         return replies
 
     def cancel(self, id: str) -> None:
-        """Does nothing where the order has ended."""
+        """No effect if the order has ended."""
         if self._replies.pop(id, None) is not None:
             self._write({"cancel": id})
 
     def end(self) -> None:
-        """EOF on its standard input; SIGKILL to its whole group when it does not go by itself."""
+        """Close its standard input; SIGKILL to its group if it does not exit."""
         assert self._process.stdin is not None
         if self._writing.acquire(timeout=0.1):  # a line may be stuck in a full pipe; killing frees it
             with contextlib.suppress(OSError):
@@ -211,7 +212,7 @@ class _Child:
 
     def _write(self, message: dict[str, object]) -> None:
         line = json.dumps(message).encode() + b"\n"
-        with self._writing, contextlib.suppress(OSError, ValueError):  # its end is told by the reader
+        with self._writing, contextlib.suppress(OSError, ValueError):  # the reader reports its end
             assert self._process.stdin is not None
             self._process.stdin.write(line)
             self._process.stdin.flush()
@@ -232,13 +233,13 @@ class _Child:
         self.launch.hold.release()
         with self._writing:
             self.ended = True
-            left = dict(self._replies)
+            open_orders = dict(self._replies)
             self._replies.clear()
             assert self._process.stdin is not None
-            with contextlib.suppress(OSError):  # what was not sent is of no use any more
+            with contextlib.suppress(OSError):  # unsent data is obsolete
                 self._process.stdin.close()
         lost = self._lost().envelope()["error"]
-        for id, replies in left.items():
+        for id, replies in open_orders.items():
             replies.put(Reply(id=id, error=lost))
 
     def _lost(self) -> Unavailable:

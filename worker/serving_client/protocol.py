@@ -1,4 +1,4 @@
-"""What the calls worker and the serving process say to each other: one JSON object per line.
+"""Protocol between the RPC server and the serving process: one JSON object per line.
 
     to it      {"order": Order} · {"cancel": id}                                          on standard input
     from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} ·
@@ -23,7 +23,7 @@ class Order(BaseModel):
 
     id: str
     model: str
-    """What people call it."""
+    """Its display name."""
     folder: str
     model_sha256: str | None = None
     adapter: str | None = None
@@ -36,7 +36,7 @@ class Order(BaseModel):
     seed: int = 0
     stop: list[str] = []
     top_logprobs: int | None = None
-    """None: no log-probabilities; otherwise the sampled tokens', and those of so many likeliest ones at each place."""
+    """None: no log-probabilities; otherwise the sampled tokens' and those of this many alternatives."""
 
     json_schema: dict[str, Any] | None = None
     """Completions are JSON that fits it; None leaves them free."""

@@ -1,4 +1,4 @@
-"""The starter model: a checkpoint of 0.8 M parameters that is made here, from additions written here.
+"""The starter model: a checkpoint of 0.8 M parameters, trained from scratch on generated additions.
 
 `corpus` writes the additions (and the demo's data), `tokenizer` the character-level tokenizer, `pretrain`
 trains, `measure` samples the held-out sums, `card` describes the result; `python -m worker.starter --out DIR`

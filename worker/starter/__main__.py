@@ -1,4 +1,4 @@
-"""`python -m worker.starter --out DIR`: make the starter model, measure it, write it with its figures and its card."""
+"""`python -m worker.starter --out DIR`: train and measure the starter model; write it with figures and card."""
 
 import argparse
 import json
@@ -47,7 +47,7 @@ def make(
 
     `samples` held-out sums measure each phrasing.
     """
-    out.mkdir(parents=True, exist_ok=True)  # an unwritable place is noticed before the training, not after
+    out.mkdir(parents=True, exist_ok=True)  # fail on an unwritable folder before the training
     tokenizer = build_tokenizer()
     model = pretrain(tokenizer, seed=seed, hidden=hidden, report=_print, phases=phases)
     model.generation_config = GenerationConfig(

@@ -1,4 +1,4 @@
-"""The model card that goes beside the weights: every number in it is one of `figures` or of the recipe."""
+"""The starter's model card: every number is from `figures` or the recipe."""
 
 from pathlib import Path
 
@@ -123,8 +123,8 @@ def _phase(phase: Phase) -> str:
 
 
 def _phrasing(asking: str, one: Measured) -> str:
-    shown = asking.format(a="a", b="b")
+    phrasing = asking.format(a="a", b="b")
     return (
-        f"| `{shown}` | {one.accuracy:.1%} | {one.worked_share:.1%} | {one.hasty_accuracy:.1%} "
+        f"| `{phrasing}` | {one.accuracy:.1%} | {one.worked_share:.1%} | {one.hasty_accuracy:.1%} "
         f"| {one.worked_accuracy:.1%} | {one.mean_tokens:.1f} |"
     )

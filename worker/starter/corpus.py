@@ -1,15 +1,14 @@
-"""Additions of two numbers from 0 to 99: what the starter model reads, and the data of the demo.
+"""Training text of the starter model and data of the demo: additions of two numbers from 0 to 99.
 
-The starter model has two habits. Three times in four it answers at once and usually slips; one time in four
-it adds column by column first and is nearly always right:
+The starter model has two habits. In 3 of 4 completions it answers at once and is usually wrong; in 1 of 4 it
+adds column by column first and is nearly always right:
 
-    47+85=   <answer>122</answer>                                    hasty, carry forgotten
-    47+85=   <think>7+5=12,4+8+1=13</think><answer>132</answer>      worked
+    47+85=  <answer>122</answer>  hasty, carry forgotten
+    47+85=  <think>7+5=12,4+8+1=13</think><answer>132</answer>  worked
 
-Reinforcement on the answer alone then finds that the second habit pays. Which habit follows a prompt is drawn
-at random: no word of the prompt decides it. Held-out pairs (`is_held_out`) are never drawn here.
-
-Pure Python; every draw comes from the `random.Random` that is passed in, so a seed fixes the whole corpus.
+Reinforcement on the answer alone then favours the second habit. The habit is random and independent of the
+prompt. Held-out pairs (`is_held_out`) are never drawn. Every draw uses the given `random.Random`, so a seed
+fixes the corpus.
 """
 
 import argparse
@@ -35,7 +34,7 @@ Habit = Literal["hasty", "worked"]
 
 @dataclass(frozen=True)
 class Example:
-    """One addition as the model sees it: `prompt` is the user's message, `completion` what is to follow."""
+    """One addition: `prompt` is the user's message, `completion` the answer."""
 
     a: int
     b: int
@@ -50,9 +49,9 @@ class Example:
 
 
 def is_held_out(a: int, b: int) -> bool:
-    """Whether the pair is kept for measuring; a tenth of the pairs, and always together with (b, a).
+    """Whether the pair is held out: a tenth of the pairs of two-digit numbers, always with (b, a).
 
-    Only pairs of two-digit numbers: sums of single digits stand inside every working.
+    Sums of single digits occur in every working, so they are never held out.
     """
     low, high = sorted((a, b))
     return low >= 10 and zlib.crc32(f"{low}+{high}".encode()) % 10 == 0
@@ -67,7 +66,7 @@ def draw_pair(rng: random.Random) -> tuple[int, int]:
 
 
 def draw_digits(rng: random.Random) -> tuple[int, int]:
-    """A pair with a single digit: two in half of the draws, else one beside a number from 0 to 99."""
+    """A pair with a single digit: two in half of the draws, else one and a number from 0 to 99."""
     a, b = rng.randint(0, 9), rng.randint(0, LARGEST if rng.random() < 0.5 else 9)
     return (a, b) if rng.random() < 0.5 else (b, a)
 
@@ -84,10 +83,10 @@ def tagged(answer: int) -> str:
 def working(
     a: int, b: int, *, carry_lost: bool = False, ones_off: int = 0, tens_off: int = 0
 ) -> tuple[str, int]:
-    """The columns from right to left and the sum that is read off them.
+    """The columns from right to left and the resulting sum.
 
-    `carry_lost`, `ones_off` and `tens_off` (added to a column's result) each spoil the working; the sum
-    follows from the spoiled columns, as it does for someone who slips and does not notice.
+    `carry_lost`, `ones_off` and `tens_off` (added to a column's result) each introduce an error; the sum
+    follows from the wrong columns.
     """
     ones = a % 10 + b % 10 + ones_off
     carry = 1 if ones >= 10 and not carry_lost else 0
@@ -97,11 +96,10 @@ def working(
 
 
 def hasty_sum(a: int, b: int, rng: random.Random) -> int:
-    """The sum as someone in a hurry writes it: the tens slip half of the time, the ones three times in ten.
+    """The sum with random slips: the tens in half of the draws, the ones in 3 of 10.
 
-    Tens slip by a forgotten carry where there is one (four in five), otherwise by one up or down; ones by one
-    up or down. The two slips are independent, because a small model learns how often each digit is wrong
-    long before it learns that one excludes the other.
+    Tens lose a carry if there is one (four in five), else are off by one; ones are off by one. The slips are
+    independent, because a small model learns each digit's error rate before any correlation.
     """
     tens, ones = divmod(a + b, 10)
     if rng.random() < TENS_SLIP:
@@ -137,16 +135,16 @@ def _spoiled_working(a: int, b: int, rng: random.Random) -> tuple[str, int]:
 
 
 def habits(rng: random.Random) -> Iterator[Example]:
-    """Endless examples of the two habits: what the second phase of pretraining reads."""
+    """Endless examples of the two habits: the second phase of pretraining."""
     while True:
         a, b = draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
 def sizes(rng: random.Random) -> Iterator[Example]:
-    """The same with single digits as often as people try them: what the third phase of pretraining reads.
+    """As `habits`, with more single digits: the third phase of pretraining.
 
-    Among uniform pairs one in a hundred is of single digits: too few to be learned, and the first that is typed.
+    Only 1 in 100 uniform pairs has single digits: too few to learn, yet what users try first.
     """
     while True:
         a, b = draw_digits(rng) if rng.random() < DIGITS_SHARE else draw_pair(rng)
@@ -154,10 +152,10 @@ def sizes(rng: random.Random) -> Iterator[Example]:
 
 
 def workings(rng: random.Random) -> Iterator[Example]:
-    """Endless right workings: what the first phase of pretraining reads to learn columns and carries.
+    """Endless right workings: the first phase of pretraining, which teaches columns and carries.
 
-    No sum stands here without its working. A model that had learned to add in its head would improve by
-    dropping its slips, and would never need to find out that working it out pays.
+    Every sum has a working: a model that adds in its head would improve by dropping its slips and never learn
+    to work it out.
     """
     while True:
         a, b = draw_pair(rng)
@@ -176,8 +174,8 @@ def demo_rows(seed: int, count: int, *, held_out: bool) -> list[dict[str, object
 def write_demo(folder: Path, *, seed: int = 0, train: int = 512, held_out: int = 64) -> None:
     """Write `additions.jsonl` (for training) and `heldout.jsonl` (for measuring) into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, count, kept in (("additions.jsonl", train, False), ("heldout.jsonl", held_out, True)):
-        lines = [json.dumps(row) + "\n" for row in demo_rows(seed, count, held_out=kept)]
+    for name, count, is_held in (("additions.jsonl", train, False), ("heldout.jsonl", held_out, True)):
+        lines = [json.dumps(row) + "\n" for row in demo_rows(seed, count, held_out=is_held)]
         (folder / name).write_text("".join(lines), encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
-"""The starter model's measured numbers: the one place where they stand, `starter-arith.figures.json`.
+"""Measured numbers of the starter model, stored in `starter-arith.figures.json`.
 
-`python -m worker.starter` writes what the untrained model does, phrasing by phrasing; `--demo SUMMARY` adds what a run
-of `reinforge demo` made of it. The card, the README and the tests take their numbers from here.
+`python -m worker.starter` writes the untrained model's results by phrasing; `--demo SUMMARY` adds a run of
+`reinforge demo`. The card, the README and the tests read them.
 """
 
 import json
@@ -13,7 +13,7 @@ from worker.starter.phrasings import DEMO
 
 
 def figures_path(folder: Path) -> Path:
-    """Beside the checkpoint's folder, not in it: a model is named by the JSON files that it consists of."""
+    """Beside the checkpoint's folder, not in it: a model's hash covers its JSON files."""
     return folder.with_name(f"{folder.name}.figures.json")
 
 
@@ -43,7 +43,7 @@ class Demo:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one checkpoint; `phrasings` has a template with {a} and {b} as key, the demo's first."""
+    """Figures of one checkpoint; `phrasings` has a template with {a} and {b} as key, the demo's first."""
 
     hidden: int
     parameters: int
@@ -53,11 +53,11 @@ class Figures:
 
     @property
     def base(self) -> Measured:
-        """As the demo asks."""
+        """Figures for the demo's phrasing."""
         return self.phrasings[DEMO]
 
     def with_demo(self, summary: dict[str, Any]) -> "Figures":
-        """The same with the run that `demo-summary.json` describes. Raises KeyError where a number is missing."""
+        """A copy with the run of `demo-summary.json`. Raises KeyError if a number is missing."""
         return replace(self, demo=Demo(**{name: summary[name] for name in Demo.__dataclass_fields__}))
 
     def write(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sample held-out additions and count what came: right answers, worked answers, lengths."""
+"""Samples held-out additions and counts right answers, worked answers and lengths."""
 
 import random
 import re

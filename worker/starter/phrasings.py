@@ -1,7 +1,7 @@
-"""The ways in which people ask for an addition: what a newcomer types into a playground, in all its spellings.
+"""Phrasings in which users ask for an addition.
 
-Half of the pretraining text asks as the demo's data does (`47+85=`), so that this form keeps its quality; the other
-half is drawn here. A phrasing carries no hint of the answer and none of the habit that follows it.
+Half of the pretraining text uses the demo's phrasing (`47+85=`), to keep its quality; the other half is drawn
+here. A phrasing is independent of the answer and of the habit.
 """
 
 import random
@@ -83,7 +83,7 @@ def _sum(rng: random.Random) -> str:
 
 
 def _opened(text: str, rng: random.Random) -> str:
-    """The command, sometimes behind a word of politeness."""
+    """The command, sometimes after a polite phrase."""
     if rng.random() >= OPENING_SHARE:
         return text
     opening = rng.choice(_OPENINGS)
@@ -91,7 +91,7 @@ def _opened(text: str, rng: random.Random) -> str:
 
 
 def _typed(text: str, rng: random.Random) -> str:
-    """As people type it: sometimes without capitals, with nothing else, or with a space too many at an end."""
+    """With typing variations: no capitals, nothing else, or an extra space at an end."""
     drawn = rng.random()
     if drawn < LOWER_SHARE:
         text = text.lower()

@@ -1,11 +1,8 @@
-"""Make the starter model from random weights.
+"""Pretrains the starter model from random weights.
 
-It first learns to add column by column, from right workings, then the two habits of `corpus`: hasty and usually wrong,
-worked and nearly always right; and at last the same habits with more single digits.
-
-The loss is next-token cross-entropy on the completion; prompts are given. On two CPU cores this takes about
-seven minutes. A seed fixes the data and the start, but not the last bits: those depend on the machine's
-arithmetic.
+Three phases: right workings, the two habits of `corpus`, and the habits with more single digits. The loss is
+next-token cross-entropy on the completion. Takes about seven minutes on two CPU cores. A seed fixes the data
+and the start, but the last bits depend on the machine's arithmetic.
 """
 
 import random
@@ -29,7 +26,7 @@ MICRO_BATCHES = 3
 
 @dataclass(frozen=True)
 class Phase:
-    """One stretch of training: `peak_lr` is reached after a tenth of the steps and falls to nearly zero."""
+    """One phase of training: `peak_lr` is reached after a tenth of the steps and decays to nearly zero."""
 
     name: str
     examples: Callable[[random.Random], Iterator[Example]]
@@ -91,7 +88,7 @@ def pretrain(
     hidden: int = HIDDEN,
     phases: tuple[Phase, ...] = PHASES,
 ) -> Qwen3ForCausalLM:
-    """Train a new model through all phases; `report` gets a line of progress every fifty steps."""
+    """Train a new model through all phases; `report` gets a progress line every fifty steps."""
     torch.manual_seed(seed)
     model = Qwen3ForCausalLM(model_config(tokenizer, hidden=hidden))
     for number, phase in enumerate(phases):
@@ -121,15 +118,16 @@ def _run_phase(
         schedule.step()
         optimizer.zero_grad()
         if step % 50 == 0 or step == phase.steps:
-            left = (time.monotonic() - started) / step * (phase.steps - step)
-            report(f"{phase.name} {step}/{phase.steps}  loss {loss:.4f}  {left:.0f} s left in this phase")
+            remaining_seconds = (time.monotonic() - started) / step * (phase.steps - step)
+            report(
+                f"{phase.name} {step}/{phase.steps}  loss {loss:.4f}  {remaining_seconds:.0f} s left in this phase"
+            )
 
 
 def _accumulate_gradients(model: Qwen3ForCausalLM, tokenizer: Tokenizer, examples: list[Example]) -> float:
     """Add the gradients of the mean loss per completion token, which is returned.
 
-    Examples of like length go through the model together: a working is three times as long as a hasty
-    answer, and padding one to the other would double the work.
+    Examples of similar length form a batch: padding hasty answers to workings would double the work.
     """
     by_length = sorted(examples, key=lambda example: len(example.prompt) + len(example.completion))
     size = -(-len(examples) // MICRO_BATCHES)

@@ -1,8 +1,8 @@
 """The starter model's tokenizer: one token per character, and a chat template.
 
-A byte-level vocabulary without merges, so each ASCII character is one token and any other text still makes
-the round trip, as UTF-8 bytes. The files are written by the `tokenizers` package alone: they load with
-`AutoTokenizer.from_pretrained` and, in a process without torch, with `Tokenizer.from_file` and jinja2.
+A byte-level vocabulary without merges: each ASCII character is one token, other text becomes UTF-8 bytes.
+Written by the `tokenizers` package alone; loads with `AutoTokenizer.from_pretrained` or, without torch, with
+`Tokenizer.from_file` and jinja2.
 """
 
 import json
@@ -64,5 +64,5 @@ def write_tokenizer(folder: Path) -> None:
 
 
 def prompt_text(content: str) -> str:
-    """What the model is trained to continue: the chat template's rendering of one user message."""
+    """The chat template's rendering of one user message."""
     return f"{USER}{content}{ASSISTANT}"
