@@ -126,7 +126,8 @@ def _numbers(imported: Project, raw: dict[str, Any], rows: int | None) -> None:
         imported.job["limits"]["steps"] = hyperparameters.AUTO_STEPS
         batch = imported.job["rollout"]["prompts_per_step"]
         imported.notes.append(
-            f"n_epochs was {requested.n_epochs}: set limits.steps to rows × {requested.n_epochs} / {batch} (--data counts)."
+            f"n_epochs was {requested.n_epochs}: set limits.steps to rows × {requested.n_epochs} / {batch} "
+            "(--data counts)."
         )
     if dropped := sorted(set(raw) - set(settings)):
         imported.notes.append(f"Not known here: {', '.join(dropped)}.")

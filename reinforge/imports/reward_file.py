@@ -54,11 +54,11 @@ def project(text: str, filename: str, model: str) -> Project:
             hint="Known: grade(sample, item), reward_fn(prompt, completion, example), f(completions, **columns).",
         )
     imported = Project(origin=filename, job={"model": model, "data": {"dataset": "data.jsonl"}})
-    imported.files["reward.py"], left_out = _needed(tree, text, [each.name for each in functions])
+    imported.files["reward.py"], left_out = _needed(tree, text, [function.name for function in functions])
     imported.columns = sorted(set().union(*(function.columns for function in functions)))
     imported.conversations = any(_reads_messages(each.node) for each in functions if each.spelling == "trl")
     weights = script.weights if len(script.weights) == len(script.functions) else []
-    order = script.functions or [each.name for each in functions]
+    order = script.functions or [function.name for function in functions]
     for each in functions:
         reward: dict[str, Any] = {"type": "python", "name": reward_name(each.name)}
         reward |= {"path": "reward.py", "entry": each.name}

@@ -131,7 +131,7 @@ RULES: tuple[Rule, ...] = (
 
 def _group_size(spec: JobSpec, report: PreflightReport, observed: Observed) -> Suggestion | None:
     """The smallest group size with an expected half of the groups mixed; none if already so or unreachable."""
-    asked = spec.rollout.completions_per_prompt
+    group_size = spec.rollout.completions_per_prompt
     counts = []
     for group in observed.groups:
         scored = [sampled.reward for sampled in group if sampled.reward is not None]
@@ -140,16 +140,16 @@ def _group_size(spec: JobSpec, report: PreflightReport, observed: Observed) -> S
     if not counts or report.groups.useful >= ENOUGH_MIXED or sum(right for _, right in counts) == 0:
         return None
     a, b = fit_rates(counts)
-    now = mixed_share(a, b, asked)
-    larger = [size for size in SIZES if size > asked]
+    now = mixed_share(a, b, group_size)
+    larger = [size for size in SIZES if size > group_size]
     enough = next((size for size in larger if mixed_share(a, b, size) >= ENOUGH_MIXED), None)
-    size = enough or (larger[-1] if larger else asked)
-    if size == asked or mixed_share(a, b, size) < 1.2 * now:
+    size = enough or (larger[-1] if larger else group_size)
+    if size == group_size or mixed_share(a, b, size) < 1.2 * now:
         return None
     return Suggestion(
         field="rollout.completions_per_prompt",
         value=size,
-        instead_of=asked,
+        instead_of=group_size,
         why=f"About {mixed_share(a, b, size):.0%} of groups would be mixed instead of {now:.0%}.",
     )
 

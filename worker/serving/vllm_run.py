@@ -157,10 +157,8 @@ class _Row:
         entries = []
         for place, (token, logprob) in enumerate(zip(piece.token_ids, piece.logprobs, strict=True)):
             top = piece.tops[place][: self._most] if self._most else []
-            entries.append(
-                self._entry(token, logprob)
-                | {"top_logprobs": [self._entry(*alternative) for alternative in top]}
-            )
+            alternatives = [self._entry(*alternative) for alternative in top]
+            entries.append(self._entry(token, logprob) | {"top_logprobs": alternatives})
         return entries
 
     def _entry(self, token: int, logprob: float) -> Event:
