@@ -27,8 +27,8 @@ SETTINGS: Mapping[str, str] = {
 def live_settings(spec: JobSpec) -> dict[str, float]:
     """The settings that a job with this specification can change, with their values."""
     dumped = spec.model_dump()
-    found = {path: _value(dumped, path) for path in SETTINGS if _refusal(dumped, path) is None}
-    return {path: float(value) for path, value in found.items() if value is not None}
+    settings = {path: _value(dumped, path) for path in SETTINGS if _refusal(dumped, path) is None}
+    return {path: float(value) for path, value in settings.items() if value is not None}
 
 
 def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:

@@ -31,12 +31,12 @@ def call_problem(slot: str, signature: inspect.Signature, parameters: Iterable[s
 
 def function_problem(slot: str, module: str, name: str, parameters: Iterable[str]) -> str | None:
     """Why `module:name` cannot be what a slot calls; None when it can, or when its source does not tell."""
-    found = util.find_spec(module)  # loads the packages that the module is in, not the module
-    if found is None:
+    module_spec = util.find_spec(module)  # loads the packages that the module is in, not the module
+    if module_spec is None:
         return f"there is no module {module}"
-    if not found.origin or not found.origin.endswith(".py"):
+    if not module_spec.origin or not module_spec.origin.endswith(".py"):
         return None
-    tree = parse(Path(found.origin).read_text(encoding="utf-8"))
+    tree = parse(Path(module_spec.origin).read_text(encoding="utf-8"))
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
     if defined and not defined[-1].decorator_list:
         problem = call_problem(slot, _signature(defined[-1]), parameters)
@@ -55,26 +55,26 @@ class _Given:
 
 def _signature(node: ast.FunctionDef) -> inspect.Signature:
     """As `inspect.signature` has it, without annotations and with `…` for defaults."""
-    found, given = [], node.args
-    positional = [*given.posonlyargs, *given.args]
+    parameters, arguments = [], node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
     for number, one in enumerate(positional):
         kind = (
             inspect.Parameter.POSITIONAL_ONLY
-            if number < len(given.posonlyargs)
+            if number < len(arguments.posonlyargs)
             else inspect.Parameter.POSITIONAL_OR_KEYWORD
         )
-        has_default = number >= len(positional) - len(given.defaults)
-        found.append(
+        has_default = number >= len(positional) - len(arguments.defaults)
+        parameters.append(
             inspect.Parameter(one.arg, kind, default=_Given() if has_default else inspect.Parameter.empty)
         )
-    if given.vararg:
-        found.append(inspect.Parameter(given.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
-    for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+    if arguments.vararg:
+        parameters.append(inspect.Parameter(arguments.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
+    for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         empty = inspect.Parameter.empty if default is None else _Given()
-        found.append(inspect.Parameter(one.arg, inspect.Parameter.KEYWORD_ONLY, default=empty))
-    if given.kwarg:
-        found.append(inspect.Parameter(given.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
-    return inspect.Signature(found)
+        parameters.append(inspect.Parameter(one.arg, inspect.Parameter.KEYWORD_ONLY, default=empty))
+    if arguments.kwarg:
+        parameters.append(inspect.Parameter(arguments.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(parameters)
 
 
 def _bound(tree: ast.Module) -> set[str]:

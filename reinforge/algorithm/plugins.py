@@ -104,10 +104,10 @@ class Installed:
     blocked: dict[Kind, Fault] = field(default_factory=dict)
     """Why a name that nothing else has cannot be used."""
 
-    def refuse(self, kind: Kind, fault: Fault, *, taken: bool = False) -> None:
-        """Leave something out, keep why, and say so once. `taken`: its name is somebody else's, who keeps it."""
+    def refuse(self, kind: Kind, fault: Fault, *, name_taken: bool = False) -> None:
+        """Leave something out, keep why, and say so once. `name_taken`: its name is somebody else's, who keeps it."""
         self.faults.append(fault)
-        if not taken:
+        if not name_taken:
             self.blocked[kind] = fault
         log.warning("%s", fault)
 
@@ -119,30 +119,30 @@ def enabled() -> bool:
 @cache
 def installed() -> Installed:
     """What the packages of this environment bring."""
-    found = Installed()
+    plugins = Installed()
     if not enabled():
-        return found
+        return plugins
     functions = {entry.name: entry for entry in metadata.entry_points(group=FUNCTIONS_GROUP)}
     for entry in metadata.entry_points(group=SLOTS_GROUP):
         slot, _, name = entry.name.partition(".")
         kind = (slot, name)
-        _take(found, kind, entry, partial(_part, found, kind, entry, functions))
+        _take(plugins, kind, entry, partial(_part, plugins, kind, entry, functions))
     for entry in metadata.entry_points(group=PRESETS_GROUP):
         kind = ("preset", entry.name)
-        _take(found, kind, entry, partial(_preset, found, kind, entry))
-    return found
+        _take(plugins, kind, entry, partial(_preset, plugins, kind, entry))
+    return plugins
 
 
-def _take(found: Installed, kind: Kind, entry: metadata.EntryPoint, take: Callable[[], None]) -> None:
+def _take(plugins: Installed, kind: Kind, entry: metadata.EntryPoint, take: Callable[[], None]) -> None:
     """Take an entry point; whatever its package raises becomes a fault of that entry point."""
     package = package_of(entry)
     try:
         take()
-        found.owners[kind] = package
+        plugins.owners[kind] = package
     except (Exception, SystemExit) as error:  # noqa: BLE001 - other people's code: recorded with its cause
         reason = str(error) if isinstance(error, Unusable) else f"{type(error).__name__}: {error}"
         fault = Fault(package, entry.group, entry.name, reason)
-        found.refuse(kind, fault, taken=isinstance(error, NameTaken))
+        plugins.refuse(kind, fault, name_taken=isinstance(error, NameTaken))
 
 
 class Unusable(Exception):
@@ -158,24 +158,24 @@ def package_of(entry: metadata.EntryPoint) -> Package:
     return Package(dist.name, dist.version) if dist is not None else Package("an unnamed package", "?")
 
 
-def _check_name(found: Installed, kind: Kind, built_in: Collection[str]) -> None:
+def _check_name(plugins: Installed, kind: Kind, built_in: Collection[str]) -> None:
     _, name = kind
     if not NAME.fullmatch(name):
         raise Unusable(f"the name {name!r} is not one: small letters, digits and _, a letter first")
     if name in built_in:
         raise NameTaken(f"`{name}` is built in: choose another name")
-    if kind in found.owners:
-        raise NameTaken(f"{found.owners[kind]} offers the same name")
+    if kind in plugins.owners:
+        raise NameTaken(f"{plugins.owners[kind]} offers the same name")
 
 
 def _part(
-    found: Installed, kind: Kind, entry: metadata.EntryPoint, functions: Mapping[str, metadata.EntryPoint]
+    plugins: Installed, kind: Kind, entry: metadata.EntryPoint, functions: Mapping[str, metadata.EntryPoint]
 ) -> None:
     slot, name = kind
     if slot not in SLOT_KINDS:
         raise Unusable(f"there is no slot {slot!r}; slots: {', '.join(SLOT_KINDS)}")
     place = SLOT_KINDS[slot]
-    _check_name(found, kind, place.models())
+    _check_name(plugins, kind, place.models())
     model = entry.load()
     if not (isinstance(model, type) and issubclass(model, place.base)):
         raise Unusable(f"{entry.value} is not a subclass of reinforge.plugin.{place.base.__name__}")
@@ -192,15 +192,15 @@ def _part(
         raise Unusable(f"no entry point `{entry.name}` in {FUNCTIONS_GROUP} says what the worker is to call")
     if problem := function_problem(slot, function.module, function.attr, parameters_of(slot, model)):
         raise Unusable(problem)
-    found.parts[slot][name] = model
+    plugins.parts[slot][name] = model
 
 
-def _preset(found: Installed, kind: Kind, entry: metadata.EntryPoint) -> None:
-    _check_name(found, kind, ())
+def _preset(plugins: Installed, kind: Kind, entry: metadata.EntryPoint) -> None:
+    _check_name(plugins, kind, ())
     preset = entry.load()
     if not isinstance(preset, Preset):
         raise Unusable(f"{entry.value} is not a reinforge.plugin.Preset")
-    found.presets[kind[1]] = preset
+    plugins.presets[kind[1]] = preset
 
 
 def parameters_of(slot: str, model: type[SpecModel]) -> list[str]:
@@ -219,18 +219,18 @@ def union(slot: str) -> Any:
 
 
 def own_presets(built_in: Collection[str]) -> dict[str, Preset]:
-    """Presets of packages, less those whose names are taken."""
-    found = installed()
-    for name in [name for name in found.presets if name in built_in]:
-        withdraw(name, f"`{name}` is built in: choose another name", taken=True)
-    return found.presets
+    """Presets of packages, less those whose names are name_taken."""
+    plugins = installed()
+    for name in [name for name in plugins.presets if name in built_in]:
+        withdraw(name, f"`{name}` is built in: choose another name", name_taken=True)
+    return plugins.presets
 
 
-def withdraw(name: str, reason: str, *, taken: bool = False) -> None:
+def withdraw(name: str, reason: str, *, name_taken: bool = False) -> None:
     """A package's preset cannot be used after all."""
-    found, kind = installed(), ("preset", name)
-    del found.presets[name]
-    found.refuse(kind, Fault(found.owners.pop(kind), PRESETS_GROUP, name, reason), taken=taken)
+    plugins, kind = installed(), ("preset", name)
+    del plugins.presets[name]
+    plugins.refuse(kind, Fault(plugins.owners.pop(kind), PRESETS_GROUP, name, reason), name_taken=name_taken)
 
 
 def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:

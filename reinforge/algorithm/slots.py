@@ -99,10 +99,10 @@ def _refuse_unusable(algorithm: dict[str, Any]) -> None:
 
 def _check_own_presets() -> None:
     """A package's preset that is no algorithm is left out, with the reason kept."""
-    found = plugins.installed()
-    for name in list(found.presets):
+    own = plugins.installed()
+    for name in list(own.presets):
         slots = PRESETS[name].slots
-        if missing := [".".join(kind) for kind in plugins.named_parts(slots) if kind in found.blocked]:
+        if missing := [".".join(kind) for kind in plugins.named_parts(slots) if kind in own.blocked]:
             withdraw(name, f"it needs `{missing[0]}`")
             continue
         try:

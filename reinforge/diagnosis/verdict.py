@@ -99,16 +99,16 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """The verdict on a job that has ended, or on how it stands now."""
-    found = [*_length(evidence), *_truncated(evidence), *_errors(evidence)]
+    """The verdict on a job that has ended, or on its present state."""
+    problems_so_far = [*_length(evidence), *_truncated(evidence), *_errors(evidence)]
     missing = _not_comparable(evidence)
     if missing is not None:
-        return _unknown(evidence, [missing, *_in_order(found)])
+        return _unknown(evidence, [missing, *_in_order(problems_so_far)])
     base, newest = evidence.held_out[0], evidence.held_out[-1]
     change = change_at(evidence, newest.step)
     assert change is not None
     worse = _worse(evidence, base, change)
-    problems = _in_order([*found, *_answers(evidence, change)])
+    problems = _in_order([*problems_so_far, *_answers(evidence, change)])
     if worse is not None:
         # What was there from the first step on came before; the rest follows from the fall.
         before = [each for each in problems if each.step is not None and each.step <= evidence.start + 1]
@@ -121,7 +121,7 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _not_comparable(evidence: Evidence) -> Problem | None:
-    """Why held-out rewards say nothing."""
+    """Why held-out rewards cannot be compared."""
     if not evidence.held_out:
         return Problem(code="no_held_out", message="no held-out rows were measured")
     base, newest = evidence.held_out[0], evidence.held_out[-1]
@@ -135,11 +135,11 @@ def _not_comparable(evidence: Evidence) -> Problem | None:
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:
-    return sorted(problems, key=lambda each: each.step or 0)
+    return sorted(problems, key=lambda problem: problem.step or 0)
 
 
 def change_at(evidence: Evidence, step: int) -> Change | None:
-    """The change of held-out reward from the base to a step; None where its interval is not known."""
+    """The change of held-out reward from the base to a step; None if its interval is unknown."""
     at = {each.step: each for each in evidence.held_out}
     if not evidence.held_out or step not in at:
         return None
@@ -161,7 +161,7 @@ def _interval(value: float, std_error: float, rows: int) -> Change:
 def _compared(
     evidence: Evidence, base: Measured, newest: Measured, change: Change, problems: list[Problem]
 ) -> Verdict:
-    best = max(evidence.held_out[1:], key=lambda each: (each.value, each.step))
+    best = max(evidence.held_out[1:], key=lambda measured: (measured.value, measured.step))
     gain = change_at(evidence, best.step)
     moved = f"held-out reward {base.value:.2f} → {newest.value:.2f} ({_bounds(change, evidence.rows)})"
     also = f"; {_listed(problems)}" if problems else ""
@@ -195,11 +195,11 @@ def _worse(evidence: Evidence, base: Measured, change: Change) -> Problem | None
     best = max(evidence.held_out[1:], key=lambda each: each.value)
     if (gain := change_at(evidence, best.step)) is not None and gain.low > 0:
         message += f"; it was {best.value:.2f} at step {best.step}"
-    return Problem(code="worse_than_base", step=_left_start(evidence.reward) or fell, message=message)
+    return Problem(code="worse_than_base", step=_fell_from_start(evidence.reward) or fell, message=message)
 
 
-def _left_start(reward: Points) -> int | None:
-    """The step since which the training reward has been below half of where it began."""
+def _fell_from_start(reward: Points) -> int | None:
+    """The step since which the training reward has been below half of its start."""
     if len(reward) < 2 or reward[0][1] <= 0:
         return None
     return _since(reward, below=reward[0][1] / 2)
@@ -244,7 +244,7 @@ def _answers_rose(evidence: Evidence) -> bool:
 
 
 def _answers(evidence: Evidence, reward: Change) -> list[Problem]:
-    """The reward's claim beside the declared answers: they fell, or they stayed rare while the reward rose."""
+    """Compares the reward's claim with the declared answers: they fell, or stayed rare while the reward rose."""
     change = _answers_change(evidence)
     if change is None:
         return []
@@ -282,13 +282,13 @@ def _recent(points: Points) -> float:
 
 
 def _since(points: Points, *, below: float) -> int | None:
-    """The first step from which on every value is below a bound; None where the last one is not."""
-    found = None
+    """The first step from which on every value is below a bound; None if the last one is not."""
+    first_step = None
     for step, value in reversed(points):
         if value >= below:
             break
-        found = step
-    return found
+        first_step = step
+    return first_step
 
 
 def _bounds(change: Change, rows: int) -> str:
@@ -296,7 +296,7 @@ def _bounds(change: Change, rows: int) -> str:
 
 
 def _listed(problems: Sequence[Problem]) -> str:
-    return ", ".join(each.message for each in problems)
+    return ", ".join(problem.message for problem in problems)
 
 
 def _unknown(evidence: Evidence, problems: list[Problem], change: Change | None = None) -> Verdict:

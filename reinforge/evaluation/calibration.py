@@ -1,4 +1,4 @@
-"""Calibration: how far a reward, above all a judge, agrees with the person who labelled some completions."""
+"""Calibration: agreement of a reward, above all a judge, with human labels."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -53,13 +53,13 @@ class CalibrationReport(BaseModel):
 
 
 def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationReport:
-    """A completion passes when its value is above `pass_above`."""
-    both = [(each.right, each.value > pass_above) for each in judged if each.value is not None]
+    """A completion passes if its value is above `pass_above`."""
+    both = [(label.right, label.value > pass_above) for label in judged if label.value is not None]
     counts = {
         (right, passed): both.count((right, passed)) for right in (True, False) for passed in (True, False)
     }
     agree = counts[True, True] + counts[False, False]
-    costs = [each.cost for each in judged if each.cost is not None]
+    costs = [label.cost for label in judged if label.cost is not None]
     return CalibrationReport(
         labels=len(judged),
         compared=len(both),
@@ -79,9 +79,10 @@ def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationRepo
 
 
 def paid(usage: Mapping[str, Mapping[str, float]]) -> float | None:
-    """What judges cost for one completion (`RewardResult.usage`); None where none was called, or prices are not known.
+    """Cost of the judges for one completion (`RewardResult.usage`); None if none was called or prices are
+    unknown.
 
-    Answers from the cache cost nothing, which says nothing about the price of the next completion.
+    Cached answers cost nothing and do not predict the price of the next completion.
     """
     return sum(counts.get("cost", 0.0) for counts in usage.values() if counts.get("calls")) or None
 

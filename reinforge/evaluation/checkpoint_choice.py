@@ -1,4 +1,4 @@
-"""Which checkpoint of a job to use: the best one, unless somebody chooses another."""
+"""Chooses a job's checkpoint: the best one by default."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -16,14 +16,14 @@ def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = 
 
     Raises StateConflict: `no_adapter`; `no_better_checkpoint` when none is above the base.
     """
-    final = next((each for each in checkpoints if each.final), None)
+    final = next((checkpoint for checkpoint in checkpoints if checkpoint.final), None)
     if job.adapter is None or final is None:
         raise StateConflict(
             f"{job.id} is {job.status} and has no adapter.",
             code="no_adapter",
             hint="Choose a checkpoint by its step, or wait until the job has succeeded.",
         )
-    best = next((each for each in checkpoints if each.best), None)
+    best = next((checkpoint for checkpoint in checkpoints if checkpoint.best), None)
     if which == "final" or best is not None:
         return final if which == "final" or best is None else best
     measured = [each for each in checkpoints if each.held_out_reward is not None]
@@ -37,10 +37,10 @@ def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = 
 
 
 def none_better(job: Job, checkpoints: Sequence[Checkpoint]) -> str:
-    """Says that no checkpoint is above the base, and what the highest one reached."""
+    """Error: no checkpoint is above the base; names the highest one."""
     top = max(
-        (each for each in checkpoints if each.held_out_reward is not None),
-        key=lambda each: (each.held_out_reward or 0.0, each.step),
+        (checkpoint for checkpoint in checkpoints if checkpoint.held_out_reward is not None),
+        key=lambda checkpoint: (checkpoint.held_out_reward or 0.0, checkpoint.step),
     )
     base = f"{job.held_out_reward_before:.2f}"
     return (

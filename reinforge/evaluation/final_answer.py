@@ -1,6 +1,6 @@
-"""Whether a completion's final answer is the reference answer of its row.
+"""Whether a completion's final answer equals its row's reference answer.
 
-A witness beside the reward, not a reward: it compares numbers and short texts, and nothing else.
+An independent check beside the reward: it compares only numbers and short texts.
 """
 
 import re
@@ -26,23 +26,23 @@ Reference = float | str
 
 
 def reference(value: Any) -> Reference | None:
-    """A row's reference answer as a number or a short text; None where it cannot be compared.
+    """A row's reference answer as a number or a short text; None if it cannot be compared.
 
-    Of a worked solution that ends in `#### 42` it is the 42.
+    For a worked solution that ends in `#### 42`, the 42.
     """
     if value is None or isinstance(value, bool | list | dict):
         return None
     if isinstance(value, int | float):
         return float(value)
     text = str(value).rpartition("####")[2].strip()
-    found = _NUMBER.fullmatch(text)
-    if found:
-        return _number(found.group())
+    match = _NUMBER.fullmatch(text)
+    if match:
+        return _number(match.group())
     return _plain(text) if 0 < len(text) <= LONGEST and "\n" not in text and _plain(text) else None
 
 
 def is_right(completion: str, expected: Reference) -> bool:
-    """Compares the marked answer, or the last number or line of a completion that marks none."""
+    """Compares the marked answer, or else the last number or line of the completion."""
     visible = completion.rpartition("</think>")[2]
     marked = next((found[-1] for mark in _MARKS if (found := mark(visible))), None)
     if isinstance(expected, str):

@@ -1,7 +1,7 @@
-"""Golden cases: completions with what a reward has to say about them, and whether it does.
+"""Golden cases: completions with their expected scores, and the check of a reward against them.
 
-They belong to a reward. They are run before a job starts, before a live edit, and by `reinforge reward golden run`,
-whose JUnit report a CI understands.
+They belong to a reward and run before a job starts, before a live edit, and by `reinforge reward golden run`,
+which writes a JUnit report.
 """
 
 import math
@@ -67,7 +67,7 @@ class GoldenCase(BaseModel):
     """What the case is there for."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """What the reward is asked: the completion and, for an ordering, the other one after it."""
+        """The rows to score: the completion and, for an ordering, the other one after it."""
         texts = [self.completion] + ([self.expect.above] if self.expect.above is not None else [])
         return [{"completion": text, "item": self.item, "prompt": self.prompt} for text in texts]
 
@@ -95,12 +95,14 @@ def rows_of(cases: Sequence[GoldenCase]) -> list[dict[str, Any]]:
 
 def outcomes(cases: Sequence[GoldenCase], results: Sequence[RewardResult]) -> list[GoldenOutcome]:
     """One per case; `results` are those of `rows_of(cases)`."""
-    found, rest = [], list(results)
+    outcomes_in_order, rest = [], list(results)
     for case in cases:
         count = len(case.rows())
-        mine, rest = rest[:count], rest[count:]
-        found.append(_outcome(case.expect, mine[0], mine[1] if count == 2 else None))
-    return found
+        case_results, rest = rest[:count], rest[count:]
+        outcomes_in_order.append(
+            _outcome(case.expect, case_results[0], case_results[1] if count == 2 else None)
+        )
+    return outcomes_in_order
 
 
 def _outcome(expect: Expectation, result: RewardResult, other: RewardResult | None) -> GoldenOutcome:
@@ -117,9 +119,9 @@ def _outcome(expect: Expectation, result: RewardResult, other: RewardResult | No
 
 
 def _why_not(expect: Expectation, result: RewardResult, other: RewardResult | None) -> str | None:
-    for each, which in ((result, "it"), (other, "the other completion")):
-        if each is not None and each.status not in ("ok", "not_applicable"):
-            return f"The reward failed on {which}: {each.status}. {each.message or ''}".strip()
+    for scored, which in ((result, "it"), (other, "the other completion")):
+        if scored is not None and scored.status not in ("ok", "not_applicable"):
+            return f"The reward failed on {which}: {scored.status}. {scored.message or ''}".strip()
     if expect.not_applicable:
         return None if result.status == "not_applicable" else f"It got {result.value:g} instead of no reward."
     if result.value is None:
@@ -140,18 +142,18 @@ def _ordering(value: float, other: float | None) -> str | None:
     return None if value > other else f"It got {value:g}, the other completion {other:g}: not more."
 
 
-def junit(suite: str, cases: Sequence[GoldenCase], found: Sequence[GoldenOutcome]) -> str:
+def junit(suite: str, cases: Sequence[GoldenCase], results: Sequence[GoldenOutcome]) -> str:
     """A JUnit report, one test case per golden case."""
-    failures = sum(not each.passed for each in found)
+    failures = sum(not result.passed for result in results)
     root = ElementTree.Element(
         "testsuite",
         name=suite,
-        tests=str(len(found)),
+        tests=str(len(results)),
         failures=str(failures),
         errors="0",
-        time=f"{sum(each.wall_ms for each in found) / 1000:.3f}",
+        time=f"{sum(result.wall_ms for result in results) / 1000:.3f}",
     )
-    for number, (case, outcome) in enumerate(zip(cases, found, strict=True), 1):
+    for number, (case, outcome) in enumerate(zip(cases, results, strict=True), 1):
         name = f"{number}: {case.note or case.completion[:60] or '(empty)'}"
         node = ElementTree.SubElement(
             root, "testcase", classname=suite, name=_printable(name), time=f"{outcome.wall_ms / 1000:.3f}"
@@ -163,9 +165,9 @@ def junit(suite: str, cases: Sequence[GoldenCase], found: Sequence[GoldenOutcome
 
 
 def _printable(text: str) -> str:
-    """XML 1.0 has no place for most control characters."""
+    """Removes control characters, which XML 1.0 forbids."""
     return "".join(
-        each if each in "\t\n\r" or (each >= " " and each not in "\ufffe\uffff")
+        character if character in "\t\n\r" or (character >= " " and character not in "\ufffe\uffff")
         else "\ufffd"
-        for each in text
+        for character in text
     )  # fmt: skip

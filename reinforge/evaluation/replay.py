@@ -1,4 +1,4 @@
-"""Replay: what another revision of a reward would have said about a job's stored completions."""
+"""Replay: rescores a job's stored completions with another revision of a reward."""
 
 import math
 import statistics
@@ -72,7 +72,7 @@ class ReplayReport(BaseModel):
 
 
 def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:
-    """Both revisions beside each other; a completion passes above `pass_above`."""
+    """Compares both revisions; a completion passes above `pass_above`."""
     both = [(row, row.old, row.new) for row in rows if row.old is not None and row.new is not None]
     by_step: dict[int, list[tuple[float, float]]] = defaultdict(list)
     by_group: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
@@ -141,14 +141,14 @@ def mean_ranks(values: Sequence[float]) -> list[float]:
 
 
 def _same_order(groups: Sequence[Sequence[tuple[float, float]]]) -> float | None:
-    kept = pairs = 0
+    agreeing = pairs = 0
     for group in groups:
         for index, (old, new) in enumerate(group):
             for other_old, other_new in group[index + 1 :]:
                 if abs(old - other_old) > UNIFORM:
                     pairs += 1
-                    kept += (new - other_new) * (old - other_old) > 0
-    return kept / pairs if pairs else None
+                    agreeing += (new - other_new) * (old - other_old) > 0
+    return agreeing / pairs if pairs else None
 
 
 def _useful(groups: Sequence[Sequence[float]]) -> float:

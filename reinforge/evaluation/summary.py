@@ -83,10 +83,10 @@ class GateReport(_Report):
 
 
 def row_values(scores: Sequence[RowScores], metric: str, pass_above: float) -> dict[int, float]:
-    """Row → its value; rows without a scored completion are left out. Raises InvalidInput `unknown_metric`."""
+    """Row → its value, without unscored rows. Raises InvalidInput `unknown_metric`."""
     reduce = _reducer(metric, pass_above)
     values = {each.row: [value for value in each.rewards if value is not None] for each in scores}
-    return {row: reduce(found) for row, found in values.items() if found}
+    return {row: reduce(scored) for row, scored in values.items() if scored}
 
 
 def _reducer(metric: str, pass_above: float) -> Callable[[list[float]], float]:
@@ -94,9 +94,9 @@ def _reducer(metric: str, pass_above: float) -> Callable[[list[float]], float]:
         case "eval/reward":
             return fmean
         case "eval/pass_rate":
-            return lambda found: fmean(value > pass_above for value in found)
+            return lambda rewards: fmean(value > pass_above for value in rewards)
         case "eval/pass_any":
-            return lambda found: float(any(value > pass_above for value in found))
+            return lambda rewards: float(any(value > pass_above for value in rewards))
     raise InvalidInput(
         f"There is no metric {metric!r}.",
         code="unknown_metric",
@@ -126,8 +126,8 @@ def summarise(
     scores: Sequence[RowScores], *, pass_above: float, truncated: int, tokens: int
 ) -> EvaluationSummary:
     """truncated: completions that were cut off. tokens: of all completions together."""
-    completions = sum(len(each.rewards) for each in scores)
-    errors = sum(value is None for each in scores for value in each.rewards)
+    completions = sum(len(row.rewards) for row in scores)
+    errors = sum(value is None for row in scores for value in row.rewards)
     values = {metric: list(row_values(scores, metric, pass_above).values()) for metric in METRICS}
     most = max(1, completions)
     return EvaluationSummary(
@@ -136,7 +136,7 @@ def summarise(
         error_share=errors / most,
         truncated_share=truncated / most,
         tokens_mean=tokens / most,
-        metrics={metric: estimate(found) for metric, found in values.items() if found},
+        metrics={metric: estimate(by_row) for metric, by_row in values.items() if by_row},
     )
 
 
@@ -161,8 +161,8 @@ def gate(
     values = row_values(scores, metric, pass_above)
     if not values:
         raise StateConflict("No completion of the evaluation could be scored.", code="nothing_scored")
-    given = [value for each in scores for value in each.rewards]
-    conditions = [_errors(given.count(None) / len(given), max_errors)]
+    rewards = [value for each in scores for value in each.rewards]
+    conditions = [_errors(rewards.count(None) / len(rewards), max_errors)]
     if least is not None:
         conditions.append(_least(metric, list(values.values()), least, confidence))
     if baseline is not None:

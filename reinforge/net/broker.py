@@ -1,8 +1,7 @@
-"""The broker of wake-ups, seen from one process: whether it answers, and which one it is.
+"""State of the wake-up broker (Redis or a folder): reachable, and its identifier.
 
-The backend sends wake-ups through Redis or through a folder, a worker reads them from the one that it was configured
-with. Both look at their own with `look` and compare the identifiers: a worker with another home or another Redis gets
-no wake-up, and only the comparison shows it.
+Backend and worker each check their own broker with `look` and compare the identifiers: with different homes
+or Redis servers a worker gets no wake-up, and only the comparison shows it.
 """
 
 import contextlib
@@ -15,22 +14,22 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 IDLE_POLL_SECONDS = 5.0
-"""A worker without a job asks for one this often, so a lost wake-up delays a job and does not strand it."""
+"""Interval at which an idle worker polls for a job, so that a lost wake-up only delays it."""
 ANSWER_SECONDS = 3.0
 _ID_FILE = "broker-id"
 _ID_KEY = "reinforge:broker-id"
 
 
 class BrokerState(BaseModel):
-    """What one process knows of its broker."""
+    """One process's view of its broker."""
 
     kind: Literal["redis", "folder"]
     address: str
     """`redis://host:port/0` without credentials, or the folder."""
     id: str | None = None
-    """The same for all who use the same broker; None: unknown."""
+    """Identical for all users of the same broker; None: unknown."""
     error: str | None = None
-    """Why it cannot be used; None: it answers."""
+    """Why it cannot be used; None if it answers."""
 
     @property
     def title(self) -> str:
@@ -45,7 +44,9 @@ class BrokerState(BaseModel):
 
 
 def look(redis_url: str | None, folder: Path) -> BrokerState:
-    """Ask the broker. Blocks for a few seconds at most, but for name servers and network file systems that hang."""
+    """Query the broker. Blocks for a few seconds at most, except for hanging name servers and network file
+    systems.
+    """
     if redis_url:
         return _look_at_redis(redis_url)
     state = BrokerState(kind="folder", address=str(folder))
@@ -57,14 +58,14 @@ def look(redis_url: str | None, folder: Path) -> BrokerState:
 
 
 def unanswered(redis_url: str | None, folder: Path, seconds: float) -> BrokerState:
-    """The state of a broker that kept us waiting."""
+    """The state of a broker that timed out."""
     kind: Literal["redis", "folder"] = "redis" if redis_url else "folder"
     address = _without_credentials(redis_url) if redis_url else str(folder)
     return BrokerState(kind=kind, address=address, error=f"no answer within {seconds:.0f} s")
 
 
 def wake_up_problem(workers: BrokerState, backends: BrokerState | None) -> str | None:
-    """Why wake-ups do not reach a worker with this broker; None when they do, or when that is unknown."""
+    """Why wake-ups do not reach a worker with this broker; None if they do, or if unknown."""
     late = f"It finds jobs by asking every {IDLE_POLL_SECONDS:.0f} s."
     if workers.error is not None:
         return f"{_sentence(workers.problem)} {late}"
@@ -102,7 +103,7 @@ def _look_at_redis(url: str) -> BrokerState:
 
 
 def _folder_id(folder: Path) -> str:
-    """Read or make the folder's identifier, and make sure that messages can be written. Raises OSError."""
+    """Read or create the folder's identifier, and check that messages can be written. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / _ID_FILE
     fresh = folder / f".{_ID_FILE}.{os.getpid()}.{secrets.token_hex(4)}"

@@ -1,8 +1,8 @@
-"""Which hosts may be called at a user's wish (judges, graders' endpoints, webhooks): nothing inside the machine's own
-network, unless its administrator says so.
+"""Checks addresses of user-configured requests (judges, graders' endpoints, webhooks): none inside the own
+network, unless the administrator allows it.
 
-A name is resolved once, every address it has is checked, and the request goes to the address that was checked:
-a second answer of the name server changes nothing. Redirects are not followed.
+A name is resolved once, every address is checked, and the request goes to a checked address, so that a second
+answer of the name server has no effect. Redirects are not followed.
 """
 
 import asyncio
@@ -39,15 +39,15 @@ class Refused(Exception):
 
 
 class Unresolved(Refused):
-    """The name has no address here and now; nothing is said against it."""
+    """The name has no address at present."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes: addresses that were checked, and the name for the Host header and the certificate."""
+    """Checked addresses of a request, and the name for the Host header and the certificate."""
 
     urls: tuple[str, ...]
-    """In the order of the name server; a later one is for when nobody listens at those before."""
+    """In the order of the name server; later ones are fallbacks."""
     host_header: str
     server_name: str
 
@@ -58,7 +58,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """names: hosts that may be called wherever they are. networks: addresses that may."""
+    """names: hosts that are always allowed. networks: allowed addresses."""
 
     names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
@@ -66,43 +66,45 @@ class Guard:
 
     @classmethod
     def allowing(cls, text: str) -> "Guard":
-        """From REINFORGE_ALLOW_HOSTS: names, addresses and networks, with commas. Raises InvalidInput."""
+        """From REINFORGE_ALLOW_HOSTS: names, addresses and networks, separated by commas. Raises InvalidInput."""
         names, networks = set(), []
-        for each in (part.strip() for part in text.split(",") if part.strip()):
+        for entry in (part.strip() for part in text.split(",") if part.strip()):
             try:
-                networks.append(ipaddress.ip_network(each, strict=False))
+                networks.append(ipaddress.ip_network(entry, strict=False))
             except ValueError:
-                if "/" in each or ":" in each:
+                if "/" in entry or ":" in entry:
                     raise InvalidInput(
-                        f"{ALLOW_VARIABLE} has {each!r}, which is neither a host name nor a network.",
+                        f"{ALLOW_VARIABLE} has {entry!r}, which is neither a host name nor a network.",
                         code="invalid_setting",
                         hint="Write names, addresses or networks such as grader.internal,10.0.0.0/8.",
                     ) from None
-                names.add(each.lower())
+                names.add(entry.lower())
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
         """Raises Refused, Unresolved."""
         parts, host, port = _parts(url)
         try:
-            found = await (self.resolve or resolve)(host, port)
+            resolved = await (self.resolve or resolve)(host, port)
         except OSError as error:
             raise Unresolved(f"{host} cannot be resolved: {error}") from error
-        addresses = [ipaddress.ip_address(each.split("%")[0]) for each in found]
+        addresses = [ipaddress.ip_address(literal.split("%")[0]) for literal in resolved]
         if not addresses:
             raise Unresolved(f"{host} has no address")
         if host.lower() not in self.names:
             for address in addresses:
                 self._check(host, address)
-        shown = f"[{host}]" if ":" in host else host
-        authority = shown if parts.port is None else f"{shown}:{parts.port}"
+        bracketed_host = f"[{host}]" if ":" in host else host
+        authority = bracketed_host if parts.port is None else f"{bracketed_host}:{parts.port}"
         path = parts.path or "/"
-        literals = (f"[{each}]" if each.version == 6 else str(each) for each in dict.fromkeys(addresses))
+        literals = (
+            f"[{address}]" if address.version == 6 else str(address) for address in dict.fromkeys(addresses)
+        )
         urls = (urlunsplit((parts.scheme, f"{each}:{port}", path, parts.query, "")) for each in literals)
         return Target(tuple(urls), authority, host)
 
     def check_for_proxy(self, url: str, proxy: str) -> None:
-        """For a request through a proxy, which looks names up itself: a name has to be allowed. Raises Refused."""
+        """For a request through a proxy, which resolves names itself: the name has to be allowed. Raises Refused."""
         _, host, _ = _parts(url)
         if host.lower() in self.names:
             return
@@ -110,7 +112,8 @@ class Guard:
             address = ipaddress.ip_address(host)
         except ValueError:
             raise Refused(
-                f"{host} would be looked up by the proxy {_shown(proxy)}, so its addresses cannot be checked; whoever "
+                f"{host} would be looked up by the proxy {_without_password(proxy)}, so its "
+                f"addresses cannot be checked; whoever "
                 f"runs this machine can allow it by adding {host} to {ALLOW_VARIABLE}"
             ) from None
         self._check(host, address)
@@ -133,16 +136,16 @@ def _parts(url: str) -> tuple[SplitResult, str, int]:
     """With host and port. Raises Refused."""
     try:
         parts = urlsplit(url)
-        host, given = (parts.hostname or "").rstrip("."), parts.port
+        host, port = (parts.hostname or "").rstrip("."), parts.port
     except ValueError:
-        parts, host, given = SplitResult("", "", "", "", ""), "", None
+        parts, host, port = SplitResult("", "", "", "", ""), "", None
     if parts.scheme not in ("http", "https") or not host:
         raise Refused(f"{url[:100]} is no address that can be called")
-    return parts, host, given or (443 if parts.scheme == "https" else 80)
+    return parts, host, port or (443 if parts.scheme == "https" else 80)
 
 
-def _shown(proxy: str) -> str:
-    """Without the password that it may have."""
+def _without_password(proxy: str) -> str:
+    """The proxy's URL without its password."""
     return proxy.rpartition("@")[2].rpartition("//")[2].rstrip("/")
 
 
@@ -153,7 +156,7 @@ def _is_internet(address: Address) -> bool:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address carries, for those that lead there; else the address itself."""
+    """The IPv4 address that an IPv6 address embeds, else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:
@@ -164,10 +167,10 @@ def _embedded(address: Address) -> Address:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """By the system's resolver. Raises OSError."""
+    """Use the system's resolver. Raises OSError."""
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        records = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except ValueError as error:  # a label of more than 63 characters
         raise OSError("it is no host name") from error
-    return [str(each[4][0]) for each in found]
+    return [str(record[4][0]) for record in records]

@@ -9,24 +9,24 @@ _WIDEST = {4: 8, 6: 16}
 
 
 def connected(proc: Path = Path("/proc/net")) -> list[Network]:
-    """Addresses of this machine and of its neighbours. Empty where Linux's tables cannot be read."""
+    """Addresses of this machine and its neighbours. Empty if Linux's tables cannot be read."""
     networks = [*_ipv4(_lines(proc / "route")[1:]), *_ipv6(_lines(proc / "if_inet6"))]
     return [network for network in networks if network.prefixlen >= _WIDEST[network.version]]
 
 
 def _ipv4(lines: list[str]) -> list[Network]:
-    """Of routes without a gateway. Addresses are hexadecimal in the machine's order of bytes: little-endian."""
+    """From routes without a gateway. Addresses are hexadecimal in the machine's byte order: little-endian."""
     networks: list[Network] = []
     for line in lines:
         _, destination, gateway, *rest = line.split()
         if int(gateway, 16) == 0 and len(rest) > 4:
-            address, mask = (int.from_bytes(bytes.fromhex(each), "little") for each in (destination, rest[4]))
+            address, mask = (int.from_bytes(bytes.fromhex(text), "little") for text in (destination, rest[4]))
             networks.append(ipaddress.IPv4Network((address, mask.bit_count()), strict=False))
     return networks
 
 
 def _ipv6(lines: list[str]) -> list[Network]:
-    """Of addresses: `fd00…02 04 40 00 82 eth0`, where 40 is the length of the prefix, in hexadecimal."""
+    """From addresses: `fd00…02 04 40 00 82 eth0`, where 40 is the prefix length, in hexadecimal."""
     fields = [line.split() for line in lines]
     return [ipaddress.IPv6Network((int(each[0], 16), int(each[2], 16)), strict=False) for each in fields]
 

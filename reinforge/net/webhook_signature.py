@@ -20,7 +20,7 @@ TOLERANCE_SECONDS = 300.0
 
 
 def signed_headers(secret: str, id: str, body: bytes, *, timestamp: float | None = None) -> dict[str, str]:
-    """The three headers. Raises InvalidInput for a secret that is no base64 behind its prefix."""
+    """The three headers. Raises InvalidInput if the secret is not base64 after its prefix."""
     seconds = str(int(time.time() if timestamp is None else timestamp))
     return {
         "webhook-id": id,
@@ -30,15 +30,15 @@ def signed_headers(secret: str, id: str, body: bytes, *, timestamp: float | None
 
 
 def verify(secret: str, headers: dict[str, str], body: bytes, *, now: float | None = None) -> bool:
-    """Whether a request is ours and fresh. Header names in small letters; several signatures are allowed."""
+    """Whether a request is ours and recent. Header names in lower case; several signatures are allowed."""
     id, seconds = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not id or not seconds.isdecimal():
         return False
     if abs((time.time() if now is None else now) - int(seconds)) > TOLERANCE_SECONDS:
         return False
     expected = _signature(secret, id, seconds, body)
-    given = headers.get("webhook-signature", "").split()
-    return any(hmac.compare_digest(expected.encode(), each.encode()) for each in given)
+    received = headers.get("webhook-signature", "").split()
+    return any(hmac.compare_digest(expected.encode(), signature.encode()) for signature in received)
 
 
 def _signature(secret: str, id: str, seconds: str, body: bytes) -> str:

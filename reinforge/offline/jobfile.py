@@ -51,10 +51,10 @@ def load(path: str | Path) -> JobSpec:
 
 def schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a job file, for editors: `JobSpec`, and ready rewards beside the others."""
-    found = copy.deepcopy(spec_schema())
-    rewards = found["properties"]["rewards"]
+    job_schema = copy.deepcopy(spec_schema())
+    rewards = job_schema["properties"]["rewards"]
     rewards["items"] = {"anyOf": [*rewards["items"]["oneOf"], {"$ref": "#/$defs/ReadyReward"}]}
-    found["$defs"]["ReadyReward"] = {
+    job_schema["$defs"]["ReadyReward"] = {
         "title": "ReadyReward",
         "description": "A reward of the library (`reinforge reward library list`); what is given beside it stays.",
         "type": "object",
@@ -65,7 +65,9 @@ def schema() -> dict[str, Any]:
         },
     }
     return (
-        {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found | {"title": "Reinforge job file"}
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+        | job_schema
+        | {"title": "Reinforge job file"}
     )
 
 
@@ -132,36 +134,38 @@ def _dataset(value: Any, folder: Path, name: str, param: str) -> Any:
 
 
 def _no_file(path: Path, folder: Path, name: str, param: str) -> InvalidInput:
-    shown = path.relative_to(folder) if path.is_relative_to(folder) else path
-    where = f" beside {name}" if not Path(shown).is_absolute() else ""
-    there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = nearest(path.name, there)
+    path_text = path.relative_to(folder) if path.is_relative_to(folder) else path
+    where = f" beside {name}" if not Path(path_text).is_absolute() else ""
+    siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = nearest(path.name, siblings)
     hint = f"Did you mean {near}?" if near else f"Paths in a job file are relative to it: {folder}."
-    return InvalidInput(f"There is no file {shown}{where}.", code="file_not_found", param=param, hint=hint)
+    return InvalidInput(
+        f"There is no file {path_text}{where}.", code="file_not_found", param=param, hint=hint
+    )
 
 
 def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Code and grader files always, checkpoints where there is such a folder; a ready reward in full."""
-    found = expanded(reward) if "ready" in reward else dict(reward)
-    if isinstance(found.get("path"), str):
-        found["path"] = str(folder / found["path"])
-    if found.get("type") in _CHECKPOINTS and isinstance(found.get("model"), str) and found["model"]:
-        place = folder / found["model"]
-        found["model"] = str(place) if place.is_dir() else found["model"]
-    return found
+    resolved = expanded(reward) if "ready" in reward else dict(reward)
+    if isinstance(resolved.get("path"), str):
+        resolved["path"] = str(folder / resolved["path"])
+    if resolved.get("type") in _CHECKPOINTS and isinstance(resolved.get("model"), str) and resolved["model"]:
+        place = folder / resolved["model"]
+        resolved["model"] = str(place) if place.is_dir() else resolved["model"]
+    return resolved
 
 
 class _Loader(yaml.SafeLoader):
     """Refuses a key that is given twice, where YAML would silently keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
+        keys: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, str):
-                if key in seen:
+                if key in keys:
                     raise yaml.MarkedYAMLError(
                         problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark
                     )
-                seen.add(key)
+                keys.add(key)
         return super().construct_mapping(node, deep)

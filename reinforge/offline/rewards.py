@@ -17,7 +17,7 @@ from reinforge.spec import JobSpec
 
 def write_rewards(spec: JobSpec, folder: Path) -> list[RewardCode]:
     """Each reward's code or grader as a file in `folder`. Raises InvalidInput, with the field at fault."""
-    found = []
+    entries = []
     for index, reward in enumerate(spec.rewards):
         param = f"rewards[{index}]"
         if reward.type == "python":
@@ -30,7 +30,7 @@ def write_rewards(spec: JobSpec, folder: Path) -> list[RewardCode]:
             _check_judges(spec, judges_of(reward, grader), param)
             _check_secrets(grader, param)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        found.append(
+        entries.append(
             RewardCode(
                 name=reward.name,
                 path=str(path.resolve()),
@@ -38,7 +38,7 @@ def write_rewards(spec: JobSpec, folder: Path) -> list[RewardCode]:
                 kind="python" if reward.type == "python" else "grader",
             )
         )
-    return found
+    return entries
 
 
 def read_grader(reward: GraderReward, param: str) -> Grader:
@@ -54,25 +54,25 @@ def read_grader(reward: GraderReward, param: str) -> Grader:
 
 def secret_variables(spec: JobSpec) -> frozenset[str]:
     """Environment variables with keys and secrets that a job names."""
-    found = {judge.api_key_env for judge in spec.judges.values()}
+    variables = {judge.api_key_env for judge in spec.judges.values()}
     for index, reward in enumerate(spec.rewards):
         if reward.type != "python":
             parts = leaves(read_grader(reward, f"rewards[{index}]")).values()
-            found |= {part.secret_env for part in parts if isinstance(part, EndpointGrader)}
-    return frozenset(name for name in found if name is not None)
+            variables |= {part.secret_env for part in parts if isinstance(part, EndpointGrader)}
+    return frozenset(name for name in variables if name is not None)
 
 
 def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:
     """Folders of the checkpoints that graders load; the base model stands for an empty name. Raises InvalidInput."""
-    found = {}
+    folders = {}
     for index, reward in enumerate(code):
         if reward.kind != "grader":
             continue
         grader = GRADER.validate_json(Path(reward.path).read_text(encoding="utf-8"))
         for part in leaves(grader).values():
             if isinstance(part, CheckpointGrader):
-                found[part.model] = str(_checkpoint(part.model, base_model, f"rewards[{index}].model"))
-    return found
+                folders[part.model] = str(_checkpoint(part.model, base_model, f"rewards[{index}].model"))
+    return folders
 
 
 def _checkpoint(model: str, base_model: Path, param: str) -> Path:

@@ -1,6 +1,6 @@
-"""Passages of a text between two marks, found in one pass.
+"""Finds passages between two marks in one pass.
 
-A pattern such as `<a>(.*?)</a>` takes quadratic time where many openings have no close.
+A pattern such as `<a>(.*?)</a>` takes quadratic time on many openings without a close.
 """
 
 from collections.abc import Iterator

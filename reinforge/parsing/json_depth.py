@@ -1,12 +1,12 @@
-"""How deep JSON is nested, and how wide it is.
+"""Measures the depth and width of JSON.
 
-Libraries that walk values recursively give up, or crash, at some hundreds of levels.
+Recursive libraries fail, or crash, at some hundreds of levels.
 """
 
 from typing import Any
 
 DEEPEST = 128
-"""Levels of objects and lists that requests and calls may have; JSON that people write has a dozen."""
+"""Most levels of objects and lists of requests and calls; typical JSON has a dozen."""
 
 
 def is_deeper(value: Any, limit: int = DEEPEST) -> bool:
@@ -18,10 +18,10 @@ def is_deeper(value: Any, limit: int = DEEPEST) -> bool:
         if depth > limit:
             return True
         level = [
-            each
+            child
             for part in level
-            for each in (part.values() if isinstance(part, dict) else part)
-            if isinstance(each, dict | list)
+            for child in (part.values() if isinstance(part, dict) else part)
+            if isinstance(child, dict | list)
         ]
     return False
 
@@ -34,7 +34,7 @@ def is_wider(value: Any, limit: int) -> bool:
         if isinstance(part, dict):
             if len(part) > limit:
                 return True
-            waiting.extend(each for each in part.values() if isinstance(each, dict | list))
+            waiting.extend(child for child in part.values() if isinstance(child, dict | list))
         elif isinstance(part, list):
-            waiting.extend(each for each in part if isinstance(each, dict | list))
+            waiting.extend(child for child in part if isinstance(child, dict | list))
     return False

@@ -1,13 +1,13 @@
-"""Where a value is at fault, as people write it."""
+"""Converts pydantic's error locations to dotted paths."""
 
 from collections.abc import Sequence
 from typing import Any
 
 
 def dotted(location: Sequence[int | str], value: Any = None, *, missing: bool = False) -> str:
-    """Pydantic's `("rewards", 0, "python", "path")` as `rewards[0].path`: tags of unions are no part of it.
+    """Pydantic's `("rewards", 0, "python", "path")` as `rewards[0].path`, without tags of unions.
 
-    value: what was validated; a name that it does not have is a tag, but for the last part of a `missing` field.
+    value: the validated value; a name it lacks is a tag, except the last part of a `missing` field.
     """
     path = ""
     for position, part in enumerate(location):

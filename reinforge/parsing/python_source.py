@@ -1,4 +1,4 @@
-"""Python source: from a file, and as a tree."""
+"""Reads and parses Python source."""
 
 import ast
 from pathlib import Path
@@ -9,10 +9,11 @@ _TRIES = 10
 
 
 def parse(source: str) -> ast.Module:
-    """As `ast.parse`, which Python before 3.11.8 may fail for no fault of the source. Raises SyntaxError, ValueError.
+    """`ast.parse`, retried: before Python 3.11.8 it may fail for no fault of the source. Raises SyntaxError,
+    ValueError.
 
-    Those count nesting in one place for all calls under way: a second call, in another thread or in a finalizer that
-    runs within the first, makes the first one raise SystemError (python/cpython#106905).
+    Those versions share one nesting counter among concurrent calls: a second call, in another thread or in a
+    finalizer, makes the first raise SystemError (python/cpython#106905).
     """
     for _ in range(_TRIES - 1):
         try:
@@ -23,7 +24,7 @@ def parse(source: str) -> ast.Module:
 
 
 def read_source(path: str | Path, param: str | None = None) -> str:
-    """A reward file's text. Raises InvalidInput for one that is missing, empty or not UTF-8."""
+    """A reward file's text. Raises InvalidInput if it is missing, empty or not UTF-8."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

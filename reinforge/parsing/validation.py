@@ -1,4 +1,4 @@
-"""Pydantic's complaints as people read them: the field, what is wrong with it, and what to do."""
+"""Converts pydantic's errors to readable problems: the field, the fault, and a hint."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,15 +18,17 @@ _HINTS = {
 
 
 MOST_PROBLEMS = 50
-"""A value may have a fault in every place; nobody reads that many, and each costs time."""
+"""Most problems reported: a value may have a fault in every place, and each costs time."""
 
 
 def problems(
     errors: Sequence[Mapping[str, Any]], value: Any, schema: Callable[[], Mapping[str, Any]] | None = None
 ) -> list[Problem]:
-    """The first ones. value: what was validated. schema: its JSON Schema, asked only to suggest names, and once."""
+    """The first problems. value: the validated value. schema: its JSON Schema, called at most once, for
+    suggestions.
+    """
     once = None if schema is None else cache(schema)
-    return [_problem(each, value, once) for each in errors[:MOST_PROBLEMS]]
+    return [_problem(error, value, once) for error in errors[:MOST_PROBLEMS]]
 
 
 def _problem(error: Mapping[str, Any], value: Any, schema: Callable[[], Mapping[str, Any]] | None) -> Problem:
@@ -34,15 +36,15 @@ def _problem(error: Mapping[str, Any], value: Any, schema: Callable[[], Mapping[
     named = error.get("ctx", {}).get("param")
     message, hint = str(error["msg"]).removeprefix("Value error, "), _HINTS.get(kind)
     if kind == "extra_forbidden":
-        known = fields_at(schema(), location[:-1]) if schema is not None else []
-        message, hint = "No such field.", did_you_mean(str(location[-1]), known) or hint
+        fields = fields_at(schema(), location[:-1]) if schema is not None else []
+        message, hint = "No such field.", did_you_mean(str(location[-1]), fields) or hint
     elif kind == "union_tag_not_found":
         message = f"`{_discriminator(error)}` is missing: it says what this is."
     elif kind == "union_tag_invalid":
         tags = re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected_tags", "")))
         tag = str(error.get("ctx", {}).get("tag", ""))
         message, hint = f"There is no {_discriminator(error)} {tag!r}.", did_you_mean(tag, tags) or hint
-    if hint and hint.startswith(("Did you mean", "Known: ")):  # who reads the message alone has to see it
+    if hint and hint.startswith(("Did you mean", "Known: ")):  # also shown where only the message is
         message, hint = f"{message} {hint}", _HINTS.get(kind)
     return {
         "param": named or dotted(location, value, missing=kind == "missing") or None,

@@ -1,4 +1,4 @@
-"""The library's cards: one per folder of `rewards/`, in the order of their groups."""
+"""Cards of the ready rewards: one per folder of `rewards/`, in the order of their groups."""
 
 from functools import cache
 from importlib.resources import files
@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def folder(id: str) -> Traversable:
-    """Where a ready reward lies; it need not exist."""
+    """A ready reward's folder, which need not exist."""
     return files(__package__) / "rewards" / id
 
 
@@ -42,7 +42,7 @@ def ready_reward(id: str) -> RewardTemplate:
     for each in library():
         if each.id == id:
             return each
-    known = ", ".join(each.id for each in library())
+    known = ", ".join(card.id for card in library())
     raise NotFound(
         f"There is no ready reward {id!r}.", code="template_not_found", hint=f"There are: {known}."
     )

@@ -18,7 +18,7 @@ from reinforge.reward_library.cards import read_yaml
 
 
 class Row(BaseModel):
-    """Where a completion stands."""
+    """The row of a completion."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -31,7 +31,7 @@ class Row(BaseModel):
 
 
 class LibraryCase(BaseModel):
-    """A completion and what it has to get."""
+    """A completion and its expected score."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -47,14 +47,14 @@ class AdversarialCase(BaseModel):
 
     row: Row
     control: str
-    """An honest completion of the same row, which gets more."""
+    """An honest completion of the same row, which has to get more."""
     completion: str
     most: float = 0.0
     why: str = Field(min_length=1)
 
 
 def golden_cases(id: str) -> list[LibraryCase]:
-    """Raises pydantic's ValidationError for a file that is written wrongly."""
+    """Raises pydantic's ValidationError for a malformed file."""
     found = []
     for block in read_yaml(id, "golden.yaml"):
         cases = block.pop("cases")
@@ -67,7 +67,7 @@ def golden_cases(id: str) -> list[LibraryCase]:
 
 
 def adversarial_cases(id: str) -> list[AdversarialCase]:
-    """Raises pydantic's ValidationError for a file that is written wrongly."""
+    """Raises pydantic's ValidationError for a malformed file."""
     found = []
     for block in read_yaml(id, "adversarial.yaml"):
         cases, control = block.pop("cases"), text_of(block.pop("control"))
@@ -81,7 +81,7 @@ def adversarial_cases(id: str) -> list[AdversarialCase]:
 
 
 def portable(id: str) -> list[GoldenCase]:
-    """Both kinds as golden cases that `reinforge reward golden` keeps and runs: those that need a row and no more."""
+    """Cases that need only a row, as golden cases for `reinforge reward golden`."""
     golden = [(case.row, case.completion, case.expect, None) for case in golden_cases(id)]
     hostile = [
         (case.row, case.completion, Expectation(most=case.most), case.why) for case in adversarial_cases(id)
@@ -94,7 +94,7 @@ def portable(id: str) -> list[GoldenCase]:
 
 
 def text_of(written: str | list[str | dict[str, Any]]) -> str:
-    """A completion as it is written in a file of cases."""
+    """A completion's text, from its form in a file of cases."""
     if isinstance(written, str):
         return written
-    return "".join(each if isinstance(each, str) else each["repeat"] * each["times"] for each in written)
+    return "".join(part if isinstance(part, str) else part["repeat"] * part["times"] for part in written)

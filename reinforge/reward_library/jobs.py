@@ -11,7 +11,7 @@ from reinforge.reward_library.parameters import fill
 
 
 def expanded(reward: Mapping[str, Any]) -> dict[str, Any]:
-    """The reward as a `JobSpec` has it: with its source, or its fields; what else is given beside it stays.
+    """The reward in `JobSpec` form: with its source, or its fields; other given fields stay.
 
     Raises NotFound `template_not_found` and InvalidInput `unknown_parameter` or `invalid_job_file`.
     """

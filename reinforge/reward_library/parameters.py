@@ -16,7 +16,7 @@ from reinforge.schemas.rewards import RewardParameter
 
 
 def parameters(source: str) -> list[RewardParameter]:
-    """Those of a source, in order. Raises SyntaxError for what is no Python."""
+    """A source's parameters, in order. Raises SyntaxError for invalid Python."""
     lines = source.splitlines()
     return [
         RewardParameter(name=name, default=value, meaning=_comment(lines, node))
@@ -25,19 +25,19 @@ def parameters(source: str) -> list[RewardParameter]:
 
 
 def fill(source: str, values: Mapping[str, Any]) -> str:
-    """The source with these literals in place of its own. Raises InvalidInput `unknown_parameter`."""
-    found = {name: node for name, _, node in _assignments(source)}
-    unknown = sorted(set(values) - set(found))
+    """The source with these literals instead of its own. Raises InvalidInput `unknown_parameter`."""
+    literals = {name: node for name, _, node in _assignments(source)}
+    unknown = sorted(set(values) - set(literals))
     if unknown:
         raise InvalidInput(
             f"The reward has no parameter {unknown[0]!r}.",
             code="unknown_parameter",
             param=unknown[0],
-            hint=f"It has: {', '.join(found) or 'none'}.",
+            hint=f"It has: {', '.join(literals) or 'none'}.",
         )
     lines = source.encode().splitlines(keepends=True)  # columns of `ast` count bytes
-    for name, value in sorted(values.items(), key=lambda pair: -found[pair[0]].lineno):
-        literal = found[name]
+    for name, value in sorted(values.items(), key=lambda pair: -literals[pair[0]].lineno):
+        literal = literals[name]
         first, last = literal.lineno - 1, (literal.end_lineno or literal.lineno) - 1
         before, after = lines[first][: literal.col_offset], lines[last][literal.end_col_offset :]
         lines[first : last + 1] = [before + repr(value).encode() + after]
@@ -57,12 +57,12 @@ def _assignments(source: str) -> Iterator[tuple[str, Any, ast.expr]]:
             continue
         try:
             yield name, ast.literal_eval(node.value), node.value
-        except ValueError:  # computed: a part of the code
+        except ValueError:  # computed: not a parameter
             continue
 
 
 def _comment(lines: list[str], literal: ast.expr) -> str:
-    """What stands behind the literal, else in the lines of comment directly above it."""
+    """The comment after the literal, else the lines of comment directly above it."""
     last = lines[(literal.end_lineno or literal.lineno) - 1]
     behind = last.encode()[literal.end_col_offset :].decode().strip()
     if behind.startswith("#") and not behind.startswith("# fmt:"):

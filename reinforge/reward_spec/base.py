@@ -1,4 +1,4 @@
-"""What every reward of a job has."""
+"""Fields common to all rewards of a job."""
 
 from typing import Annotated, Literal
 

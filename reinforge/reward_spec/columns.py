@@ -1,4 +1,4 @@
-"""What is said when a reward reads a column that the data lacks."""
+"""Errors for rewards that read columns missing from the data."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -6,7 +6,7 @@ from reinforge.dataset import ColumnRoles, item_columns
 from reinforge.errors import InvalidInput
 
 _NO_ANSWERS = frozenset(("prompt", "messages", "tools", "id"))
-SHOWN_COLUMNS = 30
+LISTED_COLUMNS = 30
 IN_A_JOB = "data.columns.answer: {column}"
 IN_AN_EVALUATION = "prompt_view.columns.answer: {column} (`reinforge eval --column answer={column}`)"
 
@@ -23,7 +23,7 @@ def missing_columns(
 ) -> list[InvalidInput]:
     """One error for every column that `reward` reads and no row of `data` has, in alphabetical order.
 
-    reward: its name, if it has one. columns: those of the data. roles: the declared ones, which fill `item.answer`.
+    reward: its name, if any. columns: those of the data. roles: the declared ones, which fill `item.answer`.
     param: the field with the reward. declare: how to name the answer's column, with `{column}` in its place.
     """
     missing = sorted(set(reads) - set(item_columns(columns, roles)))
@@ -49,13 +49,13 @@ def _advice(name: str, columns: Sequence[str], roles: ColumnRoles | None, declar
 
 
 def _likely_answer(columns: Sequence[str], roles: ColumnRoles | None) -> str | None:
-    """The only column without another part to play; None where there are several."""
-    taken = _NO_ANSWERS | {value for value in (roles or ColumnRoles()).model_dump().values() if value}
-    others = [name for name in columns if name not in taken]
+    """The only column without another role; None if there are several."""
+    assigned = _NO_ANSWERS | {value for value in (roles or ColumnRoles()).model_dump().values() if value}
+    others = [name for name in columns if name not in assigned]
     return others[0] if len(others) == 1 else None
 
 
 def _listed(columns: Collection[str]) -> str:
-    shown = ", ".join(list(columns)[:SHOWN_COLUMNS])
-    more = len(columns) - SHOWN_COLUMNS
-    return f"{shown} and {more} more" if more > 0 else shown or "no column"
+    text = ", ".join(list(columns)[:LISTED_COLUMNS])
+    more = len(columns) - LISTED_COLUMNS
+    return f"{text} and {more} more" if more > 0 else text or "no column"

@@ -94,7 +94,7 @@ _OF_REWARDS = frozenset(RewardBase.model_fields) - {"type"}
 
 
 def grader_of(reward: Any) -> Grader | None:
-    """The grader that a reward is; None for code and for what is stored elsewhere."""
+    """The grader of a reward; None for code and for graders stored elsewhere."""
     if isinstance(reward, StoredGrader):
         return reward.grader
     if reward.type == "python":
@@ -104,8 +104,8 @@ def grader_of(reward: Any) -> Grader | None:
 
 
 def judges_of(reward: Any, grader: Grader | None = None) -> frozenset[str]:
-    """Names of the judges that a reward asks. grader: of a reward whose grader is stored elsewhere."""
+    """Names of the judges a reward calls. grader: of a reward whose grader is stored elsewhere."""
     if isinstance(reward, PythonReward):
         return frozenset(declared.model for declared in reward.judges.values())
-    found = grader or grader_of(reward)
-    return frozenset() if found is None else judges(found)
+    resolved = grader or grader_of(reward)
+    return frozenset() if resolved is None else judges(resolved)

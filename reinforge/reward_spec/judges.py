@@ -35,10 +35,10 @@ class Judge(SpecModel):
     def an_address(cls, value: str) -> str:
         try:
             parts = urlsplit(value)
-            known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+            valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
         except ValueError:
-            known = False
-        if not known or parts.query or parts.fragment:
+            valid = False
+        if not valid or parts.query or parts.fragment:
             raise ValueError("write an address such as https://api.openai.com/v1")
         if parts.username or parts.password:
             raise ValueError("take user and password out of the address: keys have a place of their own")

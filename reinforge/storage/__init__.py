@@ -43,8 +43,8 @@ __all__ = [
 def open_store(url: str) -> ObjectStore:
     """`file:///folder` or `s3://bucket/prefix`.
 
-    S3 takes its credentials and region from where boto3 looks (`AWS_ACCESS_KEY_ID` …) and its endpoint from
-    `S3_ENDPOINT_URL` when set (MinIO and others).
+    S3 uses boto3's credentials and region (`AWS_ACCESS_KEY_ID` …) and the endpoint `S3_ENDPOINT_URL` if set
+    (MinIO and others).
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):

@@ -1,4 +1,4 @@
-"""What every object store promises: the protocol, its errors and the rules for keys."""
+"""Protocol of the object stores, their errors and the rules for keys."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
 class StorageError(Unavailable):
-    """The store could not do it. `storage_full` when there is no room, else `storage_unavailable`."""
+    """The store failed: `storage_full` if there is no room, else `storage_unavailable`."""
 
     default_code = "storage_unavailable"
 
@@ -48,19 +48,19 @@ class ObjectStore(Protocol):
 
     @property
     def parts(self) -> PartStore | None:
-        """Objects in parts that come by URL; None when the store has no HTTP door."""
+        """Multipart uploads by URL; None if the store has no HTTP access."""
 
     def put(self, key: str, data: bytes | BinaryIO) -> None:
-        """Store bytes, or a stream from where it stands to its end. Raises ObjectConflict."""
+        """Save bytes, or the rest of a stream. Raises ObjectConflict."""
 
     def put_file(self, key: str, path: Path) -> None:
-        """Store a copy of a file. Raises ObjectConflict."""
+        """Save a copy of a file. Raises ObjectConflict."""
 
     def get(self, key: str) -> bytes:
         """All bytes at once. Raises ObjectNotFound."""
 
     def get_file(self, key: str, path: Path) -> None:
-        """Write the object to a file that appears complete or not at all. Raises ObjectNotFound."""
+        """Write the object to a file, completely or not at all. Raises ObjectNotFound."""
 
     def open(self, key: str) -> BinaryIO:
         """A stream to read from start to end (no seek) and to close. Raises ObjectNotFound."""
@@ -77,23 +77,23 @@ class ObjectStore(Protocol):
         """Objects whose key starts with `prefix` (a string, not a folder), ascending by key."""
 
     def presigned_put(self, key: str, *, expires_seconds: int = 3600) -> str | None:
-        """A URL that takes the object by HTTP PUT; None when the store has no HTTP door."""
+        """A URL for uploading the object by HTTP PUT; None if the store has no HTTP access."""
 
     def presigned_get(
         self, key: str, *, expires_seconds: int = 3600, filename: str | None = None
     ) -> str | None:
-        """A URL that answers the object, as a download called `filename`; None as above."""
+        """A URL for downloading the object as `filename`; None as above."""
 
 
 def content_key(kind: str, sha256: str) -> str:
-    """The key of an object named by its content: `datasets/ab/abcd…` (256 folders keep each one short)."""
+    """Key of an object named by its hash: `datasets/ab/abcd…` (256 folders limit the files per folder)."""
     if not _SHA256.match(sha256):
         raise InvalidInput(f"{sha256!r} is not a SHA-256 in lower-case hex.", code="invalid_key")
     return check_key(f"{kind}/{sha256[:2]}/{sha256}")
 
 
 def check_key(key: str) -> str:
-    """The key itself when it is plain. Raises InvalidInput `invalid_key`."""
+    """The key itself if valid. Raises InvalidInput `invalid_key`."""
     if len(key) > 900 or not _KEY.match(key):
         raise InvalidInput(
             f"{key[:200]!r} is not a key of an object.",
@@ -132,7 +132,7 @@ def same_content(left: IO[bytes], right: IO[bytes]) -> bool:
 
 
 def read_up_to(stream: IO[bytes], size: int) -> bytes:
-    """`size` bytes, or what is left: one `read` of a network stream may give less."""
+    """`size` bytes, or the rest: one `read` of a network stream may give less."""
     parts = []
     while size > 0 and (part := stream.read(size)):
         parts.append(part)
@@ -142,7 +142,7 @@ def read_up_to(stream: IO[bytes], size: int) -> bytes:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` when the block ends well, and leaves no trace otherwise."""
+    """A temporary file that replaces `path` when the block succeeds, and is removed otherwise."""
     temporary = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
     try:
         with temporary.open("xb") as file:
@@ -158,25 +158,25 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def scratch_file(folder: Path, prefix: str) -> Iterator[IO[bytes]]:
-    """A named file in `folder`, which is made if need be, that is gone when the block ends.
+    """A named temporary file in `folder`, which is created if missing. Flush it inside the block.
 
-    Flush it inside the block. Raises StorageError when it cannot be made.
+    Raises StorageError if it cannot be created.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = tempfile.NamedTemporaryFile(dir=folder, prefix=prefix)  # noqa: SIM115 - closed below
+        file = tempfile.NamedTemporaryFile(dir=folder, prefix=prefix)  # noqa: SIM115 - closed below
     except OSError as error:
         raise disk_error(error) from error
     try:
-        yield made
+        yield file
     finally:
-        # Closing tries again to write what a full disk has refused; that error would hide the first one.
+        # Closing retries the write that a full disk refused; that error would hide the first one.
         with suppress(OSError):
-            made.close()
+            file.close()
 
 
 def disk_error(error: OSError) -> StorageError:
-    """What an error of the file system means for the store."""
+    """The store's error for a file system error."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return full(error.strerror)
     hint = "Check that the folder exists, is mounted and may be written."

@@ -1,4 +1,4 @@
-"""Objects as files in a folder: written aside, synced, then linked into place."""
+"""Object store in a folder: files are written to a temporary name, synced, then linked."""
 
 import errno
 import os
@@ -44,7 +44,7 @@ class LocalStore:
         if isinstance(data, bytes):
             self._put(key, lambda: BytesIO(data))
             return
-        # A stream is read once only, so it is written aside before it can be compared.
+        # A stream can be read only once, so it is written to a temporary file before comparing.
         self._write(key, lambda file: shutil.copyfileobj(data, file, CHUNK))
 
     def put_file(self, key: str, path: Path) -> None:
@@ -76,7 +76,7 @@ class LocalStore:
         return self._path(key).is_file()
 
     def delete(self, key: str) -> None:
-        # Folders that become empty stay: removing them would race with a writer that has just made them.
+        # Empty folders stay: removing them would race with a writer that has just created them.
         try:
             self._path(key).unlink(missing_ok=True)
         except _ABSENT:
@@ -148,10 +148,10 @@ class LocalStore:
         """Objects under `folder` (whose key is `base`), ascending by the whole key as S3 lists them."""
         try:
             with os.scandir(folder) as entries:
-                found = [(entry.name + "/" * entry.is_dir(), entry) for entry in entries]
+                children = [(entry.name + "/" * entry.is_dir(), entry) for entry in entries]
         except _ABSENT:
             return
-        for name, entry in sorted(found, key=lambda item: item[0]):
+        for name, entry in sorted(children, key=lambda item: item[0]):
             key = base + name
             if name.startswith(".") or not (key.startswith(prefix) or prefix.startswith(key)):
                 continue
@@ -165,7 +165,7 @@ class LocalStore:
                 yield ObjectInfo(key, status.st_size, status.st_mtime)
 
     def _remove_stale(self) -> None:
-        """Remove what writers left that were killed long ago."""
+        """Remove old temporary files of killed writers."""
         for path in self._temporary.iterdir():
             try:
                 if path.stat().st_mtime < time.time() - STALE_SECONDS:
@@ -175,7 +175,7 @@ class LocalStore:
 
 
 def _link(temporary: Path, target: Path) -> bool:
-    """Give the file its name; False when the name is taken. A link, unlike a rename, never replaces."""
+    """Link the file to its name; False if taken. Unlike a rename, a link never replaces."""
     try:
         target.hardlink_to(temporary)
     except FileExistsError:

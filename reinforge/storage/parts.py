@@ -1,6 +1,6 @@
-"""An object that arrives in parts straight in the bucket: S3's multipart uploads, by presigned URLs.
+"""Multipart uploads to the bucket, by presigned URLs.
 
-The bucket is the register of what has arrived. Parts show nothing under the key until they are completed.
+The bucket records the uploaded parts. They are invisible under the key until completed.
 """
 
 import base64
@@ -10,43 +10,43 @@ from typing import IO, Any, NamedTuple, Protocol
 
 
 class PartUrl(NamedTuple):
-    """Where one part goes by HTTP PUT, with these headers."""
+    """URL and headers of one part's HTTP PUT."""
 
     url: str
     headers: dict[str, str]
 
 
 class PartStore(Protocol):
-    """Every method raises StorageError; `upload` is what `begin` gave."""
+    """Every method raises StorageError; `upload` is the result of `begin`."""
 
     def begin(self, key: str) -> str:
-        """Announce parts of an object."""
+        """Start a multipart upload."""
 
     def url(self, key: str, upload: str, number: int, *, sha256: str, expires_seconds: int) -> PartUrl:
-        """Where part `number` (from 1) is sent; the bucket checks its hash if it can."""
+        """URL of part `number` (from 1); the bucket checks its hash if it can."""
 
     def put(self, key: str, upload: str, number: int, data: IO[bytes]) -> None:
-        """Store a part; one that is there is replaced."""
+        """Save a part, replacing an existing one."""
 
     def sizes(self, key: str, upload: str) -> dict[int, int]:
-        """Bytes of the parts that are there, by number. Raises ObjectNotFound after the end of the upload."""
+        """Bytes of the uploaded parts, by number. Raises ObjectNotFound after the end of the upload."""
 
     def complete(self, key: str, upload: str) -> None:
-        """The parts become the object. Raises ObjectNotFound."""
+        """Join the parts to the object. Raises ObjectNotFound."""
 
     def abort(self, key: str) -> None:
-        """Forget whatever was begun for the key, and the object itself."""
+        """Abort the key's uploads and delete the object."""
 
     def copy(self, key: str, target: str) -> None:
-        """The object under a second key, without it leaving the bucket. Raises ObjectNotFound."""
+        """Copy the object to a second key within the bucket. Raises ObjectNotFound."""
 
 
 Named = Callable[[str], AbstractContextManager[None]]
-"""Turns the client's errors into ours."""
+"""Converts the client's errors to StorageError."""
 
 
 class S3Parts:
-    """`PartStore` of a bucket: `name` gives an object's name there."""
+    """`PartStore` of a bucket: `name` maps a key to an object's name."""
 
     def __init__(self, client: Any, bucket: str, name: Callable[[str], str], named: Named) -> None:
         self._client, self._bucket, self._name, self._named = client, bucket, name, named
@@ -87,9 +87,9 @@ class S3Parts:
     def abort(self, key: str) -> None:
         with self._named(key):
             begun = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=self._name(key))
-            for each in begun.get("Uploads", ()):
-                if each["Key"] == self._name(key):
-                    self._client.abort_multipart_upload(**self._at(key), UploadId=each["UploadId"])
+            for upload in begun.get("Uploads", ()):
+                if upload["Key"] == self._name(key):
+                    self._client.abort_multipart_upload(**self._at(key), UploadId=upload["UploadId"])
             self._client.delete_object(**self._at(key))
 
     def copy(self, key: str, target: str) -> None:

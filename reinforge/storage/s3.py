@@ -1,7 +1,7 @@
-"""Objects in an S3 bucket (AWS, MinIO, Ceph …) through boto3, which is loaded with the first store.
+"""Object store in an S3 bucket (AWS, MinIO, Ceph …), through boto3, which is loaded lazily.
 
-S3 shows an object only when it is complete. It is not asked to refuse overwriting (not every server can): a key is
-looked up first, and two writers of one key at the same moment carry the same content by the rules for keys.
+S3 shows only complete objects. Overwriting is checked by a lookup first, since not every server supports
+conditional writes; concurrent writers of one key have the same content by the rules for keys.
 """
 
 import io
@@ -129,7 +129,7 @@ class S3Store:
 
 
 class _Body(io.RawIOBase):
-    """A response's body as an ordinary stream whose failures are ours."""
+    """A response's body as a stream that raises StorageError."""
 
     def __init__(self, key: str, body: Any) -> None:
         self._key = key
@@ -162,7 +162,7 @@ def _client(endpoint_url: str | None) -> Any:
         ) from None
     session = boto3.session.Session()
     config = Config(
-        # Buckets in the path and no checksum trailers: what every S3 server understands.
+        # Path-style buckets and no checksum trailers, for all S3 servers.
         s3={"addressing_style": "path"},
         signature_version="s3v4",
         request_checksum_calculation="when_required",
@@ -185,7 +185,7 @@ def _named_errors(key: str) -> Iterator[None]:
     except ClientError as error:
         raise _from_answer(key, error.response) from error
     except Boto3Error as error:
-        # Transfers wrap the client's error in one of their own.
+        # Transfers wrap the client's error.
         if isinstance(error.__context__, ClientError):
             raise _from_answer(key, error.__context__.response) from error
         raise StorageError(f"S3 failed: {error}") from error

@@ -1,4 +1,4 @@
-"""Let other processes go first."""
+"""Lowers the priority of this process."""
 
 import contextlib
 import os
@@ -8,8 +8,8 @@ from pathlib import Path
 def give_way(nice: int) -> None:
     """Lower the priority of this process, and of its session's group if it leads one.
 
-    Linux may schedule sessions as groups (`sched_autogroup`): within its own group a process that is alone has the
-    whole share, however nice it is.
+    Linux may schedule sessions as groups (`sched_autogroup`): a process alone in its group gets the whole
+    share, whatever its niceness.
     """
     os.nice(nice)
     if os.getsid(0) == os.getpid():

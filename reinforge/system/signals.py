@@ -1,7 +1,7 @@
-"""What a signal handler may do.
+"""Signal-safe helpers for handlers.
 
-It runs in the main thread between two of its instructions. If those are inside of a lock, as every `threading.Event`
-has one, a handler that wants the same lock waits for its own thread, forever.
+A handler runs in the main thread between two instructions. If those hold a lock, as every `threading.Event`
+has one, a handler that acquires it deadlocks.
 """
 
 import os
@@ -12,7 +12,7 @@ from types import FrameType
 
 
 class Relay:
-    """Calls `act` in a thread of its own, once for every signal; `handle` is the handler."""
+    """Calls `act` in its own thread, once per signal; `handle` is the handler."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         self._act = act
@@ -25,7 +25,7 @@ class Relay:
         os.write(self._write, b"!")
 
     def close(self) -> None:
-        """After the handler has been taken away; waits for an `act` under way."""
+        """Call after removing the handler; waits for a running `act`."""
         os.close(self._write)
         self._thread.join()
         os.close(self._read)
@@ -36,7 +36,7 @@ class Relay:
 
 
 class Flag:
-    """Like `threading.Event`, to be set by a handler, also by one that interrupts another; noticed a little later."""
+    """Like `threading.Event`, but safe to set in nested handlers; noticed within 50 ms."""
 
     def __init__(self) -> None:
         self._set = False
@@ -45,8 +45,8 @@ class Flag:
         self._set = True
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is set, at the latest after `seconds`."""
+        """Whether it is set, after at most `seconds`."""
         until = time.monotonic() + seconds
-        while not self._set and (left := until - time.monotonic()) > 0:
-            time.sleep(min(0.05, left))
+        while not self._set and (remaining := until - time.monotonic()) > 0:
+            time.sleep(min(0.05, remaining))
         return self._set
