@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from reinforge.records import Record, StepMetrics
-from reinforge.schemas.worker_door import MetricColumns, Told
+from reinforge.schemas.worker_door import MetricColumns, ReportedRecord
 
 
-def packed(records: Iterable[Record]) -> list[Told]:
+def packed(records: Iterable[Record]) -> list[ReportedRecord]:
     """The same records in the same order, packed to fit the worker API's limit of elements."""
-    packed_records: list[Told] = []
+    packed_records: list[ReportedRecord] = []
     run: list[StepMetrics] = []
     for record in records:
         if run and not (isinstance(record, StepMetrics) and _continues(run[-1], record)):
@@ -26,7 +26,7 @@ def _continues(before: StepMetrics, record: StepMetrics) -> bool:
     return follows and record.values.keys() == before.values.keys()
 
 
-def _columns(run: Sequence[StepMetrics]) -> Told:
+def _columns(run: Sequence[StepMetrics]) -> ReportedRecord:
     if len(run) == 1:
         return run[0]
     return MetricColumns(
