@@ -196,7 +196,7 @@ class TestTryingAReward:
             "line 4, in grade"
         )
         completion(page, 2).fill("122")
-        expect(page.get_by_role("status").filter(has_text="run it again")).to_be_visible()
+        expect(page.get_by_role("status").filter(has_text="run again")).to_be_visible()
 
     def test_completions_are_sampled_from_the_base(self, page: Page, additions: Dataset) -> None:
         open_new_reward(page, additions, GRADER)
