@@ -5,7 +5,7 @@ it("names the events that a webhook hears of", () => {
   expect(eventWords([])).toBe("all events");
   expect(eventWords(ALL_EVENTS)).toBe("all events");
   expect(eventWords(["evaluation.failed"])).toBe("evaluation.failed");
-  expect(eventWords(ALL_EVENTS.slice(0, 2))).toBe("2 of 7 events");
+  expect(eventWords(ALL_EVENTS.slice(0, 2))).toBe("2 of 8 events");
 });
 
 it("says whether it sends, and who switched it off", () => {

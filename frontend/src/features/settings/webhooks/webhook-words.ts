@@ -13,7 +13,7 @@ export const EVENTS: Record<WebhookEvent, string> = {
 
 export const ALL_EVENTS = Object.keys(EVENTS) as WebhookEvent[];
 
-/** `all events`, `2 of 7 events`, or the one there is. */
+/** `all events`, `2 of 8 events`, or the one there is. */
 export function eventWords(events: readonly string[]): string {
   if (events.length === 0 || events.length === ALL_EVENTS.length) return "all events";
   return events.length === 1 ? String(events[0]) : `${events.length} of ${ALL_EVENTS.length} events`;
