@@ -30,10 +30,10 @@ NAME_CEILINGS: dict[str, int] = {
     "backend": 21,
     "benchmarks": 272,
     "examples": 4,
-    "reinforge": 264,
+    "reinforge": 87,
     "scripts": 1,
     "tests": 2516,
-    "worker": 553,
+    "worker": 400,
 }
 """Refused names that a top-level folder may still have. Only lower these."""
 
