@@ -3610,7 +3610,7 @@ export interface components {
         };
         /**
          * BrokerState
-         * @description What one process knows of its broker.
+         * @description One process's view of its broker.
          */
         BrokerState: {
             /**
