@@ -154,7 +154,7 @@ def test_in_the_worker_s_container(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("REINFORGE_CONTAINER", "worker")
     monkeypatch.setenv("SANDBOX_SOCKET", str(tmp_path / "none.sock"))
     monkeypatch.setenv("REINFORGE_URL", f"http://{CLOSED}")
-    monkeypatch.setattr(doctor, "_ask", lambda *_, **__: doctor._Answer("", "no module named that"))
+    monkeypatch.setattr(doctor, "_run", lambda *_, **__: doctor._RunOutput("", "no module named that"))
     checks = {check.name: check for check in run_checks(tmp_path / "home", port=0)}
     assert not {"database", "storage", "page", "port"} & set(checks)
     assert checks["server"].status == "fail" and "docker compose logs api" in (checks["server"].remedy or "")

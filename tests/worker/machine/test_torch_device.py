@@ -156,7 +156,7 @@ def test_weights_go_straight_to_the_gpu(machine: Path, monkeypatch: pytest.Monke
 
 def checked(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> doctor.Check:
     told = json.dumps(report() | {"placement": placement_report()} | changes)
-    monkeypatch.setattr(doctor, "_ask", lambda *_, **__: doctor._Answer(told, None))
+    monkeypatch.setattr(doctor, "_run", lambda *_, **__: doctor._RunOutput(told, None))
     return doctor.check_torch()
 
 
