@@ -39,11 +39,11 @@ def own_function(what: str, kind: str) -> Callable[..., Any] | None:
     return None
 
 
-def check_type(found: Any, expected: type, what: str, kind: str) -> None:
+def check_type(value: Any, expected: type, what: str, kind: str) -> None:
     """Raises OwnFunctionError unless a package's function handed back what its slot needs."""
-    if not isinstance(found, expected):
+    if not isinstance(value, expected):
         raise OwnFunctionError(
-            f"{_named(what, kind)} handed back {type(found).__name__}, and has to hand back {expected.__name__}"
+            f"{_named(what, kind)} handed back {type(value).__name__}, and has to hand back {expected.__name__}"
         )
 
 
@@ -62,7 +62,7 @@ def check_finite(output: Any, name: str, what: str, kind: str, *, inputs: Sequen
     Not if one of the `inputs` has such a value itself: then the function is not the cause.
     """
     count = int((~output.isfinite()).sum())
-    if count and all(bool(each.isfinite().all()) for each in inputs):
+    if count and all(bool(tensor.isfinite().all()) for tensor in inputs):
         raise NotFiniteError(
             f"{_named(what, kind)}: {count} of {output.numel()} values of `{name}` are NaN or infinite, and what the "
             "function reads is finite."

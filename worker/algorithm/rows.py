@@ -50,12 +50,12 @@ class Turns:
 
     def actions(self, mask: Tensor) -> Tensor:
         """(N, T) int64: which turn of its row a token of `mask` (N, T) belongs to, from 0; -1 for none."""
-        found = torch.full(mask.shape, -1, dtype=torch.int64)
+        numbers = torch.full(mask.shape, -1, dtype=torch.int64)
         number, before = 0, None
         for row, start, end in zip(self.row.tolist(), self.start.tolist(), self.end.tolist(), strict=True):
             number = number + 1 if row == before else 0
-            found[row, start:end], before = number, row
-        return torch.where(mask, found, -1)
+            numbers[row, start:end], before = number, row
+        return torch.where(mask, numbers, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

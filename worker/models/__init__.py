@@ -1,1 +1,1 @@
-"""Base models as files: where they come from, what they are, how they render a prompt. Nothing here loads torch."""
+"""Base models as files: sources, inspection, prompt rendering. Imports no torch."""

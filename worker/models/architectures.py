@@ -1,7 +1,7 @@
-"""Which models can be trained: the causal language models of the installed transformers, known without importing it.
+"""Trainable architectures: the causal language models of the installed transformers, read without importing it.
 
-Importing transformers takes seconds and is not for processes that answer calls; its table of classes is a literal in
-one of its files.
+Importing transformers takes seconds, too long for an RPC server; its table of classes is a literal in one of its
+files.
 """
 
 import ast
@@ -19,21 +19,21 @@ _TABLE = "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
 
 @cache
 def causal_models() -> frozenset[str]:
-    """`model_type`s; empty where transformers is not installed, or keeps its table elsewhere."""
+    """`model_type`s; empty where transformers is not installed or has no such table."""
     spec = find_spec("transformers")
     if spec is None or spec.origin is None:
         return frozenset()
     for name in _FILES:
         path = Path(spec.origin).parent / "models" / "auto" / name
-        if path.is_file() and (found := _table(parse(path.read_text(encoding="utf-8")))):
-            return found
+        if path.is_file() and (models := _table(parse(path.read_text(encoding="utf-8")))):
+            return models
     return frozenset()
 
 
 def _table(tree: ast.Module) -> frozenset[str]:
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
-        if any(isinstance(each, ast.Name) and each.id == _TABLE for each in targets):
+        if any(isinstance(target, ast.Name) and target.id == _TABLE for target in targets):
             pairs = [pair for pair in ast.walk(node) if isinstance(pair, ast.Tuple) and len(pair.elts) == 2]
             return frozenset(
                 str(pair.elts[0].value) for pair in pairs if isinstance(pair.elts[0], ast.Constant)
@@ -43,9 +43,9 @@ def _table(tree: ast.Module) -> frozenset[str]:
 
 def check_architecture(config: dict[str, Any]) -> None:
     """Raises InvalidInput `unknown_architecture`, `runs_code` (param `source`)."""
-    known = causal_models()
+    supported = causal_models()
     kind = config.get("model_type")
-    if not known or kind in known:
+    if not supported or kind in supported:
         return
     if config.get("auto_map"):
         raise InvalidInput(
@@ -56,7 +56,7 @@ def check_architecture(config: dict[str, Any]) -> None:
         )
     named = f"of the type {kind!r}" if kind else "without a `model_type` in its config.json"
     raise InvalidInput(
-        f"A model {named} is no causal language model that this worker's transformers knows.",
+        f"A model {named} is no causal language model of this worker's transformers.",
         code="unknown_architecture",
         hint="Models that continue a text can be trained (Qwen, Llama, Gemma, GPT-2 …); a newer one may need a newer "
         "transformers on the workers.",

@@ -1,4 +1,4 @@
-"""What a model's files may say: sizes beyond any model that exists are refused where they are read."""
+"""Limits on the sizes that a model's files announce, beyond those of any real model."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def check_linear_layers(names: list[str]) -> None:
 
 
 def label(text: str | None) -> str | None:
-    """A text of a stranger as far as lists show it."""
+    """Untrusted text, shortened for lists."""
     return None if text is None else text[:_MAX_LABEL]
 
 

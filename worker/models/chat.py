@@ -1,7 +1,7 @@
-"""Prompts as the model reads them, without torch: the chat template rendered and its tokens counted.
+"""Renders chat templates and counts their tokens, without torch.
 
-Gives what transformers' `apply_chat_template(messages, add_generation_prompt=True)` gives; the templates are
-programs from strangers and run in Jinja's sandbox. Tested against transformers for equality.
+Equal to transformers' `apply_chat_template(messages, add_generation_prompt=True)` (tested). Templates are untrusted
+programs and run in Jinja's sandbox.
 """
 
 import json
@@ -40,9 +40,9 @@ class PromptRenderer:
             )
         self._tokenizer = _load_tokenizer(folder / "tokenizer.json")
         self._specials = special_tokens(folder)
-        found, for_tools = chat_template(folder), chat_template(folder, tools=True)
+        default, for_tools = chat_template(folder), chat_template(folder, tools=True)
         try:
-            self._template = _environment().from_string(found.text) if found else None
+            self._template = _environment().from_string(default.text) if default else None
             self._tool_template = _environment().from_string(for_tools.text) if for_tools else None
             takes_tools = for_tools is not None and has_place_for_tools(for_tools.text)
         except TemplateError as error:
@@ -53,7 +53,7 @@ class PromptRenderer:
             ) from error
 
         self.takes_tools = takes_tools
-        """Whether the template has a place for them."""
+        """Whether the template reads `tools`."""
 
     def render(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> str:
         """The prompt of one conversation, up to where the assistant begins; without a template, the bare texts.

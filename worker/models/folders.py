@@ -1,7 +1,6 @@
-"""Which folders of this machine may be named as models: those below configured roots, links followed.
+"""Folders allowed as models: those below configured roots, with links resolved.
 
-Whoever names a folder outside gets one answer, whether something is there or not: otherwise the names of files of this
-machine could be tried out.
+A folder outside gets the same answer whether it exists or not, so that nobody can probe for files of this machine.
 """
 
 import os
@@ -25,7 +24,7 @@ class ModelFolders:
     @classmethod
     def configured(cls, setting: str, home: Path) -> "ModelFolders":
         """By the setting, absolute paths with `:` between. Raises InvalidInput `model_folders_invalid`."""
-        named = [Path(name) for each in setting.split(os.pathsep) if (name := each.strip())]
+        named = [Path(name) for entry in setting.split(os.pathsep) if (name := entry.strip())]
         roots = tuple(Path(os.path.realpath(path)) for path in named or [home / OWN])
         if not all(path.is_absolute() for path in named):
             raise InvalidInput(
@@ -43,8 +42,8 @@ class ModelFolders:
         try:
             real, downloaded = Path(os.path.realpath(folder)), os.path.realpath(downloads)
             allowed = all(
-                self._allows(each) and not each.is_relative_to(downloaded)
-                for each in (real, *_real_entries(real))
+                self._allows(path) and not path.is_relative_to(downloaded)
+                for path in (real, *_real_entries(real))
             )
         except OSError:  # not to be followed or read
             allowed = False
@@ -72,7 +71,7 @@ def not_allowed(source: str) -> InvalidInput:
 
 
 def _real_entries(folder: Path) -> Iterable[Path]:
-    """Where the folder's entries lie; none where it is not there."""
+    """Resolved paths of the folder's entries; empty without the folder."""
     if not folder.is_dir():
         return []
     return [Path(os.path.realpath(entry.path)) for entry in os.scandir(folder)]

@@ -19,13 +19,13 @@ FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "READ
 COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _COMPLETE = ".reinforge-complete"
 _ACCESS = ".reinforge-access"
-"""Whom the hub has given this download out to: hashes of tokens, one a line."""
+"""Tokens that may read this download: their hashes, one a line."""
 _AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A repository at a commit, and the files of it that are wanted: name and bytes."""
+    """A repository at a commit, and its files to download: name and bytes."""
 
     repository: str
     commit: str
@@ -37,7 +37,7 @@ class Pinned:
 
 
 def is_complete(target: Path, commit: str) -> bool:
-    """Whether this commit has been downloaded here; then the hub need not be there."""
+    """Whether this commit has been downloaded here; then the hub is not needed."""
     try:
         return (target / _COMPLETE).read_text().strip() == commit
     except FileNotFoundError:
@@ -45,7 +45,7 @@ def is_complete(target: Path, commit: str) -> bool:
 
 
 def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
-    """Ask the hub what a revision is. Raises InvalidInput `model_not_found`, `unsafe_weights`, Unavailable."""
+    """Resolve a revision to its commit . Raises InvalidInput `model_not_found`, `unsafe_weights`, Unavailable."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
     from huggingface_hub.utils import filter_repo_objects
@@ -54,20 +54,20 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
         api = HfApi(endpoint=_endpoint(), token=token)
         commit = api.model_info(repository, revision=revision).sha
         entries = [
-            (each.path, int(each.size))
-            for each in api.list_repo_tree(repository, revision=commit, recursive=True)
-            if isinstance(each, RepoFile)
+            (entry.path, int(entry.size))
+            for entry in api.list_repo_tree(repository, revision=commit, recursive=True)
+            if isinstance(entry, RepoFile)
         ]
     names = [name for name, _ in entries]
     _check_weights(f"{repository}@{revision or 'main'}", names)
-    wanted = set(filter_repo_objects(names, allow_patterns=FILES))
-    return Pinned(repository, str(commit), tuple(each for each in entries if each[0] in wanted))
+    selected = set(filter_repo_objects(names, allow_patterns=FILES))
+    return Pinned(repository, str(commit), tuple(entry for entry in entries if entry[0] in selected))
 
 
 def check_access(repository: str, commit: str, target: Path, token: str | None) -> None:
-    """Whether the hub gives the files of a download out to this token, too; asked once. Nothing is downloaded.
+    """Check once that the hub lets this token read the files of a download. Downloads nothing.
 
-    Without it whoever knows a commit could read what another one's token has opened. Raises InvalidInput, Unavailable.
+    Without it, anyone who knows a commit could read another token's private download. Raises InvalidInput, Unavailable.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
@@ -97,18 +97,20 @@ def _note_access(target: Path, commit: str, token: str | None) -> None:
         file.write(_holder(commit, token) + "\n")
 
 
-def fetch(pinned: Pinned, target: Path, token: str | None, beat: ProgressCallback = ignore_progress) -> None:
-    """Download what is not there yet, going on with what is there in part. Raises InvalidInput, Unavailable."""
+def fetch(
+    pinned: Pinned, target: Path, token: str | None, on_progress: ProgressCallback = ignore_progress
+) -> None:
+    """Download missing files, resuming partial ones. Raises InvalidInput, Unavailable."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import disable_progress_bars, tqdm
 
-    class Heard(tqdm):  # type: ignore[misc]
+    class ProgressBar(tqdm):  # type: ignore[misc]
         def update(self, n: float | None = 1) -> bool | None:
-            beat()
-            told: bool | None = super().update(n)
-            return told
+            on_progress()
+            displayed: bool | None = super().update(n)
+            return displayed
 
-    disable_progress_bars()  # who waits is told by `bytes_there`
+    disable_progress_bars()  # progress is reported from `bytes_there`
     name = f"{pinned.repository}@{pinned.commit[:12]}"
     with _hub_errors(name):
         snapshot_download(
@@ -119,9 +121,9 @@ def fetch(pinned: Pinned, target: Path, token: str | None, beat: ProgressCallbac
             token=token,
             endpoint=_endpoint(),
             max_workers=_AT_ONCE,
-            tqdm_class=Heard,
+            tqdm_class=ProgressBar,
         )
-    # Without the hub the library is content with what lies there, however little that is.
+    # Without the hub the library accepts an incomplete folder.
     missing = [file for file, size in pinned.files if not _has(target / file, size)]
     if missing:
         raise Unavailable(

@@ -1,4 +1,4 @@
-"""What a base model is, read from its files' headers and configuration; no weights are loaded."""
+"""Facts about a base model, read from its files' headers and configuration; loads no weights."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from worker.models.architectures import check_architecture
 from worker.models.bounds import CONTEXT_KEYS, MAX_ELEMENTS, check_config, check_linear_layers, label
 from worker.models.licence import find_licence
 from worker.models.safetensors import Tensor, read_header
-from worker.models.sources import Begun, ModelStore, content_files
+from worker.models.sources import ModelStore, OnDownload, content_files
 from worker.models.tokenizer_files import chat_template, read_json
 
 _NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_layer", "shared", "score")
@@ -28,7 +28,7 @@ def inspect_model(
     token: str | None = None,
     added: bool = False,
     any_folder: bool = False,
-    begun: Begun | None = None,
+    begun: OnDownload | None = None,
     hashing: Callable[[], None] | None = None,
     apart: Apart | None = None,
 ) -> dict[str, Any]:
@@ -38,21 +38,21 @@ def inspect_model(
     phases begin. apart: limited processes that read the files, this one without. Raises InvalidInput with param
     `source`, Unavailable `hub_unavailable`.
     """
-    found = store.find(source, token=token, added=added, any_folder=any_folder, begun=begun)
-    folder = found.folder
+    model = store.find(source, token=token, added=added, any_folder=any_folder, begun=begun)
+    folder = model.folder
     facts = read_facts(folder, {}) if apart is None else apart.ask("facts", folder, {}, param="source")
     if hashing is not None:
         hashing()
     return {
-        "source": found.source,
-        "revision": found.commit,
+        "source": model.source,
+        "revision": model.commit,
         "bytes": sum(path.stat().st_size for path in content_files(folder)),
         "sha256": store.content_hash(folder),
     } | facts
 
 
 def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """What the configuration, the weights' headers and the card say; runs in a child process
+    """Facts from the configuration, the weights' headers and the card; runs in a child process
     (`worker.isolated.process`)."""
     config = read_json(folder / "config.json")
     check_config(config)
@@ -98,8 +98,8 @@ def read_tensors(folder: Path) -> list[Tensor]:
         paths = [folder / name for name in parts]
     else:
         paths = sorted(folder.glob("*.safetensors"))
-    found = {tensor.name: tensor for path in paths for tensor in read_header(path)}
-    return list(found.values())
+    tensors = {tensor.name: tensor for path in paths for tensor in read_header(path)}
+    return list(tensors.values())
 
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
@@ -114,20 +114,20 @@ def _adapted(tensors: list[Tensor]) -> list[Tensor]:
     blocks = _blocks(tensors)
     # Experts may stand in a layer itself, with its number before them.
     without = {block for block in blocks if not block.isdigit()} | ({_EXPERTS, "router"} if blocks else set())
-    return [each for each in tensors if _is_linear(each) and without.isdisjoint(each.name.split("."))]
+    return [tensor for tensor in tensors if _is_linear(tensor) and without.isdisjoint(tensor.name.split("."))]
 
 
 def _blocks(tensors: list[Tensor]) -> set[str]:
     """Names of what holds experts, such as `mlp`: what stands before `experts`, or around two tensors of three
     dimensions with the first in common."""
     paths = [tensor.name.removesuffix(".weight").split(".") for tensor in tensors]
-    found = {path[path.index(_EXPERTS) - 1] for path in paths if _EXPERTS in path[1:]}
+    layers = {path[path.index(_EXPERTS) - 1] for path in paths if _EXPERTS in path[1:]}
     stacks = Counter(
         (".".join(path[:-1]), tensor.shape[0])
         for path, tensor in zip(paths, tensors, strict=True)
         if len(tensor.shape) == 3 and _EXPERTS not in path
     )
-    return found | {place.rpartition(".")[2] for (place, _), count in stacks.items() if count > 1}
+    return layers | {place.rpartition(".")[2] for (place, _), count in stacks.items() if count > 1}
 
 
 def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
@@ -144,7 +144,7 @@ def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None
         "kv_heads": whole_number(config, ("num_key_value_heads",)) or heads,
         "head_dim": head_dim,
         "vocabulary": whole_number(config, ("vocab_size",)),
-        "lora_per_rank": sum(sum(each.shape) for each in linear),
+        "lora_per_rank": sum(sum(tensor.shape) for tensor in linear),
     }
 
 

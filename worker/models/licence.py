@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-_KNOWN = (
+_TITLES = (
     ("Apache License", "apache-2.0"),
     ("MIT License", "mit"),
     ("GNU GENERAL PUBLIC LICENSE", "gpl"),
@@ -35,14 +35,14 @@ def _from_card(card: Path) -> str | None:
     if licence == "other":
         licence = fields.get("license_name") or licence
     if isinstance(licence, list):
-        licence = ", ".join(each for each in licence if isinstance(each, str))
+        licence = ", ".join(name for name in licence if isinstance(name, str))
     return licence if isinstance(licence, str) and licence else None
 
 
 def _from_text(folder: Path) -> str | None:
     for path in sorted(folder.glob("LICENSE*")):
         head = path.read_text(encoding="utf-8", errors="replace")[:2000]
-        for title, name in _KNOWN:
+        for title, name in _TITLES:
             if title in head:
                 return name
         return next((line.strip()[:100] for line in head.splitlines() if line.strip()), None)

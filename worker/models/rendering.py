@@ -1,4 +1,4 @@
-"""Prompts of training, rendered and tokenized by transformers; text in a completion, tokenized."""
+"""Rendering and tokenization with transformers, for training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ Conversation = tuple[list[dict[str, Any]], list[dict[str, Any]] | None]
 @dataclass(frozen=True, slots=True)
 class Rendered:
     text: str
-    """The prompt as the model reads it, up to where its own message begins."""
+    """The prompt, up to the start of the model's message."""
     token_ids: tuple[int, ...]
-    """Of the text; empty where there are more than were allowed."""
+    """Token ids of `text`; empty above `max_tokens`."""
     tokens: int
     refusal: str | None = None
     """Why the conversation cannot be a prompt; the rest is empty then."""
@@ -31,7 +31,7 @@ class Renderer(Protocol):
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
     def plain_ids(self, text: str) -> tuple[int, ...]:
-        """Of text inside a completion: no special tokens."""
+        """Token ids of text inside a completion, without special tokens."""
 
 
 class ChatRenderer:

@@ -1,4 +1,4 @@
-"""What a safetensors file says about itself: the names, types and shapes of its tensors, without reading them.
+"""Names, types and shapes of the tensors of a safetensors file, from its header.
 
 Layout: 8 bytes length (little endian) of a JSON header, the header, the tensors' bytes.
 """
@@ -18,7 +18,7 @@ _MAX_DTYPE = 16
 
 
 class _Damaged(ValueError):
-    """Says what is wrong in words of this module."""
+    """A damaged file, with a message of this module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Tensor:
 
 
 def read_header(path: Path) -> list[Tensor]:
-    """The tensors of one file.
+    """Tensors of one file.
 
     Raises InvalidInput `damaged_weights` when it is not a whole safetensors file, or beyond `worker.models.bounds`.
     """

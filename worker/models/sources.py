@@ -1,4 +1,4 @@
-"""Where a base model's files are: `builtin:starter-arith`, a folder, or `hub:org/name@revision`.
+"""Finds a base model's files: `builtin:starter-arith`, a folder, or `hub:org/name@revision`.
 
 A source may end in `#template=plain`: a model without a chat template is then used with the one of that name
 (`reinforge.base_models.chat_templates`), from a folder of links beside it; nothing is written into a folder that is
@@ -30,17 +30,17 @@ _CONTENT = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt
 """Files that decide what the model does; cards and licences may change without changing it."""
 _CHUNK = 1 << 20
 
-Begun = Callable[[Path, int], None]
-"""Told when a download begins: the folder that fills, and how many bytes there will be."""
+OnDownload = Callable[[Path, int], None]
+"""Called when a download starts: target folder, total bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ModelLocation:
     """A model on this machine."""
 
     folder: Path
     source: str
-    """As it was given, a revision of the hub replaced by its commit."""
+    """The requested source, with a hub revision replaced by its commit."""
     commit: str | None = None
 
 
@@ -57,16 +57,15 @@ class ModelStore:
         *,
         token: str | None = None,
         added: bool = False,
-        beat: ProgressCallback = ignore_progress,
+        on_progress: ProgressCallback = ignore_progress,
     ) -> Path:
         """The folder of a source, complete and on this machine; `token` opens private models of the hub.
 
-        added: it is the source of a model that was added. Whether the folder is below a root, and whether the hub
-        gives the files out to this token, was looked at then.
+        added: the source of a model that was added before; its folder and the token's access were checked then.
         Raises InvalidInput (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, `folder_not_allowed`,
         all with param `source`) and Unavailable `hub_unavailable`.
         """
-        return self.find(source, token=token, added=added, beat=beat).folder
+        return self.find(source, token=token, added=added, on_progress=on_progress).folder
 
     def find(
         self,
@@ -75,23 +74,28 @@ class ModelStore:
         token: str | None = None,
         added: bool = False,
         any_folder: bool = False,
-        begun: Begun | None = None,
-        beat: ProgressCallback = ignore_progress,
-    ) -> Found:
-        """Like `resolve`, with what was found. any_folder: whoever names the source may name every folder."""
+        begun: OnDownload | None = None,
+        on_progress: ProgressCallback = ignore_progress,
+    ) -> ModelLocation:
+        """Like `resolve`, with source and commit. any_folder: every folder is allowed."""
         plain, _, template = source.partition("#template=")
         if not added and not any_folder and _is_folder(plain):
             self._folders.check(plain, _absolute(plain), downloads=self._folder)
-        found = self._find(plain, token, added, begun, beat)
-        check_folder(found.folder, plain)
+        location = self._find(plain, token, added, begun, on_progress)
+        check_folder(location.folder, plain)
         if not template:
-            return found
-        folder = self._with_template(found.folder, template)
-        return Found(folder, f"{found.source}#template={template}", found.commit)
+            return location
+        folder = self._with_template(location.folder, template)
+        return ModelLocation(folder, f"{location.source}#template={template}", location.commit)
 
     def _find(
-        self, source: str, token: str | None, added: bool, begun: Begun | None, beat: ProgressCallback
-    ) -> Found:
+        self,
+        source: str,
+        token: str | None,
+        added: bool,
+        begun: OnDownload | None,
+        on_progress: ProgressCallback,
+    ) -> ModelLocation:
         kind, colon, rest = source.partition(":")
         if colon and kind == "builtin":
             if rest not in BUILTIN:
@@ -100,25 +104,25 @@ class ModelStore:
                     "model_not_found",
                     f"Known: {', '.join(BUILTIN)}.",
                 )
-            return Found(BUILTIN[rest], source)
+            return ModelLocation(BUILTIN[rest], source)
         if colon and kind == "hub":
-            return self._from_hub(rest, token, added, begun, beat)
-        return Found(_absolute(source), source)
+            return self._from_hub(rest, token, added, begun, on_progress)
+        return ModelLocation(_absolute(source), source)
 
-    def content_hash(self, folder: Path, beat: ProgressCallback = ignore_progress) -> str:
+    def content_hash(self, folder: Path, on_progress: ProgressCallback = ignore_progress) -> str:
         """SHA-256 over the names and contents of the files that make the model; hashes of large files are kept.
 
         A file counts as unchanged while its size and times are.
         """
-        known = self._known_hashes()
-        lines, seen = [], {}
+        stored = self._stored_hashes()
+        lines, hashes = [], {}
         for path in content_files(folder):
             status = path.stat()
             key = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}|{status.st_ctime_ns}"
-            seen[key] = known.get(key) or _file_hash(path, beat)
-            lines.append(f"{path.name} {seen[key]}\n")
-        if seen.keys() - known.keys():
-            self._keep_hashes(known | seen)
+            hashes[key] = stored.get(key) or _file_hash(path, on_progress)
+            lines.append(f"{path.name} {hashes[key]}\n")
+        if hashes.keys() - stored.keys():
+            self._keep_hashes(stored | hashes)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def target(self, repository: str, commit: str) -> Path:
@@ -126,8 +130,13 @@ class ModelStore:
         return self._folder / re.sub(r"[^\w.-]", "--", f"{repository}@{commit}")
 
     def _from_hub(
-        self, name: str, token: str | None, added: bool, begun: Begun | None, beat: ProgressCallback
-    ) -> Found:
+        self,
+        name: str,
+        token: str | None,
+        added: bool,
+        begun: OnDownload | None,
+        on_progress: ProgressCallback,
+    ) -> ModelLocation:
         match = _HUB.match(name)
         if match is None:
             raise _invalid(
@@ -146,11 +155,11 @@ class ModelStore:
             if not hub.is_complete(target, revision):
                 if begun is not None:
                     begun(target, pinned.bytes)
-                hub.fetch(pinned, target, token, beat)
+                hub.fetch(pinned, target, token, on_progress)
         target = self.target(repository, revision)
         if not added:
             hub.check_access(repository, revision, target, token)
-        return Found(target, f"hub:{repository}@{revision}", revision)
+        return ModelLocation(target, f"hub:{repository}@{revision}", revision)
 
     def _with_template(self, folder: Path, name: str) -> Path:
         """A folder of links to the model's files, and a chat template beside them."""
@@ -180,12 +189,12 @@ class ModelStore:
     def _hash_file(self) -> Path:
         return self._folder / "hashes.json"
 
-    def _known_hashes(self) -> dict[str, str]:
+    def _stored_hashes(self) -> dict[str, str]:
         try:
-            known = json.loads(self._hash_file().read_text())
+            stored = json.loads(self._hash_file().read_text())
         except (FileNotFoundError, ValueError):
             return {}
-        return known if isinstance(known, dict) else {}
+        return stored if isinstance(stored, dict) else {}
 
     def _keep_hashes(self, hashes: dict[str, str]) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -257,7 +266,7 @@ def _check_folder(folder: Path, source: str) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two folders of links hold the same."""
+    """Whether two folders of links have equal content."""
 
     def held(folder: Path) -> dict[str, str]:
         template = "chat_template.jinja"
@@ -269,12 +278,12 @@ def _same(one: Path, other: Path) -> bool:
     return held(one) == held(other)
 
 
-def _file_hash(path: Path, beat: ProgressCallback) -> str:
+def _file_hash(path: Path, on_progress: ProgressCallback) -> str:
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while part := file.read(_CHUNK):
             digest.update(part)
-            beat()
+            on_progress()
     return digest.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A tokenizer's files: its chat template and special tokens, found where Hugging Face's libraries look."""
+"""Chat template and special tokens from a tokenizer's files, in the places that Hugging Face's libraries read."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from reinforge.errors import InvalidInput
 class ChatTemplate:
     text: str
     source: str
-    """File it was found in."""
+    """Name of its file."""
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -44,11 +44,11 @@ def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
     separate = folder / "chat_template.jinja"
     if separate.is_file():
         return ChatTemplate(separate.read_text(encoding="utf-8"), separate.name)
-    found = read_json(folder / "tokenizer_config.json").get("chat_template")
-    if isinstance(found, list):  # several, by name
-        named = {entry.get("name"): entry.get("template") for entry in found if isinstance(entry, dict)}
-        found = (named.get("tool_use") if tools else None) or named.get("default")
-    return ChatTemplate(found, "tokenizer_config.json") if isinstance(found, str) else None
+    template = read_json(folder / "tokenizer_config.json").get("chat_template")
+    if isinstance(template, list):  # several, by name
+        named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
+        template = (named.get("tool_use") if tools else None) or named.get("default")
+    return ChatTemplate(template, "tokenizer_config.json") if isinstance(template, str) else None
 
 
 def special_tokens(folder: Path) -> dict[str, str]:
@@ -57,9 +57,9 @@ def special_tokens(folder: Path) -> dict[str, str]:
     extra = config.get("extra_special_tokens")
     candidates = {key: value for key, value in config.items() if key.endswith("_token")}
     candidates |= extra if isinstance(extra, dict) else {}
-    found = {}
+    tokens = {}
     for name, value in candidates.items():
         text = value.get("content") if isinstance(value, dict) else value
         if isinstance(text, str):
-            found[name] = text
-    return found
+            tokens[name] = text
+    return tokens

@@ -1,4 +1,4 @@
-"""The process: one order per line in, one answer per line out, until EOF.
+"""The process: one JSON request per input line, one answer per output line, until EOF.
 
 {"op": "classify", "path", "texts", "pairs", "max_tokens", "batch_size"}        → {"answers": [{label: probability}]}
 {"op": "score", "path", "texts" | "conversations", "tools", …}                  → {"answers": [number]}
@@ -47,28 +47,30 @@ def main() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
-    # Answers leave by a descriptor of their own: what libraries print is no answer.
+    # Answers use a separate descriptor, because libraries print to standard output.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     shelf = Shelf()
     for line in sys.stdin:
         try:
-            said: dict[str, Any] = {"answers": answer(shelf, json.loads(line))}
+            reply: dict[str, Any] = {"answers": answer(shelf, json.loads(line))}
         except LoadFailed as error:
-            said = {"error": {"code": "reward_model_unusable", "message": str(error)}}
+            reply = {"error": {"code": "reward_model_unusable", "message": str(error)}}
         except GpuUnavailable as error:
-            said = {"error": {"code": "gpu_unavailable", "message": error.message, "hint": error.hint}}
+            reply = {"error": {"code": "gpu_unavailable", "message": error.message, "hint": error.hint}}
         except TextFailed as error:
-            said = {"error": {"code": error.code, "message": str(error)}}
+            reply = {"error": {"code": error.code, "message": str(error)}}
         except (torch.OutOfMemoryError, MemoryError) as error:
-            said = {
+            reply = {
                 "error": {"code": "out_of_memory", "message": f"the reward model ran out of memory: {error}"}
             }
         except (Exception, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 - a panic of a tokenizer's library is no Exception
-            said = {"error": {"code": "reward_model_unusable", "message": f"{type(error).__name__}: {error}"}}
-        out.write(json.dumps(said) + "\n")
+            reply = {
+                "error": {"code": "reward_model_unusable", "message": f"{type(error).__name__}: {error}"}
+            }
+        out.write(json.dumps(reply) + "\n")
         out.flush()
 
 

@@ -1,4 +1,4 @@
-"""What checkpoints say about texts: probabilities of labels, scores, log-probabilities of a reference answer."""
+"""Label probabilities, scores and log-probabilities of reference answers, from checkpoints."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,12 +17,12 @@ def label_probabilities(
     names = [str(config.id2label[index]) for index in range(config.num_labels)]
     if len(names) < 2:
         raise LoadFailed("the checkpoint has one output and no labels: it is a reward_model")
-    found = []
+    probabilities = []
     for logits in _logits(loaded, texts, pairs, max_tokens, batch_size):
         many = config.problem_type == "multi_label_classification"
         shares = logits.sigmoid() if many else logits.softmax(-1)
-        found += [dict(zip(names, each, strict=True)) for each in shares.tolist()]
-    return found
+        probabilities += [dict(zip(names, row, strict=True)) for row in shares.tolist()]
+    return probabilities
 
 
 @torch.inference_mode()
@@ -32,10 +32,10 @@ def scores(loaded: Loaded, texts: Sequence[str], *, max_tokens: int, batch_size:
         raise LoadFailed(
             f"the checkpoint has {loaded.model.config.num_labels} outputs, a reward model one: it is a classifier"
         )
-    found: list[float] = []
+    values: list[float] = []
     for logits in _logits(loaded, texts, None, max_tokens, batch_size):
-        found += logits[:, 0].tolist()
-    return found
+        values += logits[:, 0].tolist()
+    return values
 
 
 @torch.inference_mode()
@@ -44,7 +44,7 @@ def reference_logprobs(
 ) -> list[tuple[float, int]]:
     """(sum of log-probabilities, tokens) of each reference after its context, under the model."""
     ids = loaded.texts.join(contexts, references, _room(loaded, max_tokens))
-    found: list[tuple[float, int]] = []
+    results: list[tuple[float, int]] = []
     for rows in _batches(len(ids), batch_size):
         batch = [ids[row][0] for row in rows]
         tokens, mask = _filled(batch, 0, loaded), _filled([[1] * len(row) for row in batch], 0, loaded)
@@ -54,14 +54,14 @@ def reference_logprobs(
             span = slice(len(whole) - count - 1, len(whole) - 1)
             chosen = tokens[place, len(whole) - count : len(whole)]
             logprobs = logits[place, span].log_softmax(-1).gather(1, chosen[:, None])
-            found.append((float(logprobs.double().sum()), count))
-    return found
+            results.append((float(logprobs.double().sum()), count))
+    return results
 
 
 def _logits(
     loaded: Loaded, texts: Sequence[str], pairs: Sequence[str] | None, max_tokens: int, batch_size: int
 ) -> Iterator[Tensor]:
-    """Of one batch after another."""
+    """Logits, batch by batch."""
     rows = loaded.texts.encode(texts, pairs, _room(loaded, max_tokens))
     token, kind = loaded.pad_ids
     for places in _batches(len(rows), batch_size):
@@ -77,7 +77,7 @@ def _logits(
 
 
 def _filled(rows: Sequence[Sequence[int]], value: int, loaded: Loaded) -> Tensor:
-    """Rows of one length, filled up at their ends: what is read is the last token of each."""
+    """Rows padded on the right."""
     longest = max(map(len, rows))
     return torch.tensor(
         [[*row, *[value] * (longest - len(row))] for row in rows], dtype=torch.int64, device=loaded.device

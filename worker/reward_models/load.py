@@ -1,4 +1,4 @@
-"""Checkpoints for rewards: loaded once, kept while they are used."""
+"""Cache of loaded reward checkpoints."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from transformers import (
 from worker.machine.torch_device import compute_device
 from worker.reward_models.texts import CheckpointTexts
 
-KEPT = 4
+MAX_CHECKPOINTS = 4
 
 
 class LoadFailed(Exception):
@@ -37,8 +37,8 @@ class Loaded:
 
     @property
     def device(self) -> torch.device:
-        found: torch.device = next(self.model.parameters()).device
-        return found
+        model_device: torch.device = next(self.model.parameters()).device
+        return model_device
 
     @property
     def longest(self) -> int | None:
@@ -48,7 +48,7 @@ class Loaded:
 
 
 class Shelf:
-    """The newest `KEPT` checkpoints."""
+    """The newest `MAX_CHECKPOINTS` checkpoints."""
 
     def __init__(self) -> None:
         self._loaded: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
@@ -65,7 +65,7 @@ class Shelf:
         if key not in self._loaded:
             self._loaded[key] = _load(Path(key[1]), load)
         self._loaded.move_to_end(key)
-        while len(self._loaded) > KEPT:
+        while len(self._loaded) > MAX_CHECKPOINTS:
             _, oldest = self._loaded.popitem(last=False)
             oldest.texts.close()
         return self._loaded[key]

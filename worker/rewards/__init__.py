@@ -1,1 +1,1 @@
-"""Scoring completions, behind one interface. No torch here: the Celery side and the calls lane import it too."""
+"""Scoring of completions. Imports no torch: the Celery workers and the RPC server use it too."""

@@ -1,4 +1,4 @@
-"""From a specification to a scorer at work: every grader type has its rater named here, and nowhere else."""
+"""Builds the scorer of a job: the one place that maps grader types to raters."""
 
 import os
 from collections.abc import Mapping
@@ -44,10 +44,10 @@ from worker.rewards.secrets import Secrets
 
 @dataclass
 class Services:
-    """What raters share. Threads, network and processes are started when a reward first needs them.
+    """Resources that raters share. Threads, network and processes start on first use.
 
-    judges: name → connection. checkpoints: what graders call one → its folder; None where there is no torch.
-    own_judges: whoever started this process named the judges, as `reinforge train` does, so they may be anywhere.
+    judges: name → connection. checkpoints: name in graders → folder; None without torch.
+    own_judges: the user of this process named the judges, as with `reinforge train`; any address is allowed.
     """
 
     call: Call
@@ -60,7 +60,7 @@ class Services:
     cache_path: Path | None = None
     checkpoints: Mapping[str, str] | None = None
     shared_models: ModelProcess | None = None
-    """A process that others use too, and that is not ended with these services."""
+    """A process shared with other services; `close` does not end it."""
     _clients: dict[str, JudgeClient] = field(default_factory=dict)
 
     @cached_property
@@ -105,12 +105,12 @@ class Services:
             self.models.close()
 
 
-def unknown_judge(name: str, known: Mapping[str, Any]) -> InvalidInput:
-    have = f"There are {', '.join(sorted(known))}." if known else "There are none."
+def unknown_judge(name: str, judges: Mapping[str, Any]) -> InvalidInput:
+    available = f"There are {', '.join(sorted(judges))}." if judges else "There are none."
     return InvalidInput(
-        f"A grader asks the judge {name!r}, which is not there.",
+        f"A grader uses the judge {name!r}, which does not exist.",
         code="unknown_judge",
-        hint=f"{have} Add one to the project (POST /api/v1/judges), or, offline, to the job file's `judges`.",
+        hint=f"{available} Add one to the project (POST /api/v1/judges), or, offline, to the job file's `judges`.",
     )
 
 
@@ -143,7 +143,7 @@ def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Ra
 
 
 def live_reward(reward: Reward, code: RewardCode, services: Services) -> LiveReward:
-    """A reward of a specification with the code or grader that the manifest has for it."""
+    """A reward of a specification, with its code or grader from the manifest."""
     source = Path(code.path).read_text(encoding="utf-8")
     if code.kind == "grader":
         grader: Grader = grader_of(reward) or parse_grader(source)
@@ -164,7 +164,7 @@ def live_reward(reward: Reward, code: RewardCode, services: Services) -> LiveRew
 
 
 def needs_sandbox(manifest: RunManifest) -> bool:
-    """A reward of the job is code, or runs what a model wrote."""
+    """Whether a reward of the job is code, or runs code from completions."""
     return any(
         reward.kind == "python" or runs_code(parse_grader(Path(reward.path).read_text(encoding="utf-8")))
         for reward in manifest.rewards
@@ -176,7 +176,7 @@ def job_scorer(spec: JobSpec, manifest: RunManifest, services: Services) -> Comp
     code = {reward.name: reward for reward in manifest.rewards}
     try:
         live = [live_reward(reward, code[reward.name], services) for reward in spec.rewards]
-    except InvalidInput as error:  # it was there when the job was created
+    except InvalidInput as error:  # the judge or model existed when the job was created
         raise JobFailure(error.message, code=error.code, hint=error.hint, retryable=True) from error
     return CompositeScorer(
         live,

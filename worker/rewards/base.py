@@ -1,8 +1,8 @@
-"""The scorer protocol and what it says about one completion.
+"""The scorer protocol and its result types.
 
-Statuses are a closed list; an error is an error and never a value. A row's statuses: `ok, not_applicable,
-exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood, deadline, skipped`; the reward's:
-`load_error`; not the row's fault: `sandbox_error, judge_error, endpoint_error`.
+Statuses are a closed list; an error never becomes a value. Statuses of a row: `ok, not_applicable,
+exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood, deadline, skipped`; of the
+reward: `load_error`; of a service: `sandbox_error, judge_error, endpoint_error`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
@@ -15,21 +15,21 @@ from reinforge.grading.samples import tool_fields
 FINE = frozenset({"ok", "not_applicable"})
 """Every other status is an error."""
 STRANGERS = frozenset({"sandbox_error", "judge_error", "endpoint_error"})
-"""Errors that are not the row's: they never become values, whatever a reward says about errors."""
+"""Errors of a service, not of the row: they never become values, whatever `on_error` is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scorable:
-    """One completion as a reward sees it."""
+    """One completion, as input of a reward."""
 
     completion: str
     item: dict[str, Any]
     prompt: list[dict[str, Any]]
     """Chat messages."""
     sample: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of OpenAI's `sample` that are known better than from the text (`output_tools`)."""
+    """Fields of OpenAI's `sample` that the text does not give (`output_tools`)."""
     tools: list[dict[str, Any]] | None = None
-    """The row's tools, for who renders the conversation again."""
+    """The row's tools; rendering the conversation again needs them."""
 
     @classmethod
     def of_row(
@@ -39,13 +39,13 @@ class Scorable:
         prompt: list[dict[str, Any]],
         tools: list[dict[str, Any]] | None,
     ) -> Self:
-        """`sample` filled as far as the row has tools."""
+        """With `sample` filled where the row has tools."""
         return cls(completion, item, prompt, tool_fields(completion) if tools else {}, tools)
 
 
 @dataclass(frozen=True, slots=True)
 class RewardResult:
-    """What one reward said about one completion."""
+    """The result of one reward for one completion."""
 
     name: str
     status: str
@@ -63,11 +63,11 @@ class RewardResult:
     cpu_ms: float = 0.0
     revision: str | None = None
     code: str | None = None
-    """Which error it was, finer than `status`: `judge_refusal`, `invalid_variable` …"""
+    """Error code, more specific than `status`: `judge_refusal`, `invalid_variable` …"""
     labels: dict[str, str] = field(default_factory=dict)
-    """Labels that judges and classifiers gave: by part of a multi, `""` for the reward itself."""
+    """Labels of judges and classifiers: by part of a multi, `""` for the reward itself."""
     part_status: dict[str, str] = field(default_factory=dict)
-    """Parts of a multi that have no value: `not_applicable` where a gate spared them, or an error."""
+    """Parts of a multi that have no value: `not_applicable` behind a closed gate, or an error."""
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
     """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
@@ -77,7 +77,7 @@ class RewardResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The shape of `reinforge.schemas.jobs.RewardResult`; lists and dictionaries are the result's own."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +93,21 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Completions of one prompt, or whatever belongs together; `key` comes back with the scores."""
+    """Completions that are scored together, usually of one prompt; `key` is returned with the scores."""
 
     key: int
     samples: Sequence[Scorable]
 
 
-MEND_HINT = (
-    "Correct the reward, store it (`reinforge reward push FILE`), give the job its new revision "
-    "(`reinforge job change-reward ID --revision N`) and go on (`reinforge job resume ID`). "
-    "If the fault lay elsewhere, resume is enough."
+RESUME_HINT = (
+    "Correct the reward, save it (`reinforge reward push FILE`), set the job's new revision "
+    "(`reinforge job change-reward ID --revision N`) and resume (`reinforge job resume ID`). "
+    "If the reward is not at fault, resume the job."
 )
 
 
 class RewardsFailed(JobFailure):
-    """Rewards failed in a way that pauses the job; `traceback` is the most frequent error's."""
+    """A failure of rewards that pauses the job; `traceback` is that of the most frequent error."""
 
     def __init__(
         self, message: str, *, traceback: str | None, hint: str | None = None, code: str = "reward_errors"
@@ -126,7 +126,7 @@ class Scorer(Protocol):
 
     @property
     def revisions(self) -> dict[str, str]:
-        """Reward name → revision that scores now."""
+        """Reward name → current revision."""
 
     def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
         """Scores of each group as it finishes, while later groups are still arriving.
@@ -136,7 +136,7 @@ class Scorer(Protocol):
         """
 
     def metrics(self) -> dict[str, float]:
-        """What scoring has come to since it was last asked, by the names in `reinforge.metrics`."""
+        """Metrics of scoring since the last call, by the names in `reinforge.metrics`."""
 
     def state(self) -> dict[str, Any]:
-        """JSON that the resume state keeps: what judges have cost."""
+        """JSON for the resume state: the cost of judges."""

@@ -1,6 +1,6 @@
-"""Rewards that ask a checkpoint on this machine, through a process that may load torch. Nothing here does.
+"""Rewards from a checkpoint on this machine, computed in a child process that loads torch; this module does not.
 
-The process is started when first asked, serves one order after another, and ends with this one: it sees EOF.
+The process starts on the first request, serves one request at a time, and ends at EOF with its parent.
 """
 
 import asyncio
@@ -28,16 +28,16 @@ from worker.rewards.secrets import VARIABLE
 from worker.serving_client.placement import Launch
 
 COMMAND = (sys.executable, "-P", "-m", "worker.reward_models")
-_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", DEVICE)
+_ENVIRONMENT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", DEVICE)
 _UNUSABLE = "Change the checkpoint or the reward; a job keeps the reward it was created with."
-_KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_", "HF_HOME")
+_ENVIRONMENT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_", "HF_HOME")
 
 
 class ModelProcess:
-    """Safe to use from several threads; orders are answered one after another.
+    """Thread-safe; requests are answered one at a time.
 
-    idle_seconds: without an order for so long the process ends, and the next order starts another.
-    order_seconds: an order that takes longer ends the process; a checkpoint's chat template may never end.
+    idle_seconds: the process ends after this time without a request; the next request starts another.
+    order_seconds: a longer request ends the process; the chat template of a checkpoint may never return.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ModelProcess:
         order_seconds: float | None = None,
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        """places: where the checkpoint of a folder is to be loaded; may raise Unavailable."""
+        """places: folder → how to launch the process for its checkpoint; may raise Unavailable."""
         self._command, self._places = tuple(command), places
         self._launch = Launch()
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)
@@ -91,20 +91,20 @@ class ModelProcess:
                 self._idle = threading.Timer(self._idle_seconds, self.close)
                 self._idle.daemon = True
                 self._idle.start()
-        said = json.loads(line)
-        if "error" in said:
+        reply = json.loads(line)
+        if "error" in reply:
             raise JobFailure(
-                f"The reward model cannot be used: {said['error']['message']}",
-                code=said["error"]["code"],
-                hint=said["error"].get("hint", _UNUSABLE),
+                f"The reward model cannot be used: {reply['error']['message']}",
+                code=reply["error"]["code"],
+                hint=reply["error"].get("hint", _UNUSABLE),
                 retryable=True,
             )
-        return list(said["answers"])
+        return list(reply["answers"])
 
     def close(self) -> None:
-        """End the process; a later order starts another. Idempotent."""
+        """End the process; a later request starts another. Idempotent."""
         self._idle.cancel()
-        # An order under way holds the lock and may take long: its answer is of no use any more.
+        # A running request holds the lock and may take long; its answer is no longer needed.
         process = self._process
         if process is not None and process.poll() is None:
             process.kill()
@@ -149,39 +149,39 @@ class ModelProcess:
             if pipe is not None:
                 try:
                     pipe.close()
-                except BrokenPipeError:  # what was not sent is of no use any more
+                except BrokenPipeError:  # the unsent request is no longer needed
                     continue
         self._launch.hold.release()
         return status
 
 
 class CheckpointRater(Rater):
-    """Fills the templates of each row, asks the checkpoint about all of them, and reads the answers."""
+    """Fills the templates of the rows, sends them in one request, and reads the answers."""
 
     def __init__(self, path: str, process: ModelProcess, threads: ThreadPoolExecutor) -> None:
         self._path, self._process, self._threads = path, process, threads
 
     async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
-        found: dict[int, RewardResult] = {}
-        asked: list[tuple[int, dict[str, Any]]] = []
+        results: dict[int, RewardResult] = {}
+        questions: list[tuple[int, dict[str, Any]]] = []
         for index, row in enumerate(rows):
             try:
-                asked.append((index, self._question(row)))
+                questions.append((index, self._question(row)))
             except UnresolvedVariable as error:
-                found[index] = failed("exception", error.code, str(error))
-        if asked:
-            order = self._order([question for _, question in asked]) | {"path": self._path}
+                results[index] = failed("exception", error.code, str(error))
+        if questions:
+            order = self._order([question for _, question in questions]) | {"path": self._path}
             began = time.monotonic()
             loop = asyncio.get_running_loop()
             answers = await loop.run_in_executor(self._threads, self._process.ask, order)
-            wall = 1000 * (time.monotonic() - began) / len(asked)
-            for (index, _), answer in zip(asked, answers, strict=True):
-                found[index] = replace(self._result(answer), wall_ms=wall)
-        return [found[index] for index in range(len(rows))]
+            wall = 1000 * (time.monotonic() - began) / len(questions)
+            for (index, _), answer in zip(questions, answers, strict=True):
+                results[index] = replace(self._result(answer), wall_ms=wall)
+        return [results[index] for index in range(len(rows))]
 
     @abstractmethod
     def _question(self, row: Row) -> dict[str, Any]:
-        """The row's part of an order. Raises UnresolvedVariable."""
+        """The row's part of a request. Raises UnresolvedVariable."""
 
     @abstractmethod
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]: ...
@@ -200,8 +200,8 @@ class ClassifierRater(CheckpointRater):
         return {"text": _fill(self._grader.input, row), "pair": _fill(pair, row) if pair else None}
 
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
-        pairs = [each["pair"] for each in questions] if self._grader.hypothesis else None
-        texts = [each["text"] for each in questions]
+        pairs = [question["pair"] for question in questions] if self._grader.hypothesis else None
+        texts = [question["text"] for question in questions]
         return _limits(self._grader) | {"op": "classify", "texts": texts, "pairs": pairs}
 
     def _result(self, answer: dict[str, float]) -> RewardResult:
@@ -215,7 +215,7 @@ class ClassifierRater(CheckpointRater):
             )
         expected = sum(worth.get(name, 0.0) * share for name, share in answer.items())
         value = expected if self._grader.output == "expected" else worth.get(label, 0.0)
-        likeliest = sorted(answer.items(), key=lambda each: -each[1])[:16]
+        likeliest = sorted(answer.items(), key=lambda item: -item[1])[:16]
         return ok(value, labels={"": label}, parts=dict(likeliest))
 
 
@@ -227,16 +227,16 @@ class RewardModelRater(CheckpointRater):
     def _question(self, row: Row) -> dict[str, Any]:
         if self._grader.input is not None:
             return {"text": _fill(self._grader.input, row)}
-        said = {"role": "assistant", "content": row.scorable.completion}
-        return {"messages": [*_prompt(row), said], "tools": row.scorable.tools}
+        message = {"role": "assistant", "content": row.scorable.completion}
+        return {"messages": [*_prompt(row), message], "tools": row.scorable.tools}
 
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
         if self._grader.input is not None:
-            given: dict[str, Any] = {"texts": [each["text"] for each in questions]}
+            inputs: dict[str, Any] = {"texts": [question["text"] for question in questions]}
         else:
-            given = {"conversations": [each["messages"] for each in questions]}
-            given["tools"] = [each["tools"] for each in questions]
-        return _limits(self._grader) | {"op": "score"} | given
+            inputs = {"conversations": [question["messages"] for question in questions]}
+            inputs["tools"] = [question["tools"] for question in questions]
+        return _limits(self._grader) | {"op": "score"} | inputs
 
     def _result(self, answer: float) -> RewardResult:
         if not math.isfinite(answer):
@@ -262,9 +262,10 @@ class ReferenceLogprobRater(CheckpointRater):
 
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
         columns = {
-            f"{name}s": [each[name] for each in questions] for name in ("prompt", "completion", "reference")
+            f"{name}s": [question[name] for question in questions]
+            for name in ("prompt", "completion", "reference")
         }
-        columns["tools"] = [each["tools"] for each in questions]
+        columns["tools"] = [question["tools"] for question in questions]
         return _limits(self._grader) | {"op": "logprob"} | columns
 
     def _result(self, answer: Sequence[float]) -> RewardResult:
@@ -279,7 +280,7 @@ class ReferenceLogprobRater(CheckpointRater):
 def checkpoint_rater(
     grader: CheckpointGrader, paths: Mapping[str, str], process: ModelProcess, threads: ThreadPoolExecutor
 ) -> Rater:
-    """paths: what graders call a checkpoint → its folder. Raises InvalidInput `unknown_model`."""
+    """paths: name in graders → folder. Raises InvalidInput `unknown_model`."""
     if grader.model not in paths:
         raise InvalidInput(
             f"There is no checkpoint {grader.model!r} here.",
@@ -302,7 +303,7 @@ def _fill(text: str, row: Row) -> str:
 
 
 def _prompt(row: Row) -> list[dict[str, Any]]:
-    """The messages as the policy's own template got them."""
+    """The messages as the policy's template receives them."""
     return tool_calls.prepared(row.scorable.prompt) if row.scorable.tools else row.scorable.prompt
 
 
@@ -311,11 +312,11 @@ def _limits(grader: CheckpointGrader) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    """What libraries need, and no secret: the process loads what strangers made."""
-    kept = {
+    """Variables that libraries need, without secrets: the process loads untrusted files."""
+    environment = {
         name: value
         for name, value in os.environ.items()
-        if (name in _KEPT or name.startswith(_KEPT_PREFIXES)) and name != VARIABLE
+        if (name in _ENVIRONMENT or name.startswith(_ENVIRONMENT_PREFIXES)) and name != VARIABLE
     }
-    hide_unwanted(kept)
-    return kept | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    hide_unwanted(environment)
+    return environment | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}

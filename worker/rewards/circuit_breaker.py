@@ -1,13 +1,13 @@
-"""When reward errors stop being the rows' problem and become the job's: the breaker."""
+"""Circuit breaker: pauses a job with too many reward errors."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from worker.rewards.base import MEND_HINT, RewardResult, RewardsFailed, Score
+from worker.rewards.base import RESUME_HINT, RewardResult, RewardsFailed, Score
 
 WINDOW_STEPS = 3
-HINT = f"Read the message beside the completions. {MEND_HINT}"
+HINT = f"Read the message beside the completions. {RESUME_HINT}"
 
 
 @dataclass(slots=True)

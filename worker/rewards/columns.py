@@ -22,17 +22,19 @@ def check_columns(
     spec: JobSpec, manifest: RunManifest, client: SandboxClient, data: Sequence[tuple[str, Sequence[str]]]
 ) -> None:
     """data: the name of each file with its columns. Raises JobFailure `data_error`."""
-    paths = {each.name: Path(each.path) for each in manifest.rewards}
-    for name, known in data:
+    paths = {entry.name: Path(entry.path) for entry in manifest.rewards}
+    for name, row_columns in data:
         try:
-            check_roles(known, spec.data.columns, spec.data.prompt_template)
+            check_roles(row_columns, spec.data.columns, spec.data.prompt_template)
         except InvalidInput as error:
             raise JobFailure(f"{name}: {error.message}", code="data_error", hint=error.hint) from error
         for index, reward in enumerate(spec.rewards):
             source = paths[reward.name].read_text(encoding="utf-8")
             reads = set(_read(reward, source, client))
             param = f"rewards[{index}]"
-            for problem in missing_columns(reward.name, reads, name, known, spec.data.columns, param=param):
+            for problem in missing_columns(
+                reward.name, reads, name, row_columns, spec.data.columns, param=param
+            ):
                 raise JobFailure(problem.message, code="data_error", hint=problem.hint)
 
 
@@ -52,5 +54,5 @@ def _read(reward: Reward, source: str, client: SandboxClient) -> Iterator[str]:
 def _read_by_code(source: str, entry: str | None, client: SandboxClient) -> list[str]:
     """Nothing where it does not load: scoring will say why."""
     entries = client.validate(source, entry=entry).entries
-    called = [each for each in entries if each.name == "grade"] if len(entries) > 1 else entries
+    called = [function for function in entries if function.name == "grade"] if len(entries) > 1 else entries
     return called[0].columns if called else []

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Se
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from worker.rewards.base import MEND_HINT, STRANGERS, Group, RewardResult, RewardsFailed, Score
+from worker.rewards.base import RESUME_HINT, STRANGERS, Group, RewardResult, RewardsFailed, Score
 from worker.rewards.rater import Rater, Row, side_by_side
 
 Results = list[RewardResult]
@@ -63,7 +63,7 @@ class CompositeScorer:
     def replace(self, reward: LiveReward) -> None:
         """Another revision under a name that is there already; scoring under way goes on with the old one."""
         assert reward.name in self.names
-        self._rewards = tuple(reward if each.name == reward.name else each for each in self._rewards)
+        self._rewards = tuple(reward if live.name == reward.name else live for live in self._rewards)
 
     def metrics(self) -> dict[str, float]:
         return dict(self._metrics())
@@ -128,18 +128,18 @@ async def _rate(rewards: Sequence[LiveReward], groups: Sequence[Group]) -> list[
 
 
 async def _one(reward: LiveReward, rows: Sequence[Row]) -> Results:
-    results = [_told(reward, result) for result in await reward.rater.rate(rows)]
+    results = [_with_reward(reward, result) for result in await reward.rater.rate(rows)]
     failed = [result for result in results if result.failed]
     if failed and reward.on_error == "pause":
         raise RewardsFailed(
             f"The reward {reward.name} failed ({failed[0].status}) and is set to pause the job on any error.",
             traceback=failed[0].message,
-            hint=MEND_HINT,
+            hint=RESUME_HINT,
         )
     return results
 
 
-def _told(reward: LiveReward, result: RewardResult) -> RewardResult:
+def _with_reward(reward: LiveReward, result: RewardResult) -> RewardResult:
     """With the reward's name; an error that the job counts as 0 keeps its status beside the value."""
     zero = reward.on_error == "zero" and result.failed and result.status not in STRANGERS
     return replace(

@@ -24,9 +24,9 @@ class DeclarativeRater(Rater):
     def _row(self, row: Row) -> RewardResult:
         began = time.perf_counter()
         try:
-            found = ok(declarative.score(self._grader, row.item, row.sample))
+            result = ok(declarative.score(self._grader, row.item, row.sample))
         except UnresolvedVariable as error:
-            found = failed("exception", error.code, str(error))
+            result = failed("exception", error.code, str(error))
         except MetricUnavailable as error:
             raise JobFailure(
                 f"A reward cannot be computed here: {error}",
@@ -34,4 +34,4 @@ class DeclarativeRater(Rater):
                 hint="Mend the worker and resume the job, or take another evaluation_metric.",
                 retryable=True,
             ) from error
-        return replace(found, wall_ms=1000 * (time.perf_counter() - began))
+        return replace(result, wall_ms=1000 * (time.perf_counter() - began))

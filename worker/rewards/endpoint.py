@@ -53,10 +53,10 @@ class EndpointRater(Rater):
         async with places:
             began = time.monotonic()
             try:
-                found = self._result(await self._post(client, row))
+                result = self._result(await self._post(client, row))
             except RequestFailed as error:
-                found = failed("endpoint_error", f"endpoint_{error.kind}", error.message)
-            return replace(found, wall_ms=1000 * (time.monotonic() - began))
+                result = failed("endpoint_error", f"endpoint_{error.kind}", error.message)
+            return replace(result, wall_ms=1000 * (time.monotonic() - began))
 
     async def _post(self, client: ServerClient, row: Row) -> bytes:
         content = {"item": row.item, "sample": row.sample, "prompt": row.scorable.prompt}
@@ -76,8 +76,8 @@ class EndpointRater(Rater):
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict) or "score" not in answer:
-            shown = content[:200].decode("utf-8", "replace")
-            return _malformed(f"the answer is no JSON object with a score: {shown!r}")
+            excerpt = content[:200].decode("utf-8", "replace")
+            return _malformed(f"the answer is no JSON object with a score: {excerpt!r}")
         reason = answer.get("reason")
         about: dict[str, Any] = {"reason": str(reason)[:TEXT_CHARACTERS] if reason is not None else None}
         if answer["score"] is None:
@@ -91,8 +91,8 @@ class EndpointRater(Rater):
         if None in numbers.values():
             return _malformed("parts has values that are no finite numbers")
         low, high = self.grader.range or (-math.inf, math.inf)
-        found = {key: value for key, value in numbers.items() if value is not None}
-        return ok(min(high, max(low, score)), parts=found, **about)
+        result = {key: value for key, value in numbers.items() if value is not None}
+        return ok(min(high, max(low, score)), parts=result, **about)
 
 
 def _malformed(message: str) -> RewardResult:
@@ -103,7 +103,7 @@ def _number(value: Any) -> float | None:
     if not isinstance(value, int | float):
         return None
     try:
-        found = float(value)
+        result = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return result if math.isfinite(result) else None

@@ -1,4 +1,4 @@
-"""`multi`: parts side by side, those behind a gate only where it opens, and a formula over what they scored."""
+"""`multi`: a formula over the scores of parts; a part behind a gate runs only for rows where the gate is open."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +18,12 @@ class MultiRater(Rater):
         self._needed = grader.formula.names | {gate.part for gate in grader.gates.values()}
 
     async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
-        found: Results = {}
+        results: Results = {}
         for keys in self._waves():
-            columns = await side_by_side([self._part(key, rows, found) for key in keys])
-            found |= dict(zip(keys, columns, strict=True))
+            columns = await side_by_side([self._part(key, rows, results) for key in keys])
+            results |= dict(zip(keys, columns, strict=True))
         return [
-            self._combined({key: found[key][index] for key in self._grader.graders})
+            self._combined({key: results[key][index] for key in self._grader.graders})
             for index in range(len(rows))
         ]
 
@@ -32,7 +32,7 @@ class MultiRater(Rater):
             part.spared(rows)
 
     def _waves(self) -> list[list[str]]:
-        """Keys that may run at the same time, each after those that decide about it."""
+        """Keys that may run concurrently, each after the part that its gate reads."""
         waves: list[list[str]] = []
         place: dict[str, int] = {}
         for key in self._grader.order:
@@ -43,11 +43,11 @@ class MultiRater(Rater):
             waves[place[key]].append(key)
         return waves
 
-    async def _part(self, key: str, rows: Sequence[Row], found: Results) -> list[RewardResult]:
+    async def _part(self, key: str, rows: Sequence[Row], finished: Results) -> list[RewardResult]:
         gate = self._grader.gates.get(key)
         runs = list(range(len(rows)))
         if gate is not None:
-            decided = [result.value for result in found[gate.part]]
+            decided = [result.value for result in finished[gate.part]]
             runs = [index for index, value in enumerate(decided) if value is not None and value > gate.above]
             if spared := len(rows) - len(runs):
                 self._parts[key].spared(spared)
@@ -56,9 +56,9 @@ class MultiRater(Rater):
         return [results.get(index, SPARED) for index in range(len(rows))]
 
     def _combined(self, parts: dict[str, RewardResult]) -> RewardResult:
-        found = with_usage(self._value(parts), parts.values())
+        result = with_usage(self._value(parts), parts.values())
         return replace(
-            found,
+            result,
             parts={key: part.value for key, part in parts.items() if part.value is not None},
             part_status={key: part.status for key, part in parts.items() if part.status != "ok"},
             labels={key: part.labels[""] for key, part in parts.items() if "" in part.labels},
@@ -84,10 +84,10 @@ class MultiRater(Rater):
         try:
             return ok(self._grader.formula.value(numbers))
         except FormulaError as error:
-            given = ", ".join(f"{key} = {value:g}" for key, value in numbers.items())
-            return failed("bad_value", error.code, f"calculate_output: {error} ({given})")
+            inputs = ", ".join(f"{key} = {value:g}" for key, value in numbers.items())
+            return failed("bad_value", error.code, f"calculate_output: {error} ({inputs})")
 
 
 def _joined(texts: Mapping[str, str | None]) -> str | None:
-    """One line for each part that says something."""
+    """One line for each part with text."""
     return "\n".join(f"{key}: {text}" for key, text in texts.items() if text) or None

@@ -1,8 +1,6 @@
-"""Requests to strangers' servers: an event loop of their own, guarded addresses, bounded replies, tries with growing
-pauses.
+"""Requests to external servers: a separate event loop, allowed addresses, bounded replies, retries with backoff.
 
-The trainer's loop is busy for whole decoding steps at a time; on it, a request's time-out would measure our work
-and not the server's.
+The trainer's loop is blocked during decoding steps; a timeout there would measure the trainer and not the server.
 """
 
 import asyncio
@@ -35,11 +33,11 @@ class NetworkLoop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
-        """Cancelling what is returned cancels the work."""
+        """Cancelling the returned awaitable cancels the work."""
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def close(self) -> None:
-        """Cancel what is under way and end the thread. Idempotent."""
+        """Cancel all tasks and end the thread. Idempotent."""
         if not self._thread.is_alive():
             return
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result(10)
@@ -63,20 +61,22 @@ class RequestFailed(Exception):
         super().__init__(message)
         self.kind, self.message, self.status = kind, message, status
         self.again = again
-        """Another try may help."""
+        """A retry may succeed."""
         self.wait: float | None = None
-        """Seconds that the server asked for."""
+        """Seconds from the server's Retry-After."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and after what pauses; `sleep` is replaced in tests."""
+    """Retries with exponential backoff; tests replace `sleep`."""
 
     count: int
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def run(self, attempt: Callable[[], Awaitable[T]], told: Callable[[], None] = lambda: None) -> T:
-        """`told` is called before each further try. Raises the last RequestFailed."""
+    async def run(
+        self, attempt: Callable[[], Awaitable[T]], on_retry: Callable[[], None] = lambda: None
+    ) -> T:
+        """`on_retry` is called before each retry. Raises the last RequestFailed."""
         for number in range(self.count + 1):
             try:
                 return await attempt()
@@ -84,7 +84,7 @@ class Retries:
                 if not error.again or number == self.count:
                     raise
                 pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**number) * random.uniform(0.75, 1.25)
-                told()
+                on_retry()
                 await self.sleep(min(_LONGEST_PAUSE, max(pause, error.wait or 0.0)))
         raise AssertionError("the loop ends by return or raise")
 
@@ -92,10 +92,10 @@ class Retries:
 def proxy_for(url: str) -> str | None:
     """The proxy that the environment has for an address."""
     parts, proxies = urlsplit(url), getproxies()
-    found = proxies.get(parts.scheme) or proxies.get("all")
-    if not found or proxy_bypass(parts.hostname or ""):
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.hostname or ""):
         return None
-    return found if "://" in found else f"http://{found}"
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 class ServerClient:
@@ -204,14 +204,14 @@ def _check_status(answer: httpx.Response, content: bytes) -> None:
     status = answer.status_code
     if 200 <= status < 300:
         return
-    said = " ".join(content[:400].decode("utf-8", "replace").split())
+    text = " ".join(content[:400].decode("utf-8", "replace").split())
     if 300 <= status < 400:
         raise RequestFailed(
             "redirect", f"the server answers {status}; redirects are not followed", status=status
         )
     error = RequestFailed(
         "status",
-        f"the server answers {status}: {said or 'nothing more'}",
+        f"the server answers {status}: {text or 'nothing more'}",
         status=status,
         again=status in _AGAIN,
     )

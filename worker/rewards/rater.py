@@ -44,7 +44,7 @@ class Rater(ABC):
 
 async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """All results in order; the first that raises cancels the others."""
-    tasks = [asyncio.ensure_future(each) for each in work]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         return list(await asyncio.gather(*tasks))
     except BaseException:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from reinforge.errors import JobFailure
-from worker.rewards.base import MEND_HINT, RewardResult, RewardsFailed
+from worker.rewards.base import RESUME_HINT, RewardResult, RewardsFailed
 from worker.rewards.composite import CompositeScorer, LiveReward
 from worker.rewards.rater import Rater, Row, side_by_side, with_usage
 from worker.sandbox.client import SandboxClient
@@ -68,24 +68,24 @@ class CodeRater(Rater):
         self._reward, self._call, self._threads = reward, call, threads
 
     async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
-        said = await self._judged(rows)
+        judgements = await self._judged(rows)
         failed = {
-            index: result for index, each in enumerate(said) for result in each.values() if result.failed
+            index: result for index, row in enumerate(judgements) for result in row.values() if result.failed
         }
         runs = [index for index in range(len(rows)) if index not in failed]
-        sent = [_row(rows[index], said[index]) for index in runs]
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, self._run, sent)
-        scored = dict(zip(runs, found, strict=True))
+        sent = [_row(rows[index], judgements[index]) for index in runs]
+        results = await asyncio.get_running_loop().run_in_executor(self._threads, self._run, sent)
+        scored = dict(zip(runs, results, strict=True))
         # What a row's judges cost is the row's, whether the code then ran or not.
         return [
-            with_usage(replace(failed[index], usage={}) if index in failed else scored[index], each.values())
-            for index, each in enumerate(said)
+            with_usage(replace(failed[index], usage={}) if index in failed else scored[index], row.values())
+            for index, row in enumerate(judgements)
         ]
 
     async def _judged(self, rows: Sequence[Row]) -> list[dict[str, RewardResult]]:
         names = list(self._reward.judges)
         columns = await side_by_side([self._reward.judges[name].rate(rows) for name in names])
-        return [dict(zip(names, each, strict=True)) for each in zip(*columns, strict=True)] or [
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] or [
             {} for _ in rows
         ]
 
@@ -98,7 +98,7 @@ class CodeRater(Rater):
             raise RewardsFailed(
                 f"The reward {reward.name} cannot be loaded: {_first_line(outcome.message)}",
                 traceback=outcome.message,
-                hint=MEND_HINT,
+                hint=RESUME_HINT,
             )
         if outcome.status != "ok":
             raise JobFailure(
@@ -139,12 +139,12 @@ def _row(row: Row, judges: Mapping[str, RewardResult]) -> RewardRow:
         completion=scorable.completion,
         item=scorable.item,
         group=row.group,
-        judges={name: _said(result) for name, result in judges.items()} if judges else None,
+        judges={name: _judge_reply(result) for name, result in judges.items()} if judges else None,
         sample=scorable.sample,
     )
 
 
-def _said(result: RewardResult) -> dict[str, Any]:
+def _judge_reply(result: RewardResult) -> dict[str, Any]:
     """What a declared judge said, as `sample["judges"][name]`."""
     return {"result": result.value, "label": result.labels.get(""), "reason": result.reason}
 

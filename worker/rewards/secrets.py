@@ -24,5 +24,5 @@ class Secrets:
 
 def take_secrets(environ: MutableMapping[str, str] = os.environ) -> Secrets:
     """What the environment brings, taken out of it: children of this process do not get it."""
-    found = json.loads(environ.pop(VARIABLE, "{}"))
-    return Secrets(dict(found.get("judges") or {}), found.get("signing"))
+    values = json.loads(environ.pop(VARIABLE, "{}"))
+    return Secrets(dict(values.get("judges") or {}), values.get("signing"))

@@ -92,7 +92,7 @@ def prepare(
             hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
             retryable=True,
         )
-    model = models.resolve(claimed.model_source, token=claimed.hub_token, added=True, beat=on_progress)
+    model = models.resolve(claimed.model_source, token=claimed.hub_token, added=True, on_progress=on_progress)
     pinned = claimed.model_sha256
     if pinned is not None and (model_hash := models.content_hash(model, on_progress)) != pinned:
         raise JobFailure(
@@ -159,7 +159,7 @@ def _checkpoints(claimed: Claimed, models: ModelStore, on_progress: ProgressCall
     """Folders of the graders' checkpoints; the base model's is the manifest's own."""
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}
-    return {name: str(models.resolve(name, beat=on_progress)) for name in sorted(names)}
+    return {name: str(models.resolve(name, on_progress=on_progress)) for name in sorted(names)}
 
 
 def _forget_old(runs: Path, keep: str) -> None:

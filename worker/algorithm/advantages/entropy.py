@@ -67,9 +67,9 @@ def gtpo(
     valid = rows.mask & which.both[:, None]
     shaped = gtpo_rewards(rows, which, base, entropy_weight)[valid]
     number = which.number if norm_scope == "separate" else rows.group
-    found = torch.zeros(rows.mask.shape, dtype=torch.float64)
-    found[valid] = _normalised(shaped, number[:, None].expand(rows.mask.shape)[valid], eps)
-    return found
+    advantages = torch.zeros(rows.mask.shape, dtype=torch.float64)
+    advantages[valid] = _normalised(shaped, number[:, None].expand(rows.mask.shape)[valid], eps)
+    return advantages
 
 
 def gtpo_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
@@ -102,9 +102,9 @@ def grpo_s(
     which = sides(rows, rewards, keep, correct_above)
     shaped = grpo_s_rewards(rows, which, base, entropy_weight)[which.both]
     number = which.number if norm_scope == "separate" else rows.group
-    found = torch.zeros(len(rewards), dtype=torch.float64)
-    found[which.both] = _normalised(shaped, number[which.both], eps)
-    return found
+    advantages = torch.zeros(len(rewards), dtype=torch.float64)
+    advantages[which.both] = _normalised(shaped, number[which.both], eps)
+    return advantages
 
 
 def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:

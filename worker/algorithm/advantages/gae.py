@@ -39,15 +39,15 @@ def token_credit(
     token_rewards = rows.token_rewards
     if token_rewards is None:
         token_rewards = on_last_token(rewards, rows.mask)
-    found = torch.zeros(mask.shape, dtype=torch.float64)
+    advantages = torch.zeros(mask.shape, dtype=torch.float64)
     after, advantage = (torch.zeros(len(mask), dtype=torch.float64) for _ in range(2))
     for column in range(mask.shape[1] - 1, -1, -1):
         valid = mask[:, column]
         delta = token_rewards[:, column] + gamma * after - values[:, column]
         advantage = torch.where(valid, delta + gamma * lam * advantage, advantage)
         after = torch.where(valid, values[:, column], after)
-        found[:, column] = torch.where(valid, advantage, 0.0)
-    return TokenCredit(found, torch.where(mask, found + values, 0.0))
+        advantages[:, column] = torch.where(valid, advantage, 0.0)
+    return TokenCredit(advantages, torch.where(mask, advantages + values, 0.0))
 
 
 def gae(
@@ -64,8 +64,8 @@ def gae(
 
     Groups play no part: one completion per prompt will do.
     """
-    found = token_credit(rows, rewards, keep, gamma=gamma, lam=lam).advantages
-    return whitened(found, rows.mask & keep[:, None], "sample") if whiten else found
+    advantages = token_credit(rows, rewards, keep, gamma=gamma, lam=lam).advantages
+    return whitened(advantages, rows.mask & keep[:, None], "sample") if whiten else advantages
 
 
 def gae_returns(rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0) -> Tensor:

@@ -1,4 +1,4 @@
-"""Statistics inside groups, in float64: what every estimator of slot 3 stands on."""
+"""Group statistics in float64, for the advantage estimators."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -83,12 +83,12 @@ def passk_max(
     """
     stats = group_statistics(rewards, rows.group, keep)
     scale = stats.std + eps if normalise else torch.ones_like(stats.std)
-    found = torch.zeros(len(rewards), dtype=torch.float64)
+    advantages = torch.zeros(len(rewards), dtype=torch.float64)
     for members in group_members(rows.group, keep & ~stats.uniform):
         (best, second), order = rewards[members].topk(2)
         row = members[order[0]]
-        found[row] = (best - second) / scale[row]
-    return found
+        advantages[row] = (best - second) / scale[row]
+    return advantages
 
 
 def lampo(
@@ -101,14 +101,14 @@ def lampo(
     pairs is the paper's, the weight is our reading (confidence low). Needs `rows.old_logprobs` unless uniform.
     """
     uniform = group_statistics(rewards, rows.group, keep).uniform
-    found = torch.zeros(len(rewards), dtype=torch.float64)
-    likely = rows.row_mean(rows.needed("old_logprobs")) if weight != "uniform" else found
+    advantages = torch.zeros(len(rewards), dtype=torch.float64)
+    likely = rows.row_mean(rows.needed("old_logprobs")) if weight != "uniform" else advantages
     for members in group_members(rows.group, keep & ~uniform):
         gap = rewards[members][:, None] - rewards[members][None, :]
         ahead = (likely[members][:, None] - likely[members][None, :]) / tau
         pairs = gap * _pair_weight(weight, gap, ahead)
-        found[members] = pairs.sum(1) / (len(members) - 1)
-    return found
+        advantages[members] = pairs.sum(1) / (len(members) - 1)
+    return advantages
 
 
 def _pair_weight(weight: PairWeight, gap: Tensor, ahead: Tensor) -> Tensor:

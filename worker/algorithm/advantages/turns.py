@@ -35,11 +35,11 @@ def turn_credit(
     state_scope: StateScope = "group",
 ) -> TurnCredit:
     """delta_k = r_k + gamma·V(s_{k+1}) - V(s_k); A_k = delta_k + gamma·lam·A_{k+1}; V = 0 after the end."""
-    kept = keep[turns.row]
+    valid = keep[turns.row]
     returns = _backwards(turns.rewards, turns.row, gamma)
     scope = rows.group[turns.row] if state_scope == "group" else torch.zeros_like(turns.row)
     _, state = torch.unique(torch.stack([scope, turns.states]), dim=1, return_inverse=True)
-    stats = group_statistics(returns, state, kept)
+    stats = group_statistics(returns, state, valid)
     follows = turns.row[1:] == turns.row[:-1]
     after = torch.zeros_like(stats.mean)
     after[:-1] = torch.where(follows, stats.mean[1:], 0.0)
@@ -64,18 +64,18 @@ def gagpo(
     Raises ValueError without `rows.turns`.
     """
     turns: Turns = rows.needed("turns")
-    kept, group = keep[turns.row], rows.group[turns.row]
+    valid, group = keep[turns.row], rows.group[turns.row]
     credit = turn_credit(rows, turns, keep, gamma=gamma, lam=lam, state_scope=state_scope)
-    values = standardised(credit.advantages, group, kept, std="sample", eps=eps)
-    with_repeats = torch.isin(rows.group, group[kept & (credit.visits > 1)])
-    found = grpo(rows, rewards, keep, eps=eps)[:, None].repeat(1, rows.mask.shape[1])
-    found[with_repeats] = 0.0
+    values = standardised(credit.advantages, group, valid, std="sample", eps=eps)
+    with_repeats = torch.isin(rows.group, group[valid & (credit.visits > 1)])
+    advantages = grpo(rows, rewards, keep, eps=eps)[:, None].repeat(1, rows.mask.shape[1])
+    advantages[with_repeats] = 0.0
     for row, start, end, value in zip(
         turns.row.tolist(), turns.start.tolist(), turns.end.tolist(), values.tolist(), strict=True
     ):
         if with_repeats[row]:
-            found[row, start:end] = value
-    return torch.where(rows.mask & keep[:, None], found, 0.0)
+            advantages[row, start:end] = value
+    return torch.where(rows.mask & keep[:, None], advantages, 0.0)
 
 
 def state_visits(
@@ -83,17 +83,17 @@ def state_visits(
 ) -> tuple[int, int]:
     """(turns, different states) over kept rows; fewer than 1.5 turns per state leave GAGPO little to compare."""
     turns: Turns = rows.needed("turns")
-    kept = keep[turns.row]
+    valid = keep[turns.row]
     scope = rows.group[turns.row] if state_scope == "group" else torch.zeros_like(turns.row)
-    states = torch.unique(torch.stack([scope, turns.states])[:, kept], dim=1)
-    return int(kept.sum()), states.shape[1]
+    states = torch.unique(torch.stack([scope, turns.states])[:, valid], dim=1)
+    return int(valid.sum()), states.shape[1]
 
 
 def _backwards(values: Tensor, row: Tensor, decay: float) -> Tensor:
     """(S,) float64: y_k = x_k + decay·y_{k+1} inside each row."""
-    found, running, below = [], 0.0, None
+    sums, running, below = [], 0.0, None
     for value, number in zip(reversed(values.tolist()), reversed(row.tolist()), strict=True):
         running = value + (decay * running if number == below else 0.0)
         below = number
-        found.append(running)
-    return torch.tensor(found[::-1], dtype=torch.float64)
+        sums.append(running)
+    return torch.tensor(sums[::-1], dtype=torch.float64)

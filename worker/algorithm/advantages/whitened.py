@@ -62,12 +62,12 @@ def on_last_token(rewards: Tensor, mask: Tensor) -> Tensor:
 def return_to_go(token_rewards: Tensor, mask: Tensor, gamma: float) -> Tensor:
     """(N, T) float64: Σ_{u ≥ t} gamma^(u - t) · r_u, counting only tokens of the mask; 0 outside it."""
     running = torch.zeros(len(mask), dtype=torch.float64)
-    found = torch.zeros(mask.shape, dtype=torch.float64)
+    returns = torch.zeros(mask.shape, dtype=torch.float64)
     for column in range(mask.shape[1] - 1, -1, -1):
         valid = mask[:, column]
         running = torch.where(valid, token_rewards[:, column] + gamma * running, running)
-        found[:, column] = torch.where(valid, running, 0.0)
-    return found
+        returns[:, column] = torch.where(valid, running, 0.0)
+    return returns
 
 
 def whiten(values: Tensor, mask: Tensor, std: StdKind) -> Tensor:

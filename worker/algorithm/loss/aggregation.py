@@ -109,14 +109,14 @@ def token_weights(
     beside = NOT_OF_THE_WEIGHTS.get(slot["type"], frozenset())
     params = {key: value for key, value in params.items() if key not in beside}
     tokens = BatchTokens(mask=mask, sampled=sampled, group=group, parameters=parameters or {})
-    found = function(tokens, **params)
+    result = function(tokens, **params)
     if (kind := slot["type"]) not in AGGREGATIONS:
-        check_type(found, TokenWeights, "aggregation", kind)
-        check_shape(found.weights, mask.shape, "weights", "aggregation", kind)
-        check_shape(found.counts, mask.shape[:1], "counts", "aggregation", kind)
-        check_finite(found.weights[mask], "weights", "aggregation", kind)
-        check_finite(found.counts, "counts", "aggregation", kind)
-    return found
+        check_type(result, TokenWeights, "aggregation", kind)
+        check_shape(result.weights, mask.shape, "weights", "aggregation", kind)
+        check_shape(result.counts, mask.shape[:1], "counts", "aggregation", kind)
+        check_finite(result.weights[mask], "weights", "aggregation", kind)
+        check_finite(result.counts, "counts", "aggregation", kind)
+    return result
 
 
 def mean_over(chosen: Tensor, counts: Tensor) -> Tensor:

@@ -20,8 +20,8 @@ SMALLEST_FACTOR = 0.1
 
 def current_beta(kl: Slot, state: State) -> float:
     """β of the next step."""
-    found = state.get("coefficient")
-    return float(kl["beta"] if found is None else found)
+    coefficient = state.get("coefficient")
+    return float(kl["beta"] if coefficient is None else coefficient)
 
 
 def advance_kl(kl: Slot, state: State, *, measured: float | None, rows: int) -> State:

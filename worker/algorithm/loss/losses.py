@@ -45,7 +45,7 @@ class LossInputs:
     reference_logprobs: Tensor | None = None
     """(N, T); needed when beta > 0."""
     sampler_logprobs: Tensor | None = None
-    """(N, T), NaN where the sampler told none; needed by `mismatch`, `drpo` and `dppo`."""
+    """(N, T), NaN where the sampler reported none; needed by `mismatch`, `drpo` and `dppo`."""
     actions: Tensor | None = None
     """(N, T) int64, the action of each token, -1 for none; needed by ratio level `action`."""
     policy_tokens: Tensor | None = None
@@ -118,9 +118,9 @@ def policy_loss(logprobs: Tensor, inputs: LossInputs, loss: Mapping[str, Any]) -
     return LossParts(total, metrics, gradients)
 
 
-def _needed(tensor: Tensor | None, name: str, asked_by: str) -> Tensor:
+def _needed(tensor: Tensor | None, name: str, reader: str) -> Tensor:
     if tensor is None:
-        raise ValueError(f"{asked_by} needs {name}")
+        raise ValueError(f"{reader} needs {name}")
     return tensor
 
 
@@ -132,7 +132,7 @@ def _constant(tensor: Tensor, mask: Tensor) -> Tensor:
 def _policy_term(
     logprobs: Tensor, old: Tensor, inputs: LossInputs, loss: Mapping[str, Any]
 ) -> tuple[Tensor, dict[str, SumCount]]:
-    """Losses per token (N, T) with gradient, corrected and masked, and what there is to tell about them."""
+    """Losses per token (N, T) with gradient, corrected and masked, and their metrics."""
     mask = inputs.mask
     sampler = None if inputs.sampler_logprobs is None else _constant(inputs.sampler_logprobs, mask)
     log_ratio = logprobs - old
@@ -158,7 +158,7 @@ def _policy_term(
     if (kind := loss["surrogate"]["type"]) not in SURROGATES:
         check_type(surrogate, Surrogate, "surrogate", kind)
         check_shape(surrogate.losses, mask.shape, "losses", "surrogate", kind)
-        read = [each[mask] for each in (ratio, log_ratio, logprobs)] + [advantages]
+        read = [tensor[mask] for tensor in (ratio, log_ratio, logprobs)] + [advantages]
         check_finite(surrogate.losses[mask], "losses", "surrogate", kind, inputs=read)
     metrics = _ratio_metrics(ratio, surrogate, mask)
     losses = surrogate.losses
@@ -203,9 +203,9 @@ def _kl_term(
 
 def _hierarchy_term(policy_losses: Tensor, inputs: LossInputs) -> Tensor:
     """Σ weight · c · ℓ over the tokens, ℓ constant."""
-    mask, asked = inputs.mask, "aux 'hierarchy'"
-    logits = torch.where(mask, _needed(inputs.execute_logits, "execute_logits", asked), 0.0)
-    logprobs = torch.where(mask, _needed(inputs.execute_logprobs, "execute_logprobs", asked), -1.0)
-    correction = hierarchy_correction(logits, logprobs, _needed(inputs.executed, "executed", asked))
-    weights = _needed(inputs.hierarchy_weights, "hierarchy_weights", asked)
+    mask, reader = inputs.mask, "aux 'hierarchy'"
+    logits = torch.where(mask, _needed(inputs.execute_logits, "execute_logits", reader), 0.0)
+    logprobs = torch.where(mask, _needed(inputs.execute_logprobs, "execute_logprobs", reader), -1.0)
+    correction = hierarchy_correction(logits, logprobs, _needed(inputs.executed, "executed", reader))
+    weights = _needed(inputs.hierarchy_weights, "hierarchy_weights", reader)
     return (correction * policy_losses * weights).sum()

@@ -50,7 +50,7 @@ def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
     token), `group`, `rewards`, `sampled`.
     """
     aux, aggregation = loss.get("aux", NONE)["type"], loss["aggregation"]
-    asked = {
+    reads = {
         "sampler_logprobs": loss.get("mismatch", NONE)["type"] != "none"
         or loss.get("off_policy_mask", NONE)["type"] != "none"
         or loss["surrogate"]["type"] in READS_SAMPLER
@@ -65,7 +65,7 @@ def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
         "rewards": aux == "dpo_pair",
         "sampled": aggregation.get("denominator") == "all",
     }
-    return frozenset(name for name, is_asked in asked.items() if is_asked)
+    return frozenset(name for name, is_read in reads.items() if is_read)
 
 
 def batch_constants(loss: Mapping[str, Any], batch: OptimizerBatch, state: State) -> dict[str, Tensor]:
@@ -101,8 +101,8 @@ def batch_constants(loss: Mapping[str, Any], batch: OptimizerBatch, state: State
 
 
 def _pairs(weight: float, beta: float, batch: OptimizerBatch, counts: Tensor) -> dict[str, Tensor]:
-    given = (batch.logprobs, batch.reference_logprobs, batch.rewards, batch.group)
-    logprobs, reference, rewards, group = given
+    tensors = (batch.logprobs, batch.reference_logprobs, batch.rewards, batch.group)
+    logprobs, reference, rewards, group = tensors
     if logprobs is None or reference is None or rewards is None or group is None:
         raise ValueError("aux 'dpo_pair' needs logprobs, reference_logprobs, rewards and group")
     gains = torch.where(batch.mask, logprobs - reference, 0.0).sum(1, dtype=torch.float64)
@@ -117,6 +117,6 @@ _FIELDS = frozenset(part.name for part in fields(LossInputs)) - {"weight_slopes"
 
 def loss_inputs(tensors: Mapping[str, Tensor]) -> LossInputs:
     """`LossInputs` from tensors by name; other names are left alone."""
-    known: dict[str, Any] = {name: value for name, value in tensors.items() if name in _FIELDS}
+    inputs: dict[str, Any] = {name: value for name, value in tensors.items() if name in _FIELDS}
     slopes = {name.removeprefix(SLOPE): value for name, value in tensors.items() if name.startswith(SLOPE)}
-    return LossInputs(**known, weight_slopes=slopes)
+    return LossInputs(**inputs, weight_slopes=slopes)

@@ -32,11 +32,11 @@ def value_loss(
         squares = torch.max(squares, bounded)
     total = 0.5 * squares.sum()
     tokens = float(mask.sum())
-    told = {
+    metrics = {
         "critic/loss": (float(total.detach()), tokens),
         "critic/clip_share": (float(clipped.sum()), tokens),
     }
-    return LossParts(total, told)
+    return LossParts(total, metrics)
 
 
 def value_metrics(values: Tensor, returns: Tensor, mask: Tensor) -> dict[str, SumCount]:
@@ -45,11 +45,13 @@ def value_metrics(values: Tensor, returns: Tensor, mask: Tensor) -> dict[str, Su
     Explained variance is 1 - var(R - V) / var(R): 1 for a critic that is right, 0 for one that says the same of every
     state, below that for one that misleads. It has count 0 where all returns are the same.
     """
-    foreseen, found = values[mask].double(), returns[mask].double()
-    tokens = float(len(found))
-    spread, left = (float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0 for x in (found, found - foreseen))
+    predicted, target = values[mask].double(), returns[mask].double()
+    tokens = float(len(target))
+    spread, left = (
+        float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0 for x in (target, target - predicted)
+    )
     return {
         "critic/explained_variance": (spread - left, spread) if spread > 1e-12 * tokens else (0.0, 0.0),
-        "critic/return_mean": (float(found.sum()), tokens),
-        "critic/value_mean": (float(foreseen.sum()), tokens),
+        "critic/return_mean": (float(target.sum()), tokens),
+        "critic/value_mean": (float(predicted.sum()), tokens),
     }

@@ -104,12 +104,12 @@ def split_credit(
     weights = torch.ones(len(rewards), dtype=torch.float64)
     recovery = torch.full((len(rewards),), torch.nan, dtype=torch.float64)
     for row in torch.unique(source[keep & branch]).tolist():
-        mine = keep & (source == row)
-        recovery[row] = float((rewards[mine] > correct_above).any())
+        branches = keep & (source == row)
+        recovery[row] = float((rewards[branches] > correct_above).any())
         replaced = rewards.clone()
         replaced[row] = recovery[row]
         values[row] = standardised(replaced, rows.group, original, std=std, eps=eps)[row]
         trained[row] &= columns < starts[row]
-        weights[mine] = float((original & (rows.group == rows.group[row])).sum()) / float(mine.sum())
+        weights[branches] = float((original & (rows.group == rows.group[row])).sum()) / float(branches.sum())
     advantages = torch.where(trained, values[:, None], 0.0)
     return SplitCredit(advantages=advantages, trained=trained, weights=weights, recovery=recovery)

@@ -1,4 +1,4 @@
-"""What slot 2 decides: rows to train on, and what to sample before that. A plan; the trainer carries it out."""
+"""Result of the selection: rows to train on, and what the trainer has to sample first."""
 
 from dataclasses import dataclass, field
 
@@ -43,7 +43,7 @@ Resample = Prompts | Repair | Branch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """What slot 2 decided about N rows."""
+    """Selection of N rows."""
 
     keep: Tensor
     """(N,) bool: rows that enter statistics and loss. Right only once `again` is empty."""
@@ -57,4 +57,4 @@ class Selected:
     """What to sample before this step's update; then shape and select once more, with `rows.rounds` one higher and
     the states of the last completed step."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Of this step."""
+    """Metrics of this step."""

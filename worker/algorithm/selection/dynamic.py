@@ -47,10 +47,10 @@ def dynamic_sampling(
     """
     signal = with_signal(rows, rewards, tolerance=tolerance, by=by)
     groups = torch.unique(rows.group)
-    wanted = rows.wanted if rows.wanted is not None else len(groups)
+    target = rows.wanted if rows.wanted is not None else len(groups)
     good = torch.unique(rows.group[signal])
-    missing = max(0, wanted - len(good))
-    keep = signal & torch.isin(rows.group, good[:wanted])
+    missing = max(0, target - len(good))
+    keep = signal & torch.isin(rows.group, good[:target])
     metrics = {
         "select/rounds": float(rows.rounds),
         "select/uniform_share": 1 - len(good) / max(len(groups), 1),

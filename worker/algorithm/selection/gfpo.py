@@ -93,11 +93,11 @@ def _filtered(
     for number, size in sizes.items():
         members = torch.nonzero((rows.group == number) & before.keep).squeeze(1)
         keep[members[torch.sort(order[members], stable=True).indices[:size]]] = True
-    kept, among = keep.sum(), before.keep.sum().clamp(min=1)
+    selected, among = keep.sum(), before.keep.sum().clamp(min=1)
     return Selected(
         keep=keep,
         state=state,
         counted=before.keep,
         again=before.again,
-        metrics={**before.metrics, "select/kept_share": float(kept / among)},
+        metrics={**before.metrics, "select/kept_share": float(selected / among)},
     )

@@ -1,4 +1,4 @@
-"""What the functions of slot 1 hand over."""
+"""Results of the shaping functions."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Combined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shaped:
-    """What slot 1 decided about N rows."""
+    """Shaped rewards of N rows."""
 
     rewards: Tensor
     """(N,) float64, NaN for rows without one; slots 2 and 3 read it."""

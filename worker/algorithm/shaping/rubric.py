@@ -107,7 +107,9 @@ def pow3r(
                 continue
             table = [[criteria[row][column].get(name, torch.nan) for name in names] for row in named]
             scores = torch.tensor(table, dtype=torch.float64)
-            given = torch.tensor([(weights or {}).get(name, 1.0) for name in names], dtype=torch.float64)
+            base_weights = torch.tensor(
+                [(weights or {}).get(name, 1.0) for name in names], dtype=torch.float64
+            )
             category = _numbered([(categories or {}).get(name) for name in names])
             keys = [f"{rows.names[column] if rows.names else column}/{name}" for name in names]
             alpha = torch.tensor([factors.get(key, 1.0) for key in keys], dtype=torch.float64)
@@ -117,12 +119,12 @@ def pow3r(
                 )
             factors |= dict(zip(keys, alpha.tolist(), strict=True))
             alphas[prompts[members[0]]] = factors
-            moving[named, column] = rubric_reward(scores, given * alpha, category)
-            still[named, column] = rubric_reward(scores, given, category)
+            moving[named, column] = rubric_reward(scores, base_weights * alpha, category)
+            still[named, column] = rubric_reward(scores, base_weights, category)
     return Combined(rewards=sum_of(rows, moving), state={"alpha": alphas}, reported=sum_of(rows, still))
 
 
 def _numbered(categories: list[str | None]) -> Tensor:
     """(J,) int64: equal numbers for equal categories; those without one are one category."""
-    known = sorted({name for name in categories if name is not None})
-    return torch.tensor([0 if name is None else 1 + known.index(name) for name in categories])
+    category_names = sorted({name for name in categories if name is not None})
+    return torch.tensor([0 if name is None else 1 + category_names.index(name) for name in categories])

@@ -33,7 +33,7 @@ def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64) -> Com
     candidates and none ever had, and when candidates of one prompt differ in width.
     """
     step = int(state.get("steps", 0))
-    if rows.candidates is None or not any(found for row in rows.candidates for found in row):
+    if rows.candidates is None or not any(candidates for row in rows.candidates for candidates in row):
         if step or not bool(rows.scorable.any()):
             return weighted_sum(rows, state)
         raise ValueError(
@@ -43,11 +43,11 @@ def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64) -> Com
     prompts = rows.prompts or tuple(str(number) for number in rows.group.tolist())
     drawn: dict[tuple[str, int], Tensor] = {}
     for row, per_reward in enumerate(rows.candidates):
-        for column, found in enumerate(per_reward):
-            if not found:
+        for column, candidates in enumerate(per_reward):
+            if not candidates:
                 continue
             key = (prompts[row], column)
-            table = _table(found)
+            table = _table(candidates)
             if key not in drawn:
                 drawn[key] = dirichlet(
                     f"{rows.seed}/{step}/{column}/{prompts[row]}", alpha, draws, table.shape[1]

@@ -1,4 +1,4 @@
-"""Answers of judges on disk, so that the same question is paid for once per job."""
+"""Cache of judges' answers on disk, so that a job pays for each question once."""
 
 import hashlib
 import json
@@ -38,21 +38,21 @@ def _opened(path: Path | None) -> sqlite3.Connection:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = sqlite3.connect(path or ":memory:", isolation_level=None)
     try:
-        # A power cut may lose the newest answers: they are then asked for again.
+        # A power failure may lose the newest answers; they are then requested again.
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = OFF")
         database.execute("CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
-    except sqlite3.DatabaseError:  # cut off by a crash: what was in it is asked for again
+    except sqlite3.DatabaseError:  # damaged by a crash: its answers are requested again
         database.close()
         if path is None:
             raise
-        for each in path.parent.glob(path.name + "*"):
-            each.unlink()
+        for file in path.parent.glob(path.name + "*"):
+            file.unlink()
         return _opened(path)
     return database
 
 
 def cache_key(*parts: Any) -> str:
-    """One key for everything that an answer depends on."""
+    """SHA-256 of everything that an answer depends on."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""A judge: any server that speaks OpenAI's chat completions. Everything here runs on the network loop."""
+"""Client of a judge, which is a server with OpenAI's chat completions. Runs on the network loop."""
 
 import asyncio
 import json
@@ -28,9 +28,9 @@ class Answer:
 
 @dataclass
 class JudgeClient:
-    """Asks one judge: cached, at most `judge.concurrency` at once, retried, counted and paid for.
+    """Calls one judge: cached, at most `judge.concurrency` at once, with retries, usage counted in the ledger.
 
-    guard: which addresses may be called; None where whoever started this process named the judge: then all may.
+    guard: allowed addresses; None (all) when the user of this process named the judge.
     """
 
     name: str
@@ -48,11 +48,11 @@ class JudgeClient:
         self._places = asyncio.Semaphore(self.judge.concurrency)
 
     async def ask(self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams) -> Answer:
-        """Raises JudgeFailed, and JobFailure `judge_budget`. Questions under way are asked once."""
+        """Raises JudgeFailed, and JobFailure `judge_budget`. Equal concurrent questions are sent once."""
         body = self._body(messages, form, params)
         key = cache_key(self.judge.base_url, body)
-        if (kept := self.cache.get(key)) is not None:
-            answer = Answer(json.loads(kept), Usage(from_cache=True))
+        if (stored := self.cache.get(key)) is not None:
+            answer = Answer(json.loads(stored), Usage(from_cache=True))
             self.ledger.add(self.name, answer.usage)
             return answer
         task = self._under_way.get(key)
@@ -75,7 +75,7 @@ class JudgeClient:
     def _done(self, key: str, task: asyncio.Task[Answer]) -> None:
         self._under_way.pop(key, None)
         if not task.cancelled():
-            task.exception()  # looked at: whoever asked may be gone, as when the budget has ended all
+            task.exception()  # retrieved, because the caller may be gone, for example after `judge_budget`
 
     async def _fetch(self, key: str, body: dict[str, Any], form: ReplyForm) -> Answer:
         usage = Usage()
@@ -83,7 +83,7 @@ class JudgeClient:
             async with self._places, self._paid():
                 completion = parse_completion(await self._post(body))
                 usage = self._usage(completion.usage)
-                self.ledger.add(self.name, usage)  # paid for, whatever the reply is worth
+                self.ledger.add(self.name, usage)  # paid for, even if the reply is unusable
             reply = parse_reply(completion.content(), form)
         except (RequestFailed, JudgeFailed) as error:
             self.ledger.failed()
@@ -116,10 +116,10 @@ class JudgeClient:
         self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams
     ) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.judge.model, "messages": messages}
-        given = params.model_dump(exclude_none=True)
-        if (longest := given.pop("max_completions_tokens", None)) is not None:
+        options = params.model_dump(exclude_none=True)
+        if (longest := options.pop("max_completions_tokens", None)) is not None:
             body["max_completion_tokens"] = longest
-        body |= given
+        body |= options
         structured = self.judge.structured
         if structured == "json_schema":
             schema = {"name": "judgement", "strict": True, "schema": form.json_schema}
@@ -131,17 +131,19 @@ class JudgeClient:
         return body
 
     def _usage(self, counts: dict[str, Any]) -> Usage:
-        asked, said = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
+        prompt, completion = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
         details = counts.get("prompt_tokens_details")
-        cost = (asked * self.judge.input_price + said * self.judge.output_price) / _MILLION
-        return Usage(asked, said, _count(details if isinstance(details, dict) else {}, "cached_tokens"), cost)
+        cost = (prompt * self.judge.input_price + completion * self.judge.output_price) / _MILLION
+        return Usage(
+            prompt, completion, _count(details if isinstance(details, dict) else {}, "cached_tokens"), cost
+        )
 
     def _failed(self, error: RequestFailed | JudgeFailed, usage: Usage) -> JudgeFailed:
-        """In terms of the judge, without its key: some servers repeat what they were sent."""
-        said = error.message.replace(self.key, "…") if self.key else error.message
+        """The error without the judge's key: some servers repeat the request."""
+        message = error.message.replace(self.key, "…") if self.key else error.message
         code = error.code if isinstance(error, JudgeFailed) else _code(error)
         paid = usage.as_dict() if usage != Usage() else {}
-        return JudgeFailed(code, f"{self.name}: {said}", paid)
+        return JudgeFailed(code, f"{self.name}: {message}", paid)
 
 
 def _code(error: RequestFailed) -> str:
@@ -156,7 +158,7 @@ def _code(error: RequestFailed) -> str:
 
 
 def _count(counts: dict[str, Any], name: str) -> int:
-    """0 where it is missing or no number of tokens. Raises JudgeFailed for one that cannot be true."""
+    """0 where it is missing or no number of tokens. Raises JudgeFailed for an impossible number."""
     value = counts.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         return 0

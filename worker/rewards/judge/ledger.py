@@ -1,4 +1,4 @@
-"""What judges were asked and what it cost, over a job; and the budget that pauses it."""
+"""Usage and cost of judges over a job, and the budget that pauses it."""
 
 import threading
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from reinforge.errors import JobFailure
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of one answer. cost: in the currency of the judge's prices; 0 for an answer from the cache."""
+    """Usage of one answer. cost: in the currency of the judge's prices; 0 for an answer from the cache."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -39,10 +39,10 @@ class Ledger:
     cost: float = 0.0
     granted: float = 0.0
     saved: float = 0.0
-    """What gates have spared, at the mean cost of a call to the same judge."""
+    """Cost of the calls that gates avoided, at the mean cost of a call to the same judge."""
     _per_judge: dict[str, tuple[float, int]] = field(default_factory=dict)
     _dearest: dict[str, float] = field(default_factory=dict)
-    """Cost of the dearest call to each judge: what a call under way may come to."""
+    """Highest cost of a call to each judge: the estimate for a running call."""
     _under_way: dict[str, int] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -52,7 +52,7 @@ class Ledger:
 
     @classmethod
     def resumed(cls, budget: float | None, state: dict[str, Any]) -> "Ledger":
-        """From what `state` gave. A job that its budget has paused is granted the same again: somebody resumed it."""
+        """From `state()`. A job that was paused by its budget gets the same budget again."""
         ledger = cls(budget, cost=float(state.get("cost", 0)), saved=float(state.get("saved", 0)))
         ledger.granted = float(state.get("granted", 0)) or (budget or 0.0)
         if budget is not None and ledger.cost >= ledger.granted:
@@ -60,17 +60,17 @@ class Ledger:
         return ledger
 
     def admit(self, judge: str) -> bool:
-        """Before a call that costs; `settle` after it. False: ask again once a call under way is settled, for together
-        they may use the budget up; so it is passed by one call at most.
+        """Before a call that costs; `settle` after it. False: try again once a running call is settled,
+        because together they may use up the budget. At most one call exceeds the budget.
 
         Raises JobFailure `judge_budget` (retryable).
         """
         with self._lock:
             spent, waiting = self.cost, self._under_way.get(judge, 0)
             if self.budget is None or spent < self.granted:
-                known = judge in self._dearest
+                has_cost = judge in self._dearest
                 held = sum(count * self._dearest.get(name, 0.0) for name, count in self._under_way.items())
-                if self.budget is not None and waiting and (not known or spent + held >= self.granted):
+                if self.budget is not None and waiting and (not has_cost or spent + held >= self.granted):
                     return False
                 self._under_way[judge] = waiting + 1
                 return True
@@ -82,7 +82,7 @@ class Ledger:
         )
 
     def settle(self, judge: str) -> None:
-        """A call that was admitted has ended, whatever its end was."""
+        """After every admitted call, failed ones included."""
         with self._lock:
             self._under_way[judge] -= 1
 
@@ -111,7 +111,7 @@ class Ledger:
             self._count("spared", calls)
 
     def metrics(self) -> dict[str, float]:
-        """Counts since the last time it was asked, and costs since the start of the job; nothing without judges."""
+        """Counts since the last call, and costs since the start of the job; empty without judges."""
         with self._lock:
             since, self._since = self._since, {}
             if not since and not self.cost:

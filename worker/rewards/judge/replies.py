@@ -1,4 +1,4 @@
-"""The form that a judge's reply must have, and what can be wrong with one."""
+"""Required form of a judge's reply, and its parsing."""
 
 import json
 import math
@@ -18,29 +18,29 @@ REASON_CHARACTERS = 2000
 
 
 class JudgeFailed(Exception):
-    """A judge that gave no score. `code` names how: judge_not_allowed (its address), judge_timeout, judge_unreachable,
+    """A judge gave no score. `code`: judge_not_allowed (its address), judge_timeout, judge_unreachable,
     judge_server_error, judge_refused_request, judge_refusal, judge_out_of_tokens, judge_too_large, judge_malformed."""
 
     def __init__(self, code: str, message: str, usage: dict[str, float] | None = None) -> None:
         super().__init__(message)
         self.code, self.message = code, message
         self.usage = usage or {}
-        """What the failure cost: `Usage.as_dict`."""
+        """Usage of the failed call, as `Usage.as_dict`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """A JSON object with `steps` (the judge's reasoning) and one field that counts."""
+    """A JSON object with `steps` (the judge's reasoning) and one result field."""
 
     field: str
     schema: dict[str, Any]
-    """Of that field."""
+    """Schema of `field`."""
     words: str
-    """The field in words, for judges that cannot be given a schema."""
+    """Description of `field`, for judges without schema support."""
 
     @property
     def json_schema(self) -> dict[str, Any]:
-        # In this order: a judge that writes its reasons first judges by them.
+        # `steps` first: the judge then bases its result on its reasoning.
         return {
             "type": "object",
             "properties": {"steps": _STEPS, self.field: self.schema},
@@ -71,7 +71,7 @@ def ranking_form(count: int) -> ReplyForm:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a server made of a question; `usage` is to be paid for whatever the rest is worth."""
+    """A server's chat completion; `usage` counts even if the reply is unusable."""
 
     text: str | None
     refusal: str | None
@@ -101,31 +101,31 @@ def parse_completion(content: bytes) -> Completion:
         choice = answer["choices"][0]
         message = choice["message"]
         fields = (message.get("content"), message.get("refusal"), choice.get("finish_reason"))
-        text, refusal, finish = (each if isinstance(each, str) else None for each in fields)
+        text, refusal, finish = (value if isinstance(value, str) else None for value in fields)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise JudgeFailed(
-            "judge_malformed", f"the server's answer is no chat completion: {_shown(content)}"
+            "judge_malformed", f"the server's answer is no chat completion: {_excerpt(content)}"
         ) from error
     usage = answer.get("usage")
     return Completion(text, refusal, finish, usage if isinstance(usage, dict) else {})
 
 
 def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
-    """The reply's object, with the field that counts. Raises JudgeFailed."""
-    # Judges that reason aloud in the text do so before the answer.
+    """The reply as an object that has `form.field`. Raises JudgeFailed."""
+    # Some judges write their reasoning before the answer.
     body = text.rpartition("</think>")[2].strip()
     for candidate in (body, *_fenced(body), body[body.find("{") : body.rfind("}") + 1]):
         try:
-            found = json.loads(candidate)
+            reply = json.loads(candidate)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict) and form.field in found:
-            return found
+        if isinstance(reply, dict) and form.field in reply:
+            return reply
     raise JudgeFailed("judge_malformed", f"the judge's reply has no {form.field}: {text[:300]!r}")
 
 
 def _fenced(text: str) -> list[str]:
-    """What stands in fences, from the line after the opening one."""
+    """Contents of fenced blocks."""
     pieces = [piece.removeprefix("json") for piece in text.split("```")[1:-1]]
     return [piece for piece in pieces if "\n" in piece[: len(piece) - len(piece.lstrip())]]
 
@@ -134,24 +134,24 @@ def number(reply: dict[str, Any]) -> float:
     """Raises JudgeFailed."""
     value = reply["result"]
     try:
-        found = math.nan if isinstance(value, bool) else float(value)
+        result = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
+        result = math.nan
+    if not math.isfinite(result):
         raise JudgeFailed("judge_malformed", f"the judge's result is no number: {value!r:.100}")
-    return found
+    return result
 
 
 def label(reply: dict[str, Any], labels: list[str]) -> str:
     """Raises JudgeFailed."""
     value = reply["result"]
-    by_small = {each.casefold(): each for each in labels}
-    found = value if value in labels else by_small.get(str(value).strip().casefold())
-    if not isinstance(found, str):
+    by_small = {name.casefold(): name for name in labels}
+    match = value if value in labels else by_small.get(str(value).strip().casefold())
+    if not isinstance(match, str):
         raise JudgeFailed(
             "judge_malformed", f"the judge's label {value!r:.100} is none of {', '.join(labels)}"
         )
-    return found
+    return match
 
 
 def ranks(reply: dict[str, Any], count: int) -> list[int]:
@@ -180,5 +180,5 @@ def reason(reply: dict[str, Any]) -> str | None:
     return "\n".join(lines)[:REASON_CHARACTERS] or None
 
 
-def _shown(content: bytes) -> str:
+def _excerpt(content: bytes) -> str:
     return repr(content[:200].decode("utf-8", "replace"))

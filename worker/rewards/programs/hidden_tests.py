@@ -70,13 +70,13 @@ def _read(value: object, entry: str | None) -> Iterator[HiddenTest]:
     elif isinstance(value, Mapping):
         yield _one(value, entry)
     elif isinstance(value, Sequence):
-        for each in value:
-            if isinstance(each, str):
-                yield from split(each, entry)
-            elif isinstance(each, Mapping):
-                yield _one(each, entry)
+        for test in value:
+            if isinstance(test, str):
+                yield from split(test, entry)
+            elif isinstance(test, Mapping):
+                yield _one(test, entry)
             else:
-                raise UnreadableTests(f"a test is text or an object, not {type(each).__name__}")
+                raise UnreadableTests(f"a test is text or an object, not {type(test).__name__}")
     else:
         raise UnreadableTests(f"tests are text, a list or an object, not {type(value).__name__}")
 
@@ -93,15 +93,15 @@ def _json(text: str) -> object | None:
 
 
 def _one(test: Mapping[str, Any], entry: str | None) -> HiddenTest:
-    known = {key: test[key] for key in test if test[key] is not None}
-    if "call" in known and "expected" in test:  # null is a value that a call may have
-        return HiddenTest(call=str(known["call"]), expected=(_loose(test["expected"]),), loose=True)
-    for given, wanted in (("input", "output"), ("stdin", "stdout"), ("input", "expected_output")):
-        if wanted in known:
-            return HiddenTest(stdin=_lines(known.get(given, "")), output=_lines(known[wanted]))
-    if "test" in known:
-        whole = list(split(str(known["test"]), entry))
-        return whole[0] if len(whole) == 1 else HiddenTest(in_process=str(known["test"]))
+    fields = {key: test[key] for key in test if test[key] is not None}
+    if "call" in fields and "expected" in test:  # null is a value that a call may have
+        return HiddenTest(call=str(fields["call"]), expected=(_loose(test["expected"]),), loose=True)
+    for input_key, output_key in (("input", "output"), ("stdin", "stdout"), ("input", "expected_output")):
+        if output_key in fields:
+            return HiddenTest(stdin=_lines(fields.get(input_key, "")), output=_lines(fields[output_key]))
+    if "test" in fields:
+        whole = list(split(str(fields["test"]), entry))
+        return whole[0] if len(whole) == 1 else HiddenTest(in_process=str(fields["test"]))
     raise UnreadableTests(
         f"a test is {{input, output}}, {{call, expected}} or {{test}}, not {{{', '.join(map(str, test))}}}"[
             :300
@@ -113,16 +113,16 @@ def _pairs(tests: Mapping[str, Any]) -> Iterator[HiddenTest]:
     inputs, outputs, name = tests["inputs"], tests["outputs"], tests.get("fn_name")
     if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
         raise UnreadableTests("inputs and outputs are lists of one length")
-    for given, wanted in zip(inputs, outputs, strict=True):
+    for argument, output in zip(inputs, outputs, strict=True):
         if name is None:
-            yield HiddenTest(stdin=_lines(given), output=_lines(wanted))
+            yield HiddenTest(stdin=_lines(argument), output=_lines(output))
             continue
-        if not str(name).isidentifier() or not isinstance(given, list):
+        if not str(name).isidentifier() or not isinstance(argument, list):
             raise UnreadableTests("with fn_name each input is the list of the function's arguments")
         # such collections wrap some results into a list of one
-        inner = wanted[0] if isinstance(wanted, list) and len(wanted) == 1 else wanted
-        expected = dict.fromkeys((_loose(wanted), _loose(inner)))
-        call = f"{name}({', '.join(map(repr, given))})"
+        inner = output[0] if isinstance(output, list) and len(output) == 1 else output
+        expected = dict.fromkeys((_loose(output), _loose(inner)))
+        call = f"{name}({', '.join(map(repr, argument))})"
         yield HiddenTest(call=call, expected=tuple(expected), loose=True)
 
 
@@ -187,28 +187,28 @@ def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
     An assert stays with the rest when its call uses what another statement uses too and could have changed.
     """
     setup: list[_Statement] = []
-    kept: list[ast.stmt] = []
+    remaining: list[ast.stmt] = []
     judges = False
     parts = [_Statement(node, _names(node), _bound(node)) for node in statements]
     for part in parts:
         node = part.node
         if isinstance(node, _SETUP):
             setup.append(part)
-            kept.append(node)
+            remaining.append(node)
             continue
         taken = _taken_apart(node)
         needed = _needed(setup, taken[1]) if taken is not None else []
-        state = {name for each in needed if _may_change(each.node) for name in each.bound}
+        state = {name for statement in needed if _may_change(statement.node) for name in statement.bound}
         own = {id(part), *map(id, needed)}
         shared = state and any(state & other.names for other in parts if id(other) not in own)
         if taken is None or shared:
-            kept.append(node)
+            remaining.append(node)
             judges = judges or any(isinstance(x, ast.Assert | ast.Call | ast.Raise) for x in ast.walk(node))
         else:
-            source = _source([each.node for each in needed])
+            source = _source([statement.node for statement in needed])
             yield HiddenTest(call=taken[0], expected=(taken[2],), setup=source)
     if judges:
-        yield HiddenTest(in_process=_source(kept))
+        yield HiddenTest(in_process=_source(remaining))
 
 
 def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
@@ -228,14 +228,14 @@ def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
 def _needed(setup: Sequence["_Statement"], names: set[str]) -> list["_Statement"]:
     """The statements of a setup that a call depends on, and all imports: no other constant goes into the jail."""
     chosen: set[int] = set()
-    wanted = set(names)
+    required = set(names)
     for index in reversed(range(len(setup))):
         part = setup[index]
         if isinstance(part.node, ast.Import | ast.ImportFrom):
             chosen.add(index)
-        elif wanted.intersection(part.bound):
+        elif required.intersection(part.bound):
             chosen.add(index)
-            wanted |= part.names
+            required |= part.names
     return [setup[index] for index in sorted(chosen)]
 
 

@@ -37,16 +37,16 @@ class ProgramRater(Rater):
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._row, row)
 
     def _row(self, row: Row) -> RewardResult:
-        found = score_code(row.scorable.completion, row.item, self._settings, self._run_programs)
+        score = score_code(row.scorable.completion, row.item, self._settings, self._run_programs)
         return RewardResult(
             name="",
-            status=found.status,
-            value=found.value,
-            parts=dict(found.parts),
-            criteria=dict(found.criteria),
-            reason=found.reason,
-            message=found.message,
-            prints=found.prints,
-            wall_ms=found.wall_ms,
-            cpu_ms=found.cpu_ms,
+            status=score.status,
+            value=score.value,
+            parts=dict(score.parts),
+            criteria=dict(score.criteria),
+            reason=score.reason,
+            message=score.message,
+            prints=score.prints,
+            wall_ms=score.wall_ms,
+            cpu_ms=score.cpu_ms,
         )

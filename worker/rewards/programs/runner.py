@@ -20,8 +20,8 @@ RunPrograms = Callable[[str, Sequence[ProgramRun], ProgramLimits], ProgramsOutco
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.?)*"?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|.', re.DOTALL)
 """Of canonical values: texts, numbers, all else by character. A text that does not end takes the rest: no text makes
 the pattern start over."""
-_SHOWN = 3
-"""Failed tests that the reason tells of."""
+_MAX_FAILURES = 3
+"""Failed tests that `reason` lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class CodeTests:
 
 @dataclass(frozen=True, slots=True)
 class CodeScore:
-    """What the tests say of one completion. `status` is of the rewards' closed list; `value` a number if it is `ok`.
+    """Test results of one completion. `status` is of the rewards' closed list; `value` a number if it is `ok`.
 
     parts: `passed`, `tests`, `in_process` (left out or counted). criteria: the first 64 tests by number, 0 or 1.
     prints: what the first failing run wrote to standard error.
@@ -100,7 +100,7 @@ def extract_code(completion: str, how: Literal["block", "text"] = "block") -> st
     """The program in a completion: its last closed fenced block that says Python or nothing, or its whole text."""
     if how == "text":
         return completion if completion.strip() else None
-    found: str | None = None
+    program: str | None = None
     block: list[str] | None = None
     kind = ""
     for line in completion.splitlines():
@@ -113,9 +113,9 @@ def extract_code(completion: str, how: Literal["block", "text"] = "block") -> st
             kind = mark.strip("`").strip().lower()
         else:
             if kind in ("", "python", "python3", "py"):
-                found = "\n".join(block)
+                program = "\n".join(block)
             block = None
-    return found if found is not None and found.strip() else None
+    return program if program is not None and program.strip() else None
 
 
 def passed(test: HiddenTest, result: ProgramResult, settings: CodeTests) -> bool:
@@ -125,7 +125,7 @@ def passed(test: HiddenTest, result: ProgramResult, settings: CodeTests) -> bool
     if test.in_process is not None:
         return True
     if test.expected is not None:
-        return any(_same_value(result.output, each, settings.tolerance) for each in test.expected)
+        return any(_same_value(result.output, value, settings.tolerance) for value in test.expected)
     return _same_output(result.output, test.output or "", settings)
 
 
@@ -160,13 +160,13 @@ def _judge(
     verdicts = [passed(test, result, settings) for test, result in zip(tests, results, strict=True)]
     share = sum(verdicts) / len(verdicts)
     failures = [i for i, fine in enumerate(verdicts) if not fine]
-    told = "; ".join(_failure(i, tests[i], results[i]) for i in failures[:_SHOWN])
+    details = "; ".join(_failure(i, tests[i], results[i]) for i in failures[:_MAX_FAILURES])
     return CodeScore(
         status="ok",
         value=float(share == 1.0) if settings.all_or_nothing else share,
         parts={"passed": float(sum(verdicts)), "tests": float(len(tests)), "in_process": float(inside)},
         criteria={f"test {i + 1}": float(fine) for i, fine in enumerate(verdicts[:64])},
-        reason=f"{sum(verdicts)} of {len(tests)} tests passed" + (f"; {told}" if told else ""),
+        reason=f"{sum(verdicts)} of {len(tests)} tests passed" + (f"; {details}" if details else ""),
         prints=results[failures[0]].notes if failures else "",
         wall_ms=sum(result.wall_ms for result in results),
         cpu_ms=sum(result.cpu_ms for result in results),
@@ -179,31 +179,31 @@ def _failure(number: int, test: HiddenTest, result: ProgramResult) -> str:
     if result.status != "ok":
         lines = (result.message or "").strip().splitlines()
         return f"{where}: {result.status}" + (f", {lines[0][:120]}" if lines else "")
-    wanted = test.expected[0] if test.expected is not None else test.output or ""
-    return f"{where}: expected {wanted.strip()[:80]!r}, got {result.output.strip()[:80]!r}"
+    expected = test.expected[0] if test.expected is not None else test.output or ""
+    return f"{where}: expected {expected.strip()[:80]!r}, got {result.output.strip()[:80]!r}"
 
 
-def _same_output(got: str, wanted: str, settings: CodeTests) -> bool:
+def _same_output(got: str, expected: str, settings: CodeTests) -> bool:
     if settings.output == "exact":
-        return got == wanted
+        return got == expected
     if settings.output == "words":
-        return _same_tokens(got.split(), wanted.split(), settings.tolerance)
-    return list(_lines(got)) == list(_lines(wanted))
+        return _same_tokens(got.split(), expected.split(), settings.tolerance)
+    return list(_lines(got)) == list(_lines(expected))
 
 
 def _lines(text: str) -> Iterator[str]:
     return (line.rstrip() for line in text.rstrip().splitlines())
 
 
-def _same_value(got: str, wanted: str, tolerance: float) -> bool:
-    return got == wanted or (
-        tolerance > 0 and _same_tokens(_TOKENS.findall(got), _TOKENS.findall(wanted), tolerance)
+def _same_value(got: str, expected: str, tolerance: float) -> bool:
+    return got == expected or (
+        tolerance > 0 and _same_tokens(_TOKENS.findall(got), _TOKENS.findall(expected), tolerance)
     )
 
 
-def _same_tokens(got: Sequence[str], wanted: Sequence[str], tolerance: float) -> bool:
-    return len(got) == len(wanted) and all(
-        one == other or _near(one, other, tolerance) for one, other in zip(got, wanted, strict=True)
+def _same_tokens(got: Sequence[str], expected: Sequence[str], tolerance: float) -> bool:
+    return len(got) == len(expected) and all(
+        one == other or _near(one, other, tolerance) for one, other in zip(got, expected, strict=True)
     )
 
 
