@@ -59,7 +59,7 @@ CONVERSATIONS: list[list[dict[str, Any]]] = [
 def make_tokenizer(folder: Path, template: str | None) -> None:
     tokenizer = Tokenizer(
         models.BPE(
-            vocab={each: i for i, each in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, merges=[]
+            vocab={byte: i for i, byte in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, merges=[]
         )
     )
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -104,18 +104,21 @@ def test_tools_are_rendered_as_by_transformers(tmp_path: Path, several: bool) ->
         (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text(TOOLS)
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     call = {"function": {"name": "add", "arguments": {"a": 4711}}}
-    told = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
-    asked = [*told, {"role": "tool", "content": "5"}]
-    expected = theirs.apply_chat_template(asked, tools=[TOOL], tokenize=False, add_generation_prompt=True)
+    conversation = [
+        {"role": "user", "content": "?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+    ]
+    messages = [*conversation, {"role": "tool", "content": "5"}]
+    expected = theirs.apply_chat_template(messages, tools=[TOOL], tokenize=False, add_generation_prompt=True)
     assert "4711" in expected and '"add"' in expected
 
     ours = PromptRenderer(tmp_path)
     assert ours.takes_tools
     as_text = {"function": {"name": "add", "arguments": '{"a": 4711}'}}
-    written = [told[0], told[1] | {"tool_calls": [as_text]}, asked[2]]
-    assert ours.render(asked, [TOOL]) == ours.render_row(written, [TOOL]) == expected
-    plain = theirs.apply_chat_template(told[:1], tokenize=False, add_generation_prompt=True)
-    assert ours.render(told[:1]) == ours.render_row(told[:1], None) == plain
+    written = [conversation[0], conversation[1] | {"tool_calls": [as_text]}, messages[2]]
+    assert ours.render(messages, [TOOL]) == ours.render_row(written, [TOOL]) == expected
+    plain = theirs.apply_chat_template(conversation[:1], tokenize=False, add_generation_prompt=True)
+    assert ours.render(conversation[:1]) == ours.render_row(conversation[:1], None) == plain
 
 
 def test_a_named_template_of_an_old_tokenizer_is_the_one_for_tools(tmp_path: Path) -> None:
@@ -187,7 +190,7 @@ def test_what_a_template_refuses_or_may_not_do_is_an_error_of_the_data(
     assert (caught.value.code, caught.value.param) == ("prompt_not_renderable", "data.dataset")
 
 
-def test_a_renderer_is_made_anew_when_a_file_changes(tmp_path: Path) -> None:
+def test_a_changed_file_gives_a_new_renderer(tmp_path: Path) -> None:
     make_tokenizer(tmp_path, QWEN)
     first = renderer(tmp_path)
     assert renderer(tmp_path) is first

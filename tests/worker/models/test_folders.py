@@ -56,13 +56,13 @@ def test_outside_of_the_roots_there_is_one_answer(tmp_path: Path, root: Path, st
         "/root/.ssh", "/proc/1/root", f"{outside}#template=plain", "/" + "a" * 5000, "~nobody-of-this-name/model",
         f"{root}/nul\0byte",
     ]  # fmt: skip
-    said = set()
+    refusals = set()
     for source in sources:
-        found = refusal(store, source)
+        message = refusal(store, source)
         plain = str(source).partition("#")[0]
-        assert found.message.count(plain) == 1
-        said.add((found.code, found.message.replace(plain, "…"), found.hint, found.param))
-    assert len(said) == 1 and said.pop()[0] == "folder_not_allowed"
+        assert message.message.count(plain) == 1
+        refusals.add((message.code, message.message.replace(plain, "…"), message.hint, message.param))
+    assert len(refusals) == 1 and refusals.pop()[0] == "folder_not_allowed"
 
 
 def test_below_a_root_models_are_read(root: Path, store: ModelStore) -> None:
@@ -111,7 +111,7 @@ def test_the_roots_are_those_of_the_settings(tmp_path: Path) -> None:
     assert caught.value.hint
 
 
-def test_no_text_of_a_file_is_told(root: Path, store: ModelStore) -> None:
+def test_errors_do_not_quote_files(root: Path, store: ModelStore) -> None:
     """What a reader's exception says may quote what it has read."""
     folder = model(root / "mine")
     (folder / "config.json").write_bytes(b"\xc3secret")
@@ -119,5 +119,5 @@ def test_no_text_of_a_file_is_told(root: Path, store: ModelStore) -> None:
     (folder / "config.json").write_bytes(model_files()["config.json"])
     header = b'{"a": {"dtype": "F32", "shape": ["secret"], "data_offsets": [0, 0]}}'
     (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
-    found = refusal(store, folder)
-    assert found.code == "damaged_weights" and "secret" not in found.message
+    message = refusal(store, folder)
+    assert message.code == "damaged_weights" and "secret" not in message.message

@@ -33,12 +33,12 @@ def test_a_revision_is_pinned_and_only_what_is_needed_is_downloaded(hub: HubStub
     extra = {"pytorch_model.bin": b"pickle", "modeling.py": b"code", "onnx/model.onnx": b"x"}
     hub.repositories["org/name"] = Repository(model_files() | extra)
     begun: list[tuple[Path, int]] = []
-    found = store.find("hub:org/name@v1", begun=lambda target, total: begun.append((target, total)))
-    assert (found.source, found.commit) == (f"hub:org/name@{COMMIT}", COMMIT)
+    location = store.find("hub:org/name@v1", begun=lambda target, total: begun.append((target, total)))
+    assert (location.source, location.commit) == (f"hub:org/name@{COMMIT}", COMMIT)
     assert {name for name, _ in hub.downloads()} == model_files().keys()
-    assert begun == [(found.folder, sum(map(len, model_files().values())))]
-    assert bytes_there(found.folder) >= begun[0][1]
-    assert not (found.folder / "pytorch_model.bin").exists()
+    assert begun == [(location.folder, sum(map(len, model_files().values())))]
+    assert bytes_there(location.folder) >= begun[0][1]
+    assert not (location.folder / "pytorch_model.bin").exists()
 
 
 def test_a_download_gives_signs_of_life(hub: HubStub, store: ModelStore) -> None:
@@ -51,10 +51,10 @@ def test_a_download_gives_signs_of_life(hub: HubStub, store: ModelStore) -> None
 def test_what_is_complete_needs_no_hub(hub: HubStub, store: ModelStore) -> None:
     hub.repositories["org/name"] = Repository(model_files())
     folder = store.resolve("hub:org/name")
-    asked = len(hub.requests)
+    request_count = len(hub.requests)
     hub.away = True
     assert store.resolve(f"hub:org/name@{COMMIT}") == folder
-    assert len(hub.requests) == asked
+    assert len(hub.requests) == request_count
     with pytest.raises(Unavailable, match="cannot be downloaded"):  # whatever main is by now
         store.resolve("hub:org/name@main")
 
@@ -65,7 +65,7 @@ def test_a_download_that_broke_off_goes_on_where_it_stopped(hub: HubStub, store:
     hub.repositories["org/name"] = Repository(files, cut={"model.safetensors": cut})
     folder = store.resolve("hub:org/name")
     assert (folder / "model.safetensors").read_bytes() == files["model.safetensors"]
-    ranges = [given for name, given in hub.downloads() if name == "model.safetensors"]
+    ranges = [byte_range for name, byte_range in hub.downloads() if name == "model.safetensors"]
     assert ranges[0] is None
     assert ranges[-1] == f"bytes={10 << 20}-"  # the whole pieces that had arrived
 
@@ -131,17 +131,17 @@ def test_a_download_opens_for_nobody_else(hub: HubStub, store: ModelStore) -> No
                     store.resolve(source, token=token)
                 assert caught.value.code == code, (source, token)
         # A model that was added with it, perhaps on another worker, is used without the hub.
-        asked = len(hub.requests)
+        request_count = len(hub.requests)
         assert store.resolve(f"hub:{name}@{COMMIT}", added=True) == folder
         assert store.resolve(f"hub:{name}@{COMMIT}", token="hf_right") == folder
-        assert len(hub.requests) == asked
+        assert len(hub.requests) == request_count
     hub.repositories["org/gated"].token = "hf_new"
     for _ in range(2):
         assert store.resolve(f"hub:org/gated@{COMMIT}", token="hf_new").is_dir()
         hub.away = True
 
 
-def test_a_download_of_an_older_version_is_asked_for_again(hub: HubStub, store: ModelStore) -> None:
+def test_access_to_a_download_of_an_older_version_is_checked_again(hub: HubStub, store: ModelStore) -> None:
     """It says nothing of whom it was given out to."""
     hub.repositories["org/gated"] = Repository(model_files(), token="hf_right", gated=True)
     folder = store.resolve("hub:org/gated", token="hf_right")

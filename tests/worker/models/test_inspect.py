@@ -63,8 +63,8 @@ def test_the_facts_are_those_of_the_loaded_model(
     theirs = {name.split(".lora_A")[0].split(".")[-1] for name in adapted.state_dict() if ".lora_A" in name}
     assert facts["lora_targets"] == sorted(theirs)
     # An adapter has as many parameters as the estimate of memory takes for granted.
-    ranks = {each.shape[0] for name, each in adapted.named_parameters() if "lora_A" in name}
-    trainable = sum(each.numel() for each in adapted.parameters() if each.requires_grad)
+    ranks = {parameter.shape[0] for name, parameter in adapted.named_parameters() if "lora_A" in name}
+    trainable = sum(parameter.numel() for parameter in adapted.parameters() if parameter.requires_grad)
     assert [facts["shape"]["lora_per_rank"] * rank for rank in ranks] == [trainable]
     assert (facts["shape"]["layers"], facts["shape"]["hidden"], facts["shape"]["head_dim"]) == (2, 32, 8)
 
@@ -130,9 +130,7 @@ def test_an_architecture_that_nothing_here_can_run_is_refused(
 
 
 @pytest.mark.parametrize("loads", [load_base_model, causal_scorer], ids=["policy", "reward"])
-def test_code_that_a_known_architecture_brings_is_not_run(
-    tmp_path: Path, loads: Callable[[Path], object]
-) -> None:
+def test_code_of_a_supported_architecture_is_not_run(tmp_path: Path, loads: Callable[[Path], object]) -> None:
     folder = write_tiny_model(tmp_path / "model")
     ran = tmp_path / "ran"
     (folder / "theirs.py").write_text(f"open({str(ran)!r}, 'w').close()\nclass Theirs: ...\n")
@@ -141,8 +139,8 @@ def test_code_that_a_known_architecture_brings_is_not_run(
         "config.json": {"AutoConfig": theirs, "AutoModelForCausalLM": theirs},
         "tokenizer_config.json": {"AutoTokenizer": [None, theirs]},
     }.items():
-        told = json.loads((folder / name).read_text())
-        (folder / name).write_text(json.dumps(told | {"auto_map": classes}))
+        config = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(config | {"auto_map": classes}))
     loads(folder)
     assert not ran.exists()
 

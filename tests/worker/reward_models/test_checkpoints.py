@@ -62,16 +62,18 @@ def tokenizer(path: str) -> Any:
 
 def test_a_classifier_gives_the_value_of_its_labels(services: Services, folders: dict[str, str]) -> None:
     worth = {"positive": 1.0, "negative": -1.0}
-    found = rated(services, type="classifier", model="tone", labels=worth, batch_size=2)
+    results = rated(services, type="classifier", model="tone", labels=worth, batch_size=2)
     model = AutoModelForSequenceClassification.from_pretrained(folders["tone"]).eval()
-    for text, each in zip(TEXTS[:2], found, strict=False):
+    for text, result in zip(TEXTS[:2], results, strict=False):
         ids = torch.tensor([tokenizer(folders["tone"])(text)["input_ids"]])
         shares = model(input_ids=ids).logits.softmax(-1)[0].tolist()
-        assert each.value == pytest.approx(shares[2] - shares[0], abs=1e-4)
-        assert sum(each.parts.values()) == pytest.approx(1, abs=1e-4)
-        assert each.labels == {"": model.config.id2label[max(range(3), key=shares.__getitem__)]}
+        assert result.value == pytest.approx(shares[2] - shares[0], abs=1e-4)
+        assert sum(result.parts.values()) == pytest.approx(1, abs=1e-4)
+        assert result.labels == {"": model.config.id2label[max(range(3), key=shares.__getitem__)]}
     likeliest = rated(services, type="classifier", model="tone", labels=worth, output="likeliest")
-    assert [each.value for each in likeliest] == [worth.get(each.labels[""], 0.0) for each in likeliest]
+    assert [result.value for result in likeliest] == [
+        worth.get(result.labels[""], 0.0) for result in likeliest
+    ]
 
 
 def test_pairs_reach_an_nli_checkpoint_together(services: Services) -> None:
@@ -85,15 +87,18 @@ def test_pairs_reach_an_nli_checkpoint_together(services: Services) -> None:
 def test_a_reward_model_reads_the_conversation_in_its_own_template(
     services: Services, folders: dict[str, str]
 ) -> None:
-    found = rated(services, type="reward_model", model="rm")
+    results = rated(services, type="reward_model", model="rm")
     model = AutoModelForSequenceClassification.from_pretrained(folders["rm"]).eval()
-    for text, each in zip(TEXTS, found, strict=True):
+    for text, result in zip(TEXTS, results, strict=True):
         ids = tokenizer(folders["rm"])(f"<user>2+2=<assistant>{text}", add_special_tokens=False)["input_ids"]
-        assert each.value == pytest.approx(float(model(input_ids=torch.tensor([ids])).logits[0, 0]), abs=1e-3)
+        assert result.value == pytest.approx(
+            float(model(input_ids=torch.tensor([ids])).logits[0, 0]), abs=1e-3
+        )
     squashed = rated(services, type="reward_model", model="rm", transform="sigmoid")
-    assert squashed[0].value == pytest.approx(1 / (1 + math.exp(-(found[0].value or 0))), abs=1e-6)
+    assert squashed[0].value == pytest.approx(1 / (1 + math.exp(-(results[0].value or 0))), abs=1e-6)
     assert (
-        rated(services, type="reward_model", model="rm", input="{{ item.answer }}")[0].value != found[0].value
+        rated(services, type="reward_model", model="rm", input="{{ item.answer }}")[0].value
+        != results[0].value
     )
 
 
@@ -106,19 +111,19 @@ def test_the_tools_of_a_row_are_in_the_conversation_where_the_template_has_a_pla
     """Here tools read like a user's message before the first."""
     tools = [{"type": "function", "function": {"name": "1+1="}}]
     before = {"role": "user", "content": "1+1="}
-    asked = ({"type": "reward_model", "model": "rm"}, {"type": "reference_logprob", "reference": "42"})
+    graders = ({"type": "reward_model", "model": "rm"}, {"type": "reference_logprob", "reference": "42"})
     paths = {name: str(shutil.copytree(folders[name], tmp_path / f"copy-{name}")) for name in ("rm", "")}
     for path in paths.values():
         (Path(path) / "chat_template.jinja").write_text(TOOLS + TEMPLATE)
     copies = replace(services, checkpoints=paths, shared_models=services.models)
-    for raw in asked:
+    for raw in graders:
         grader = GRADER.validate_python(raw)
         rows = [
             Row(Scorable("good", {}, PROMPT), 0),
             Row(Scorable("good", {}, PROMPT, tools=tools), 0),
             Row(Scorable("good", {}, [before, *PROMPT]), 0),
         ]
-        values = [each.value or 0.0 for each in asyncio.run(rater(grader, copies).rate(rows))]
+        values = [result.value or 0.0 for result in asyncio.run(rater(grader, copies).rate(rows))]
         assert values[1] == pytest.approx(values[2], abs=1e-4)
         assert abs(values[0] - values[1]) > 1e-3
 
@@ -126,9 +131,9 @@ def test_the_tools_of_a_row_are_in_the_conversation_where_the_template_has_a_pla
 def test_the_reference_is_scored_after_prompt_and_completion(
     services: Services, folders: dict[str, str]
 ) -> None:
-    found = rated(services, type="reference_logprob", reference="{{ item.answer }}2", batch_size=2)
+    results = rated(services, type="reference_logprob", reference="{{ item.answer }}2", batch_size=2)
     model, encode = AutoModelForCausalLM.from_pretrained(folders[""]).eval(), tokenizer(folders[""])
-    for text, each in zip(TEXTS, found, strict=True):
+    for text, result in zip(TEXTS, results, strict=True):
         # An empty completion leaves nothing to join.
         before = encode("<user>2+2=<assistant>" + (text + "\n" if text else ""), add_special_tokens=False)[
             "input_ids"
@@ -136,13 +141,13 @@ def test_the_reference_is_scored_after_prompt_and_completion(
         after = encode("42", add_special_tokens=False)["input_ids"]
         logits = model(input_ids=torch.tensor([before + after])).logits[0].log_softmax(-1)
         expected = sum(float(logits[len(before) + n - 1, id]) for n, id in enumerate(after))
-        assert each.parts == {"logprob": pytest.approx(expected, abs=1e-3), "tokens": 2.0}
-        assert each.value == pytest.approx(expected / 2, abs=1e-3)
+        assert result.parts == {"logprob": pytest.approx(expected, abs=1e-3), "tokens": 2.0}
+        assert result.value == pytest.approx(expected / 2, abs=1e-3)
     (likely,) = rated(
         services, ["good"], type="reference_logprob", reference="{{ item.answer }}2", reduce="sum",
         transform="probability",
     )  # fmt: skip
-    assert likely.value == pytest.approx(math.exp(found[0].parts["logprob"]), rel=1e-3)
+    assert likely.value == pytest.approx(math.exp(results[0].parts["logprob"]), rel=1e-3)
 
 
 def test_a_row_without_the_column_errs_alone(services: Services) -> None:
@@ -162,9 +167,7 @@ def test_a_row_without_the_column_errs_alone(services: Services) -> None:
         ({"type": "classifier", "model": "none", "labels": {"x": 1}}, "no config.json"),
     ],
 )
-def test_a_checkpoint_that_does_not_fit_is_said_so(
-    services: Services, grader: dict[str, Any], says: str
-) -> None:
+def test_an_unsuitable_checkpoint_is_reported(services: Services, grader: dict[str, Any], says: str) -> None:
     with pytest.raises(JobFailure, match=says) as caught:
         rated(services, **grader)
     assert caught.value.code == "reward_model_unusable"
@@ -209,8 +212,8 @@ def test_files_that_take_memory_end_their_order_and_not_the_process(
         rated(both, ["aa"], type="reward_model", model="hostile")
     assert caught.value.code == "model_too_demanding"
     assert services.models.pid == pid
-    assert [each.value for each in rated(both, type="reward_model", model="rm")] == [
-        each.value for each in before
+    assert [result.value for result in rated(both, type="reward_model", model="rm")] == [
+        result.value for result in before
     ]
 
 

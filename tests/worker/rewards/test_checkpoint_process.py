@@ -58,7 +58,7 @@ def test_one_that_never_answers_is_ended(command: list[str]) -> None:
         process.close()
 
 
-def test_what_it_cannot_do_is_said_by_name(command: list[str]) -> None:
+def test_failures_have_an_error_code(command: list[str]) -> None:
     process = ModelProcess(command)
     try:
         with pytest.raises(JobFailure, match="no head") as caught:
@@ -87,9 +87,9 @@ def test_it_gets_no_secrets(command: list[str], monkeypatch: pytest.MonkeyPatch)
 
 
 def test_secrets_are_taken_out_of_the_environment() -> None:
-    given = Secrets({"j": "sk-x"}, "whsec_x")
-    environ = {"PATH": "/bin", **given.environment()}
-    assert take_secrets(environ) == given
+    secrets = Secrets({"j": "sk-x"}, "whsec_x")
+    environ = {"PATH": "/bin", **secrets.environment()}
+    assert take_secrets(environ) == secrets
     assert environ == {"PATH": "/bin"}
     assert Secrets().environment() == {}
-    assert "sk-x" not in repr(given)
+    assert "sk-x" not in repr(secrets)

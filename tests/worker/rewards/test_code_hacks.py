@@ -56,8 +56,8 @@ def score(client: SandboxClient, program: str, tests: Any, settings: CodeTests) 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("hack", HACKS)
 def test_no_hack_passes_a_test(client: SandboxClient, hack: str, path: str) -> None:
-    found = score(client, HACKS[hack], *PATHS[path])
-    assert (found.status, found.value) == ("ok", 0.0), found
+    result = score(client, HACKS[hack], *PATHS[path])
+    assert (result.status, result.value) == ("ok", 0.0), result
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -66,22 +66,22 @@ def test_an_honest_program_gets_what_it_deserves(client: SandboxClient, path: st
     assert score(client, HONEST["wrong"], *PATHS[path]).value == 0.0
 
 
-def test_tests_in_the_program_s_process_are_not_believed_unless_asked_for(client: SandboxClient) -> None:
+def test_tests_in_the_program_s_process_count_only_on_request(client: SandboxClient) -> None:
     for program in (HONEST["right"], *HACKS.values()):
-        found = score(client, program, INSIDE, CodeTests(limits=LIMITS))
-        assert found.status == "bad_value" and "in_process: count" in (found.message or "")
+        result = score(client, program, INSIDE, CodeTests(limits=LIMITS))
+        assert result.status == "bad_value" and "in_process: count" in (result.message or "")
     mixed = [*PATHS["asserts"][0], *INSIDE]
-    found = score(client, HONEST["right"], mixed, CodeTests(limits=LIMITS))
-    assert (found.value, found.parts) == (1.0, {"passed": 2.0, "tests": 2.0, "in_process": 2.0})
+    result = score(client, HONEST["right"], mixed, CodeTests(limits=LIMITS))
+    assert (result.value, result.parts) == (1.0, {"passed": 2.0, "tests": 2.0, "in_process": 2.0})
 
 
 @pytest.mark.parametrize("hack", [hack for hack in HACKS if hack not in FORGES_FROM_INSIDE])
 def test_even_beside_the_program_a_test_is_not_fooled_by_what_it_compares(
     client: SandboxClient, hack: str
 ) -> None:
-    found = score(client, HACKS[hack], INSIDE, CodeTests(in_process="count", limits=LIMITS))
-    assert (found.status, found.value) == ("ok", 0.0), found
-    assert "(in-process)" in (found.reason or "")
+    result = score(client, HACKS[hack], INSIDE, CodeTests(in_process="count", limits=LIMITS))
+    assert (result.status, result.value) == ("ok", 0.0), result
+    assert "(in-process)" in (result.reason or "")
 
 
 def test_beside_the_program_an_honest_one_passes(client: SandboxClient) -> None:

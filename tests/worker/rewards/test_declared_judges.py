@@ -40,17 +40,17 @@ def scored(scorer: CompositeScorer, texts: list[str]) -> list[Score]:
         scorer.close()
 
 
-def test_code_finds_what_its_judges_said_and_is_not_run_where_one_failed() -> None:
-    seen: list[RewardRow] = []
+def test_code_receives_judgements_and_does_not_run_where_a_judge_failed() -> None:
+    received: list[RewardRow] = []
 
     def call(_: CodeReward, rows: list[RewardRow]) -> CallOutcome:
-        seen.extend(rows)
+        received.extend(rows)
         return CallOutcome("ok", [RowResult("ok", 0.25) for _ in rows])
 
     reward = CodeReward("r", 1.0, "…", "r@1", None, "sample", "batch", "zero", 2.0, {"tone": Tone()})
     fine, bad = scored(SandboxedScorer([reward], call, threads=1), ["hello", "rude"])
-    assert [row.completion for row in seen] == ["hello"]
-    assert seen[0].judges == {"tone": {"result": 1.0, "label": "kind", "reason": "polite"}}
+    assert [row.completion for row in received] == ["hello"]
+    assert received[0].judges == {"tone": {"result": 1.0, "label": "kind", "reason": "polite"}}
     assert (fine.results[0].value, fine.results[0].usage) == (0.25, {"critic": {"cost": 0.5, "calls": 1.0}})
     assert (bad.error, bad.results[0].value, bad.dropped) == ("judge_error", None, True)
     assert bad.results[0].usage == {"critic": {"cost": 0.5, "calls": 1.0}}

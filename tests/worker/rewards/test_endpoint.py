@@ -26,7 +26,7 @@ async def at_once(_: float) -> None:
     """No pauses between tries."""
 
 
-def asked_with(
+def call_endpoint(
     behave: Callable[[Asked, int], Reply],
     guard: Guard = LOOPBACK,
     secret: str | None = SECRET,
@@ -50,34 +50,34 @@ def answer(**body: Any) -> Reply:
 
 
 def test_a_row_arrives_signed_and_its_answer_becomes_a_value() -> None:
-    (found,), stub = asked_with(
+    (result,), stub = call_endpoint(
         lambda *_: answer(score=2, reason="fine", parts={"style": 0.5}), range=[0, 1], headers={"x-mine": "1"}
     )
-    assert (found.status, found.value, found.reason, found.parts) == ("ok", 1.0, "fine", {"style": 0.5})
-    (asked,) = stub.asked
-    assert asked.path == "/grade?x=1"
-    assert (asked.body["item"], asked.body["sample"]["output_text"]) == ({"answer": 3}, "héllo")
-    assert asked.body["prompt"] == [{"role": "user", "content": "?"}]
-    assert asked.headers["x-mine"] == "1"
-    assert verify(SECRET, asked.headers, asked.raw)
-    assert not verify(SECRET, asked.headers, asked.raw + b" ")
-    assert asked.headers["host"] == stub.url.removeprefix("http://")
+    assert (result.status, result.value, result.reason, result.parts) == ("ok", 1.0, "fine", {"style": 0.5})
+    (request,) = stub.asked
+    assert request.path == "/grade?x=1"
+    assert (request.body["item"], request.body["sample"]["output_text"]) == ({"answer": 3}, "héllo")
+    assert request.body["prompt"] == [{"role": "user", "content": "?"}]
+    assert request.headers["x-mine"] == "1"
+    assert verify(SECRET, request.headers, request.raw)
+    assert not verify(SECRET, request.headers, request.raw + b" ")
+    assert request.headers["host"] == stub.url.removeprefix("http://")
 
 
 def test_a_second_try_has_the_same_id() -> None:
-    (found,), stub = asked_with(lambda _, number: Reply(b"", 503) if number == 1 else answer(score=0.5))
-    assert found.value == 0.5
+    (result,), stub = call_endpoint(lambda _, number: Reply(b"", 503) if number == 1 else answer(score=0.5))
+    assert result.value == 0.5
     first, second = stub.asked
     assert first.headers["webhook-id"] == second.headers["webhook-id"] == first.body["id"]
 
 
 def test_null_does_not_apply() -> None:
-    (found,), _ = asked_with(lambda *_: answer(score=None, reason="no answer wanted"))
-    assert (found.status, found.value, found.reason) == ("not_applicable", None, "no answer wanted")
+    (result,), _ = call_endpoint(lambda *_: answer(score=None, reason="no answer wanted"))
+    assert (result.status, result.value, result.reason) == ("not_applicable", None, "no answer wanted")
 
 
 def test_without_a_secret_nothing_is_signed() -> None:
-    _, stub = asked_with(lambda *_: answer(score=1), secret=None)
+    _, stub = call_endpoint(lambda *_: answer(score=1), secret=None)
     assert "webhook-signature" not in stub.asked[0].headers
 
 
@@ -103,14 +103,14 @@ def test_without_a_secret_nothing_is_signed() -> None:
 )
 def test_what_goes_wrong_is_a_named_error(reply: Reply, code: str) -> None:
     short = {"timeout_s": 0.3, "retries": 0} if reply.hang or reply.drip else {"retries": 1}
-    (found,), _ = asked_with(lambda *_: reply, **short)
-    assert (found.status, found.code, found.value) == ("endpoint_error", code, None)
+    (result,), _ = call_endpoint(lambda *_: reply, **short)
+    assert (result.status, result.code, result.value) == ("endpoint_error", code, None)
 
 
 def test_an_address_inside_is_not_called() -> None:
-    (found,), stub = asked_with(lambda *_: answer(score=1), guard=Guard())
-    assert (found.status, found.code) == ("endpoint_error", "endpoint_refused")
-    assert "REINFORGE_ALLOW_HOSTS" in (found.message or "")
+    (result,), stub = call_endpoint(lambda *_: answer(score=1), guard=Guard())
+    assert (result.status, result.code) == ("endpoint_error", "endpoint_refused")
+    assert "REINFORGE_ALLOW_HOSTS" in (result.message or "")
     assert not stub.asked
 
 
@@ -149,12 +149,12 @@ def test_neighbours_of_this_machine_are_inside(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_request_goes_to_the_address_that_was_checked() -> None:
-    found = target("https://grader.example/a?b=1#c", ["93.184.216.34"])
-    assert (found.url, found.host_header, found.server_name) == (
+    result = target("https://grader.example/a?b=1#c", ["93.184.216.34"])
+    assert (result.url, result.host_header, result.server_name) == (
         "https://93.184.216.34:443/a?b=1", "grader.example", "grader.example",
     )  # fmt: skip
-    found = target("http://grader.example:8080", ["2606:2800:220:1::1"])
-    assert (found.url, found.host_header) == ("http://[2606:2800:220:1::1]:8080/", "grader.example:8080")
+    result = target("http://grader.example:8080", ["2606:2800:220:1::1"])
+    assert (result.url, result.host_header) == ("http://[2606:2800:220:1::1]:8080/", "grader.example:8080")
 
 
 @pytest.mark.parametrize("allow", ["grader.example", "10.0.0.0/8", "10.1.2.3", "other,GRADER.example"])

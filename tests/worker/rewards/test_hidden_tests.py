@@ -111,6 +111,6 @@ def test_calls_with_expectations_in_json() -> None:
         ["assert f(1) == 1"] * (MAX_TESTS + 1), "x = 1",
     ],
 )  # fmt: skip
-def test_what_is_no_test_is_said_to_be_none(tests: object) -> None:
+def test_unreadable_tests_are_refused(tests: object) -> None:
     with pytest.raises(UnreadableTests):
         read_tests(tests)

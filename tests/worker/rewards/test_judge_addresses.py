@@ -45,39 +45,41 @@ def named(stub: Stub, scheme: str = "http") -> str:
     return f"{scheme}://{NAME}:{urlsplit(stub.url).port}/v1"
 
 
-def asked(stub: Stub, guard: Guard, *texts: str, url: str | None = None, **more: Any) -> list[RewardResult]:
+def call_judge(
+    stub: Stub, guard: Guard, *texts: str, url: str | None = None, **more: Any
+) -> list[RewardResult]:
     with services(stub, guard=guard, base_url=url or named(stub), **more) as made:
-        return [found for text in texts or ("hello",) for found in rated(made, SCORE, rows(text))]
+        return [result for text in texts or ("hello",) for result in rated(made, SCORE, rows(text))]
 
 
-def test_a_judge_inside_the_network_is_not_asked_and_the_error_names_the_setting() -> None:
+def test_a_judge_inside_the_network_is_not_called_and_the_error_names_the_setting() -> None:
     with Stub(lambda *_: judged(7)) as stub:
-        (found,) = asked(stub, Guard(), url=stub.url)
+        (result,) = call_judge(stub, Guard(), url=stub.url)
         assert stub.asked == []
-    assert (found.status, found.code, found.value) == ("judge_error", "judge_not_allowed", None)
-    assert "by adding 127.0.0.1 to REINFORGE_ALLOW_HOSTS" in (found.message or "")
+    assert (result.status, result.code, result.value) == ("judge_error", "judge_not_allowed", None)
+    assert "by adding 127.0.0.1 to REINFORGE_ALLOW_HOSTS" in (result.message or "")
 
 
 @pytest.mark.parametrize("address", INSIDE)
-def test_no_inner_address_is_asked_under_a_name(address: str) -> None:
+def test_no_inner_address_is_called_under_a_name(address: str) -> None:
     with Stub(lambda *_: judged(7)) as stub:
-        (found,) = asked(stub, answering(["93.184.216.34", address]))
-        assert (found.code, found.value) == ("judge_not_allowed", None)
+        (result,) = call_judge(stub, answering(["93.184.216.34", address]))
+        assert (result.code, result.value) == ("judge_not_allowed", None)
 
 
 @pytest.mark.parametrize("allow", ["127.0.0.1", "127.0.0.0/8", f"other,{NAME}"])
 def test_whoever_runs_the_platform_may_allow_it(allow: str) -> None:
     with Stub(lambda *_: judged(7)) as stub:
-        (found,) = asked(stub, answering(["127.0.0.1"], allow=allow))
-        assert (found.status, found.value) == ("ok", 7.0)
+        (result,) = call_judge(stub, answering(["127.0.0.1"], allow=allow))
+        assert (result.status, result.value) == ("ok", 7.0)
         # The system's name server does not know the name: the request went to the address that was checked.
         assert stub.asked[0].headers["host"] == f"{NAME}:{urlsplit(stub.url).port}"
 
 
-def test_a_name_server_that_answers_otherwise_the_next_time_is_found_out() -> None:
+def test_only_the_checked_address_of_a_name_is_called() -> None:
     guard = answering(["127.0.0.1"], ["10.0.0.1"], allow="127.0.0.1")
     with Stub(lambda *_: judged(7)) as stub:
-        first, second = asked(stub, guard, "one", "two")
+        first, second = call_judge(stub, guard, "one", "two")
         assert len(stub.asked) == 1
     assert (first.value, second.code) == (7.0, "judge_not_allowed")
 
@@ -87,28 +89,28 @@ def test_redirects_lead_nowhere() -> None:
         reply = judged(7)
         reply.status, reply.headers = 307, {"location": elsewhere.url + "/v1/chat/completions"}
         stub.behave = lambda *_: reply
-        (found,) = asked(stub, answering(["127.0.0.1"], allow="127.0.0.1"))
+        (result,) = call_judge(stub, answering(["127.0.0.1"], allow="127.0.0.1"))
         assert elsewhere.asked == []
-    assert found.status == "judge_error"
+    assert result.status == "judge_error"
 
 
-def test_where_nobody_listens_the_next_checked_address_is_asked() -> None:
+def test_after_a_refused_connection_the_next_checked_address_is_called() -> None:
     """`localhost` is two addresses, and most servers listen at one of them."""
     with Stub(lambda *_: judged(7)) as stub:
-        (found,) = asked(stub, answering(["127.0.0.9", "127.0.0.1"], allow=NAME), retries=0)
-        assert (found.value, len(stub.asked)) == (7.0, 1)
+        (result,) = call_judge(stub, answering(["127.0.0.9", "127.0.0.1"], allow=NAME), retries=0)
+        assert (result.value, len(stub.asked)) == (7.0, 1)
 
 
 def test_a_name_without_an_address_is_tried_again() -> None:
     guard = answering([], ["127.0.0.1"], allow="127.0.0.1")
     with Stub(lambda *_: judged(7)) as stub:
-        assert asked(stub, guard)[0].value == 7.0
-        assert asked(stub, answering([]), retries=1)[0].code == "judge_unreachable"
+        assert call_judge(stub, guard)[0].value == 7.0
+        assert call_judge(stub, answering([]), retries=1)[0].code == "judge_unreachable"
 
 
 def test_the_judges_of_ones_own_job_file_may_be_anywhere() -> None:
     with Stub(lambda *_: judged(7)) as stub:
-        assert asked(stub, Guard(), url=stub.url, own=True)[0].value == 7.0
+        assert call_judge(stub, Guard(), url=stub.url, own=True)[0].value == 7.0
 
 
 class TestProxy:
@@ -119,28 +121,26 @@ class TestProxy:
     ) -> None:
         with Stub(lambda *_: judged(7)) as stub:
             monkeypatch.setenv("http_proxy", stub.url.replace("//", "//me:hidden@"))
-            (refused,) = asked(stub, answering(["93.184.216.34"]))
+            (refused,) = call_judge(stub, answering(["93.184.216.34"]))
             assert stub.asked == []
             assert refused.code == "judge_not_allowed"
             assert f"by adding {NAME} to REINFORGE_ALLOW_HOSTS" in (refused.message or "")
             assert "hidden" not in (refused.message or "")
-            assert asked(stub, answering([], allow=NAME))[0].value == 7.0
+            assert call_judge(stub, answering([], allow=NAME))[0].value == 7.0
             assert stub.asked[0].path == f"{named(stub)}/chat/completions"
 
     def test_no_inner_address_goes_through_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with Stub(lambda *_: judged(7)) as stub:
             monkeypatch.setenv("http_proxy", stub.url)
-            (found,) = asked(stub, Guard(), url="http://10.0.0.1/v1")
-            assert (found.code, stub.asked) == ("judge_not_allowed", [])
-            assert asked(stub, Guard(), url="http://93.184.216.34/v1")[0].value == 7.0
+            (result,) = call_judge(stub, Guard(), url="http://10.0.0.1/v1")
+            assert (result.code, stub.asked) == ("judge_not_allowed", [])
+            assert call_judge(stub, Guard(), url="http://93.184.216.34/v1")[0].value == 7.0
 
-    def test_what_needs_none_is_asked_at_the_address_that_was_checked(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_without_a_proxy_the_checked_address_is_called(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
         monkeypatch.setenv("no_proxy", NAME)
         with Stub(lambda *_: judged(7)) as stub:
-            assert asked(stub, answering(["127.0.0.1"], allow="127.0.0.1"))[0].value == 7.0
+            assert call_judge(stub, answering(["127.0.0.1"], allow="127.0.0.1"))[0].value == 7.0
 
 
 @pytest.mark.parametrize(("certified", "value"), [(NAME, 7.0), ("other.example", None)])
@@ -155,7 +155,7 @@ def test_the_certificate_has_to_be_the_names(
     stub._server.socket = context.wrap_socket(stub._server.socket, server_side=True)
     with stub:
         guard = answering(["127.0.0.1"], allow="127.0.0.1")
-        assert asked(stub, guard, url=named(stub, "https"), retries=0)[0].value == value
+        assert call_judge(stub, guard, url=named(stub, "https"), retries=0)[0].value == value
 
 
 def self_signed(name: str, folder: Path) -> tuple[Path, Path]:

@@ -79,8 +79,8 @@ def test_the_whole_text_may_be_the_program() -> None:
     ],
 )
 def test_outputs_of_scripts(how: str, tolerance: float, got: str, wanted: str, fits: bool) -> None:
-    found = score([{"input": "", "output": wanted}], got, output=how, tolerance=tolerance)
-    assert found.value == float(fits)
+    result = score([{"input": "", "output": wanted}], got, output=how, tolerance=tolerance)
+    assert result.value == float(fits)
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ def test_no_number_is_near_to_infinity(wanted: str) -> None:
 def test_a_score_tells_which_tests_failed_and_why() -> None:
     tests = [{"input": "", "output": str(i)} for i in range(4)]
     failing = ProgramResult("exception", "1", notes="warned", message="ValueError: no\n  line 1")
-    found = score(tests, "0", failing, "7", ProgramResult("timeout", message="longer than 5 s"))
-    assert (found.status, found.value, found.prints) == ("ok", 0.25, "warned")
-    assert found.parts == {"passed": 1.0, "tests": 4.0, "in_process": 0.0}
-    assert found.criteria == {"test 1": 1.0, "test 2": 0.0, "test 3": 0.0, "test 4": 0.0}
-    assert found.reason == (
+    result = score(tests, "0", failing, "7", ProgramResult("timeout", message="longer than 5 s"))
+    assert (result.status, result.value, result.prints) == ("ok", 0.25, "warned")
+    assert result.parts == {"passed": 1.0, "tests": 4.0, "in_process": 0.0}
+    assert result.criteria == {"test 1": 1.0, "test 2": 0.0, "test 3": 0.0, "test 4": 0.0}
+    assert result.reason == (
         "1 of 4 tests passed; test 2: exception, ValueError: no; test 3: expected '2', got '7'; "
         "test 4: timeout, longer than 5 s"
     )
@@ -139,9 +139,9 @@ def test_what_is_expected_is_never_sent() -> None:
 
 def test_a_completion_without_a_program_scores_nothing_and_runs_nothing() -> None:
     fake = Fake()
-    found = score_code("I cannot.", {"tests": ["assert f(1) == 1"]}, CodeTests(), fake)
-    assert (found.status, found.value, fake.asked) == ("ok", 0.0, [])
-    assert "no closed block" in (found.reason or "")
+    result = score_code("I cannot.", {"tests": ["assert f(1) == 1"]}, CodeTests(), fake)
+    assert (result.status, result.value, fake.asked) == ("ok", 0.0, [])
+    assert "no closed block" in (result.reason or "")
 
 
 def test_faults_of_the_row_and_of_the_sandbox_are_no_zeros() -> None:

@@ -64,9 +64,13 @@ def values(scores: list[Score]) -> list[float | None]:
 
 
 def test_groups_come_back_by_their_key_in_order() -> None:
-    found = scored([reward()], [["1", "2"], ["3"], ["4", "5"]], keys=[7, 0, 3])
-    assert {key: values(scores) for key, scores in found.items()} == {7: [1.0, 2.0], 0: [3.0], 3: [4.0, 5.0]}
-    result = found[7][0].results[0]
+    results = scored([reward()], [["1", "2"], ["3"], ["4", "5"]], keys=[7, 0, 3])
+    assert {key: values(scores) for key, scores in results.items()} == {
+        7: [1.0, 2.0],
+        0: [3.0],
+        3: [4.0, 5.0],
+    }
+    result = results[7][0].results[0]
     assert (result.parts, result.revision, result.failed) == ({"half": 0.5}, "r@1", False)
 
 
@@ -111,24 +115,24 @@ def test_a_batch_reward_sees_all_groups_in_the_order_of_their_keys() -> None:
         calls.append([row.completion for row in rows])
         return CallOutcome("ok", [RowResult("ok", float(row.completion)) for row in rows])
 
-    found = scored([reward(granularity="batch")], [["3", "4"], ["1", "2"]], call, keys=[1, 0])
+    results = scored([reward(granularity="batch")], [["3", "4"], ["1", "2"]], call, keys=[1, 0])
     assert calls == [["1", "2", "3", "4"]]
-    assert {key: values(scores) for key, scores in found.items()} == {0: [1.0, 2.0], 1: [3.0, 4.0]}
+    assert {key: values(scores) for key, scores in results.items()} == {0: [1.0, 2.0], 1: [3.0, 4.0]}
 
 
 def test_rows_carry_their_group_prompt_and_item() -> None:
-    seen: list[RewardRow] = []
+    received: list[RewardRow] = []
 
     def call(_: CodeReward, rows: list[RewardRow]) -> CallOutcome:
-        seen.extend(rows)
+        received.extend(rows)
         return CallOutcome("ok", [RowResult("ok", 0.0) for _ in rows])
 
     scored([reward(granularity="group")], [["ä", "日本"]], call, keys=[4])
-    assert [(row.completion, row.group, row.item) for row in seen] == [
+    assert [(row.completion, row.group, row.item) for row in received] == [
         ("ä", 4, {"x": 4}),
         ("日本", 4, {"x": 4}),
     ]
-    assert seen[0].prompt == [{"role": "user", "content": "?"}]
+    assert received[0].prompt == [{"role": "user", "content": "?"}]
 
 
 def test_groups_are_scored_while_others_arrive() -> None:
@@ -147,9 +151,9 @@ def test_groups_are_scored_while_others_arrive() -> None:
             assert await asyncio.to_thread(started.wait, 10)
             yield Group(1, [Scorable("2", {}, [])])
 
-        found = [key async for key, _ in scorer.score(arriving())]
+        results = [key async for key, _ in scorer.score(arriving())]
         scorer.close()
-        return sorted(found) == [0, 1]
+        return sorted(results) == [0, 1]
 
     assert asyncio.run(run())
 
