@@ -1,4 +1,4 @@
-"""Functions that installed packages bring for a slot, by entry points of the group `reinforge.functions`.
+"""Functions of installed packages for a slot, from entry points of the group `reinforge.functions`.
 
 `advantage.centred_rank = own_algorithm.functions:centred_rank` fills the slot `advantage` where its type is
 `centred_rank`. It is called like the built-in ones, and loaded when it is first called.
@@ -14,11 +14,11 @@ GROUP = "reinforge.functions"
 
 
 class OwnFunctionError(Exception):
-    """A package's function cannot be used; the message names it, its package and what is wrong."""
+    """A package's function cannot be used; the message names function, package and reason."""
 
 
 class NotFiniteError(OwnFunctionError):
-    """A package's function made NaN or infinity out of finite numbers."""
+    """A package's function returned NaN or infinity for finite inputs."""
 
 
 @cache
@@ -40,7 +40,7 @@ def own_function(what: str, kind: str) -> Callable[..., Any] | None:
 
 
 def check_type(value: Any, expected: type, what: str, kind: str) -> None:
-    """Raises OwnFunctionError unless a package's function handed back what its slot needs."""
+    """Raises OwnFunctionError unless a package's function returned the type that its slot needs."""
     if not isinstance(value, expected):
         raise OwnFunctionError(
             f"{_named(what, kind)} handed back {type(value).__name__}, and has to hand back {expected.__name__}"
@@ -48,7 +48,7 @@ def check_type(value: Any, expected: type, what: str, kind: str) -> None:
 
 
 def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: str) -> None:
-    """Raises OwnFunctionError unless a tensor that a package's function made has the shape that it needs."""
+    """Raises OwnFunctionError unless a tensor from a package's function has the right shape."""
     shape = tuple(getattr(tensor, "shape", ()))
     if shape != tuple(needed):
         raise OwnFunctionError(
@@ -57,7 +57,7 @@ def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: 
 
 
 def check_finite(output: Any, name: str, what: str, kind: str, *, inputs: Sequence[Any] = ()) -> None:
-    """Raises NotFiniteError if a package's function made NaN or infinity out of finite numbers.
+    """Raises NotFiniteError if a package's function returned NaN or infinity for finite inputs.
 
     Not if one of the `inputs` has such a value itself: then the function is not the cause.
     """

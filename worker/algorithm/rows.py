@@ -1,4 +1,4 @@
-"""What slots 1 to 3 may read about the completions of one step, and the registry lookup they share."""
+"""The completions of one step as input of shaping, selection and advantages, and the registry lookup."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,21 +83,21 @@ class Rows:
     token_rewards: Tensor | None = None
     """(N, T) float64, where slot 1 shaped tokens: the outcome on the last one, less a penalty on each."""
     steps: Steps | None = None
-    """Of process supervision."""
+    """Step rewards (process supervision)."""
     turns: Turns | None = None
-    """Of agents that act more than once."""
+    """Turns of multi-turn agents."""
     reference_logprobs: Tensor | None = None
     """(N, T) float32 under the reference, where a slot asked for them (KL in the reward)."""
     token_ids: Tensor | None = None
     """(N, T) int64, anything outside the mask."""
     names: tuple[str, ...] = ()
-    """Of the K rewards."""
+    """Names of the K rewards."""
     prompts: tuple[str, ...] | None = None
     """Per row a key of its prompt that stays the same when the prompt comes again."""
     prompt_lengths: Tensor | None = None
     """(N,) int64: tokens of the prompt."""
     criteria: tuple[tuple[Mapping[str, float], ...], ...] | None = None
-    """Per row and reward: what the reward said about each criterion of its rubric; empty where it named none."""
+    """Per row and reward: criterion of the rubric → score; empty for none."""
     candidates: tuple[tuple[Sequence[Sequence[float]], ...], ...] | None = None
     """Per row and reward: one vector of scores for each candidate answer inside the completion; empty for none."""
     tool_spans: Tensor | None = None
@@ -108,9 +108,9 @@ class Rows:
     injected: Tensor | None = None
     """(N, T) bool: text put in by the algorithm; outside the mask."""
     seed: int = 0
-    """The job's, for slots that draw at random."""
+    """The job's seed."""
     wanted: int | None = None
-    """Groups that the step is to train on; None: those there are."""
+    """Number of groups to train on in this step; None for all."""
     rounds: int = 1
     """How often rows were sampled for this step, this time included."""
 
@@ -125,7 +125,7 @@ class Rows:
         return valid.sum(1) / self.lengths.clamp(min=1)
 
     def needed(self, name: str) -> Any:
-        """The optional field `name`. Raises ValueError when it is not there."""
+        """The optional field `name`. Raises ValueError when it is None."""
         value = getattr(self, name)
         if value is None:
             raise ValueError(f"this slot needs `rows.{name}`, which nothing has filled")

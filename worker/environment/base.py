@@ -1,4 +1,4 @@
-"""The protocol between the collector and whatever answers the policy."""
+"""The protocol between the collector and the environment."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -19,7 +19,7 @@ class Prompt:
     prompt_hash: str
     """SHA-256 (hex) of the messages, and the tools if there are any: equal prompts are equal across jobs."""
     tools: list[dict[str, Any]] | None = None
-    """The row's, whether or not the chat template has a place for them."""
+    """Tools of the row, even if the chat template does not support them."""
 
 
 @dataclass(frozen=True, slots=True)

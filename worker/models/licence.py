@@ -1,4 +1,4 @@
-"""Under which licence a model comes, as far as its folder says."""
+"""The licence of a model, from its folder."""
 
 from pathlib import Path
 

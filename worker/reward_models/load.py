@@ -19,13 +19,13 @@ MAX_CHECKPOINTS = 4
 
 
 class LoadFailed(Exception):
-    """The checkpoint cannot be used; says why."""
+    """The checkpoint cannot be used."""
 
 
 class Loaded:
     """A model in evaluation mode, and its texts.
 
-    pad_ids: the token and the token type that fill rows up.
+    pad_ids: padding token and padding token type.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Loaded:
 
     @property
     def longest(self) -> int | None:
-        """Tokens that fit."""
+        """Maximum number of tokens."""
         value = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         return int(value) if value else None
 
@@ -98,11 +98,11 @@ def _model(path: Path, load: Callable[..., Any]) -> PreTrainedModel:
         )
     except torch.OutOfMemoryError:
         raise
-    except Exception as error:  # a stranger's configuration can fail anywhere in the library, in any way
+    except Exception as error:  # an untrusted configuration can raise anything in the library
         lines = str(error).strip().splitlines()
         raise LoadFailed(f"{path} cannot be loaded: {lines[0][:500] if lines else repr(error)}") from error
     if missing := sorted(loading["missing_keys"]):
-        # transformers would go on with random numbers in their place: a head that was never trained.
+        # transformers would initialise them at random: an untrained head.
         raise LoadFailed(f"{path} lacks {len(missing)} weights, the first is {missing[0]}")
     ready: PreTrainedModel = model.eval().requires_grad_(False)
     return ready

@@ -1,4 +1,4 @@
-"""A checkpoint's chat template and tokenizer, in a limited child process: a hostile one ends its order alone."""
+"""A checkpoint's chat template and tokenizer, in a limited child process: a hostile one fails only its own request."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ MEMORY_BYTES = 4 << 30
 
 
 class TextFailed(Exception):
-    """The checkpoint's files cannot be used; says why."""
+    """The checkpoint's files cannot be used."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class CheckpointTexts:
         )
 
     def load(self) -> tuple[int | None, int]:
-        """The ids that fill up tokens and token types. Read before the weights."""
+        """Padding ids of tokens and token types. Read before the weights."""
         answer = self._ask("describe", {})
         return answer["pad_id"], answer["pad_type_id"]
 

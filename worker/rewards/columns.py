@@ -1,6 +1,6 @@
-"""Without a server: whether the data has the columns that the declared roles name and the rewards read.
+"""Checks, for jobs without a server, that the data has the columns of the declared roles and of the rewards.
 
-A server refuses such a job when it is created.
+A server makes this check when it creates the job.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from worker.sandbox.client import SandboxClient
 def check_columns(
     spec: JobSpec, manifest: RunManifest, client: SandboxClient, data: Sequence[tuple[str, Sequence[str]]]
 ) -> None:
-    """data: the name of each file with its columns. Raises JobFailure `data_error`."""
+    """data: (file name, columns). Raises JobFailure `data_error`."""
     paths = {entry.name: Path(entry.path) for entry in manifest.rewards}
     for name, row_columns in data:
         try:
@@ -52,7 +52,7 @@ def _read(reward: Reward, source: str, client: SandboxClient) -> Iterator[str]:
 
 
 def _read_by_code(source: str, entry: str | None, client: SandboxClient) -> list[str]:
-    """Nothing where it does not load: scoring will say why."""
+    """Empty when the code does not load; scoring reports the error."""
     entries = client.validate(source, entry=entry).entries
     called = [function for function in entries if function.name == "grade"] if len(entries) > 1 else entries
     return called[0].columns if called else []

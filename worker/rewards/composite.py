@@ -1,7 +1,7 @@
-"""The scorer of a job: any number of rewards of any kind, behind the one interface.
+"""The scorer of a job: combines its rewards and applies `on_error`.
 
-Groups are scored as they arrive; a reward that sees a batch waits for the last of them. What an error does to its
-row is decided here, once, whatever kind of reward it came from.
+Groups are scored as they arrive; a reward that sees a batch waits for the last of them. The effect of
+an error on its row is decided here for all types of rewards.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ Results = list[RewardResult]
 
 @dataclass(frozen=True, slots=True)
 class LiveReward:
-    """A reward at work in a job."""
+    """A reward of a running job."""
 
     name: str
     weight: float
@@ -34,7 +34,7 @@ def _nothing() -> dict[str, Any]:
 class CompositeScorer:
     """`Scorer` over raters.
 
-    metrics and state: what judges and other shared services have to tell; close: what to do at the end.
+    metrics, state: of judges and other shared services. close: releases them.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CompositeScorer:
         return {reward.name: reward.revision for reward in self._rewards}
 
     def replace(self, reward: LiveReward) -> None:
-        """Another revision under a name that is there already; scoring under way goes on with the old one."""
+        """Replace the revision of an existing reward; running scoring uses the old one."""
         assert reward.name in self.names
         self._rewards = tuple(reward if live.name == reward.name else live for live in self._rewards)
 
@@ -72,7 +72,7 @@ class CompositeScorer:
         return self._state()
 
     def close(self) -> None:
-        """Give back threads, connections and processes. Idempotent."""
+        """Release threads, connections and processes. Idempotent."""
         self._close()
 
     async def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
@@ -101,7 +101,7 @@ class CompositeScorer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _in_order(self, streamed: list[Results], batched: list[Results]) -> list[Results]:
-        """Both kinds of rewards back in the order of the specification."""
+        """Results in the order of the specification."""
         one, other = iter(streamed), iter(batched)
         return [next(other if reward.granularity == "batch" else one) for reward in self._rewards]
 
@@ -122,7 +122,7 @@ class CompositeScorer:
 
 
 async def _rate(rewards: Sequence[LiveReward], groups: Sequence[Group]) -> list[Results]:
-    """Results per reward and completion, in order; rewards run side by side."""
+    """Results per reward and completion, in order; rewards run concurrently."""
     rows = [Row(sample, group.key) for group in groups for sample in group.samples]
     return await side_by_side([_one(reward, rows) for reward in rewards])
 

@@ -1,4 +1,4 @@
-"""Rewards that need nothing but the texts."""
+"""Rewards computed from the texts alone."""
 
 import time
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""Rewards from a server of the user's: one signed POST for each completion.
+"""Rewards from a user's server: one signed POST for each completion.
 
     {"id": "grd_…", "item": {…}, "sample": {"output_text": …}, "prompt": [{"role", "content"}]}
     → {"score": 0.5, "reason": "…", "parts": {"style": 0.7}}       score null: does not apply to this row
 
-Signatures as in `reinforge.net.webhook_signature`; the id depends on what is scored alone, so that a server can tell
-a second try. `reinforge.net.outbound` says which addresses may be called.
+Signatures as in `reinforge.net.webhook_signature`; the id depends only on the scored content, so that a server
+recognises a retry. `reinforge.net.outbound` limits the addresses.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Which jail the sandbox has proved, as workers report it."""
+"""The verified jail of the sandbox, as workers report it."""
 
 from reinforge.errors import InvalidInput
 from worker.rewards.sandbox_access import sandbox_client

@@ -1,4 +1,4 @@
-"""What one reward does: rows in, one result for each out. A composite scorer puts raters together."""
+"""The protocol of one reward: rows in, one result for each row out."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -26,24 +26,24 @@ class Row:
 
     @cached_property
     def sample(self) -> dict[str, Any]:
-        """As templates see it."""
+        """Template variables of `sample`."""
         return make_sample(self.scorable.completion, self.scorable.sample)
 
 
 class Rater(ABC):
     @abstractmethod
     async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
-        """One result per row, in order; names and revisions are filled in by whoever asks.
+        """One result per row, in order; the caller fills in names and revisions.
 
-        A row's failure is its result. Raises JobFailure for what no row is to blame for and nothing can be scored with.
+        A row's failure is its result. Raises JobFailure when the reward cannot score at all.
         """
 
     def spared(self, rows: int) -> None:  # noqa: B027 - most raters cost nothing
-        """A gate has kept so many rows away; raters that cost money count what that saved."""
+        """Count `rows` that a closed gate skipped; raters with a cost add up the savings."""
 
 
 async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order; the first that raises cancels the others."""
+    """Run concurrently; results in order. The first that raises cancels the others."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         return list(await asyncio.gather(*tasks))
@@ -55,7 +55,7 @@ async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def with_usage(result: RewardResult, others: Iterable[RewardResult]) -> RewardResult:
-    """The result with what `others` cost besides."""
+    """The result with the usage of `others` added."""
     usage = {judge: dict(counts) for judge, counts in result.usage.items()}
     for other in others:
         for judge, counts in other.usage.items():

@@ -1,10 +1,10 @@
-"""The sandbox this process was told of: beside it on a Unix socket, or on another machine.
+"""The sandbox configured for this process, on a Unix socket or on another machine.
 
     SANDBOX_URL         tcp://host:port or unix:///path; wins over SANDBOX_SOCKET
-    SANDBOX_TOKEN       what proves us to a sandbox on another machine, or
+    SANDBOX_TOKEN       token for a sandbox on another machine, or
     SANDBOX_TOKEN_FILE  the file that holds it
 
-`python -m worker.rewards.sandbox_access` asks it which jail it has and prints the answer as JSON, for the doctor.
+`python -m worker.rewards.sandbox_access` prints the status of its jail as JSON, for the doctor.
 """
 
 import json

@@ -20,7 +20,7 @@ ROWS_PER_CALL = 16
 
 @dataclass(frozen=True, slots=True)
 class CodeReward:
-    """A Python reward as the job has it."""
+    """A Python reward of a job."""
 
     name: str
     weight: float
@@ -32,15 +32,15 @@ class CodeReward:
     on_error: Literal["drop", "zero", "pause"]
     timeout_seconds: float
     judges: Mapping[str, Rater] = field(default_factory=dict)
-    """Asked about each row first, outside of the sandbox."""
+    """Judges that rate each row first, outside of the sandbox."""
 
 
 Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
-"""Scores rows in the sandbox; blocks; called from several threads at once. Infrastructure failures were retried."""
+"""Scores rows in the sandbox; blocks; called from several threads at once. It retries infrastructure failures."""
 
 
 def sandbox_call(client: SandboxClient) -> Call:
-    """Calls through a client; a call may take as long as its rows may together."""
+    """Calls through a client; the time limit of a call is the sum over its rows."""
 
     def call(reward: CodeReward, rows: list[RewardRow]) -> CallOutcome:
         whole = min(120.0, max(30.0, ROWS_PER_CALL * reward.timeout_seconds))
@@ -76,7 +76,7 @@ class CodeRater(Rater):
         sent = [_row(rows[index], judgements[index]) for index in runs]
         results = await asyncio.get_running_loop().run_in_executor(self._threads, self._run, sent)
         scored = dict(zip(runs, results, strict=True))
-        # What a row's judges cost is the row's, whether the code then ran or not.
+        # The usage of a row's judges counts for the row even if the code did not run.
         return [
             with_usage(replace(failed[index], usage={}) if index in failed else scored[index], row.values())
             for index, row in enumerate(judgements)
@@ -145,7 +145,7 @@ def _row(row: Row, judges: Mapping[str, RewardResult]) -> RewardRow:
 
 
 def _judge_reply(result: RewardResult) -> dict[str, Any]:
-    """What a declared judge said, as `sample["judges"][name]`."""
+    """A declared judge's result, as `sample["judges"][name]`."""
     return {"result": result.value, "label": result.labels.get(""), "reason": result.reason}
 
 

@@ -1,4 +1,4 @@
-"""Keys of judges and the secret that signs, handed to a process by its environment and by nothing that is kept."""
+"""Keys of judges and the signing secret, passed to a process only in its environment."""
 
 import json
 import os
@@ -23,6 +23,6 @@ class Secrets:
 
 
 def take_secrets(environ: MutableMapping[str, str] = os.environ) -> Secrets:
-    """What the environment brings, taken out of it: children of this process do not get it."""
+    """Remove the secrets from the environment, so that child processes do not inherit them."""
     values = json.loads(environ.pop(VARIABLE, "{}"))
     return Secrets(dict(values.get("judges") or {}), values.get("signing"))

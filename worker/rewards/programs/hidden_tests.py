@@ -1,12 +1,12 @@
-"""Hidden tests of a row, read from its column, in a form whose expectations can stay outside of the sandbox.
+"""Parses the hidden tests of a row so that their expected values stay outside of the sandbox.
 
 Accepted: a list of test sources (MBPP's `test_list`), one source with asserts or a `check(candidate)` (HumanEval's
 `test`), a list of `{input, output}`, `{call, expected}` or `{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or any
 of them as JSON text.
 
-An assert is taken apart only where it says `call == literal`: the call goes in, the literal stays. Every other test
-runs beside the program, which can fool it, and is marked `in_process`. Test sources are parsed here, never compiled or
-run; what cannot be parsed within narrow bounds is an `in_process` test too.
+Only an assert of the form `call == literal` is split: the call runs in the sandbox, the literal stays outside. Every
+other test runs beside the program, which can fool it, and is marked `in_process`. Test sources are parsed here, never
+compiled or run; what cannot be parsed within narrow bounds is an `in_process` test too.
 """
 
 import ast
@@ -20,7 +20,7 @@ from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
 
 MAX_TESTS = 512
 MAX_PARSED = 64 << 10
-"""Characters of a test source that is taken apart."""
+"""Longest test source that is split, in characters."""
 MAX_STATEMENTS = 2 * MAX_TESTS
 """Each test is compared with every statement before it."""
 _SETUP = (
@@ -30,7 +30,7 @@ _UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 class UnreadableTests(Exception):
-    """The row's tests have none of the accepted forms: the dataset's fault; says what is wrong."""
+    """The row's tests have none of the accepted forms: an error of the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _read(value: object, entry: str | None) -> Iterator[HiddenTest]:
 
 
 def _json(text: str) -> object | None:
-    """What a text holds that is a JSON list or object; None: it is source code."""
+    """The JSON list or object in a text; None for source code."""
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:
@@ -119,7 +119,7 @@ def _pairs(tests: Mapping[str, Any]) -> Iterator[HiddenTest]:
             continue
         if not str(name).isidentifier() or not isinstance(argument, list):
             raise UnreadableTests("with fn_name each input is the list of the function's arguments")
-        # such collections wrap some results into a list of one
+        # these datasets wrap some results into a list of one
         inner = output[0] if isinstance(output, list) and len(output) == 1 else output
         expected = dict.fromkeys((_loose(output), _loose(inner)))
         call = f"{name}({', '.join(map(repr, argument))})"
@@ -157,7 +157,7 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
 
 
 def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
-    """With those of `check(candidate)` in its place, about the function that is tested."""
+    """With the body of `check(candidate)` inlined, `candidate` renamed to the function under test."""
     statements = [node for node in tree.body if not _calls_check(node)]
     check = next(
         (node for node in statements if isinstance(node, ast.FunctionDef) and node.name == "check"), None
@@ -174,7 +174,7 @@ def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """names: all that it mentions. bound: those that it gives a value."""
+    """names: all names in it. bound: names that it assigns."""
 
     node: ast.stmt
     names: set[str]
@@ -182,9 +182,9 @@ class _Statement:
 
 
 def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
-    """One test for each assert that comes apart, one in the process for all the rest.
+    """One test for each assert that can be split, one `in_process` test for all others.
 
-    An assert stays with the rest when its call uses what another statement uses too and could have changed.
+    An assert is not split when its call shares mutable state with another statement.
     """
     setup: list[_Statement] = []
     remaining: list[ast.stmt] = []
@@ -244,19 +244,19 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _may_change(node: ast.stmt) -> bool:
-    """Whether a setup's statement makes something that a call could change."""
+    """Whether a setup statement creates a mutable value."""
     return isinstance(node, ast.Assign | ast.AnnAssign) and not isinstance(node.value, ast.Constant)
 
 
 def _bound(node: ast.stmt) -> set[str]:
-    """Names that a statement gives a value."""
+    """Names that a statement assigns."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _calls_check(node: ast.stmt) -> bool:
-    """`check(function)`, which some collections put behind the tests."""
+    """`check(function)`, which some datasets append to the tests."""
     call = node.value if isinstance(node, ast.Expr) else None
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check"
 
