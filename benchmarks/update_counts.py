@@ -23,7 +23,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 from worker.policy import merged_weights
 from worker.policy.base import Batch, LossValue, Sequences, TokenScores
 from worker.policy.forward import attention, logprobs
-from worker.policy.forward.activations import kept_bytes
+from worker.policy.forward.activations import saved_bytes
 from worker.policy.forward.micro_batches import Layout
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
@@ -241,7 +241,7 @@ def kept(shape: tuple[int, int, int, int], layers: int, arm: Arm) -> float:
             states.float().sum().backward()
 
     with with_arm(policy, arm):
-        return kept_bytes(policy._model, attempt) / TOKENS
+        return saved_bytes(policy._model, attempt) / TOKENS
 
 
 def of_all_layers(one: float, two: float, layers: int) -> float:

@@ -26,7 +26,7 @@ from worker.training.checkpoint.fork import start_of
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
 from worker.training.loop import Control, Models, Outcome, Rollouts, train
 from worker.training.prompts.data import load_prompts
-from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.job_reporter import JobReporter
 
 Grade = Callable[[RewardRow], RowResult | float]
 
@@ -115,7 +115,7 @@ class SmallJob:
         )
 
     def train(self) -> Outcome:
-        journal = Journal(
+        journal = JobReporter(
             self.reporter, self.text.pieces, model=self.spec.model, revisions=lambda: self.scorer.revisions
         )
         return asyncio.run(

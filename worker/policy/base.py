@@ -54,7 +54,7 @@ class Batch:
     """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) are at most looked at: a third of the cost."""
     denominator: float
     """Σ count over the whole batch, by which the sum of losses is divided."""
-    aside: Tensor | None = None
+    skipped: Tensor | None = None
     """(N,) bool: rows without gradient that are not even looked at; their scores stay 0."""
     entropy_gradient: bool = False
     """The loss wants entropies that carry gradient."""

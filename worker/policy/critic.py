@@ -44,12 +44,12 @@ class LoraCritic:
         return self.passes.retry(lambda: self._values(sequences))
 
     def _values(self, sequences: Sequences) -> Tensor:
-        found = torch.zeros(len(sequences), sequences.longest)
+        all_values = torch.zeros(len(sequences), sequences.longest)
         with self._computing(), torch.no_grad():
             for part in self._plan(sequences, range(len(sequences))):
                 values = self._foresee(sequences, part)
-                found[part.rows, : values.shape[1]] = values.cpu()
-        return found
+                all_values[part.rows, : values.shape[1]] = values.cpu()
+        return all_values
 
     def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
         return self.passes.retry(lambda: self._forward_backward(batch, loss), self._forget)
@@ -115,4 +115,4 @@ class LoraCritic:
         parts = micro_batches(sequences, rows, self.passes.tokens, layout=self.layout)
         for part in self.passes.planned(sequences, parts):
             yield part
-            self.passes.beat()
+            self.passes.heartbeat()

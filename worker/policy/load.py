@@ -79,15 +79,15 @@ def load_base_model(
 
 
 def _stop_ids(model: PreTrainedModel, tokenizer: Any) -> tuple[int, ...]:
-    found: set[int] = set()
+    stop_ids: set[int] = set()
     generation = getattr(model, "generation_config", None)
     for value in (
         tokenizer.eos_token_id,
         model.config.eos_token_id,
         getattr(generation, "eos_token_id", None),
     ):
-        found.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
-    return tuple(sorted(found))
+        stop_ids.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
+    return tuple(sorted(stop_ids))
 
 
 def _context_length(model: PreTrainedModel) -> int | None:

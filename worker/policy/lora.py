@@ -93,7 +93,7 @@ class LoraPolicy:
             with self._activate(None):
                 yield
             return
-        kept = {key: parameter.data for key, parameter in self._parameters.items()}
+        original = {key: parameter.data for key, parameter in self._parameters.items()}
         try:
             for key, parameter in self._parameters.items():
                 parameter.data = self._reference[key]
@@ -101,7 +101,7 @@ class LoraPolicy:
                 yield
         finally:
             for key, parameter in self._parameters.items():
-                parameter.data = kept[key]
+                parameter.data = original[key]
 
     def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
         return self.passes.retry(lambda: self._forward_backward(batch, loss), self._forget)
@@ -110,18 +110,18 @@ class LoraPolicy:
         scores = empty_scores(len(batch.sequences), batch.sequences.longest)
         metrics: dict[str, SumCount] = {}
         gradients: dict[str, float] = {}
-        looked = torch.ones_like(batch.needs_gradient) if batch.aside is None else ~batch.aside
+        scored = torch.ones_like(batch.needs_gradient) if batch.skipped is None else ~batch.skipped
         with self._computing():
             for needs_gradient in (True, False):
-                wanted = (batch.needs_gradient == needs_gradient) & looked
-                chosen = wanted.nonzero()[:, 0].tolist()
+                selected = (batch.needs_gradient == needs_gradient) & scored
+                chosen = selected.nonzero()[:, 0].tolist()
                 if needs_gradient:
                     self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
                 run = partial(self._run, batch, loss, scores, needs_gradient)
                 with self.passes.running():
-                    for value, found in self._lanes.map(run, self._plan(batch.sequences, chosen)):
-                        self._trained.add(found)
-                        self.passes.beat()
+                    for value, part_gradients in self._lanes.map(run, self._plan(batch.sequences, chosen)):
+                        self._trained.add(part_gradients)
+                        self.passes.heartbeat()
                         for key, (total, count) in value.metrics.items():
                             old_total, old_count = metrics.get(key, (0.0, 0.0))
                             metrics[key] = (old_total + total, old_count + count)
@@ -197,9 +197,9 @@ class LoraPolicy:
                 return score(self._model, sequences.take(part.rows), self._split, layout=part.layout)
 
         parts = self._plan(sequences, rows)
-        for part, found in zip(parts, self._lanes.map(run, parts), strict=True):
-            _store(scores, part.rows, found)
-            self.passes.beat()
+        for part, part_scores in zip(parts, self._lanes.map(run, parts), strict=True):
+            _store(scores, part.rows, part_scores)
+            self.passes.heartbeat()
         return scores
 
     def _run(
@@ -229,15 +229,15 @@ class LoraPolicy:
     def _micro_batch(
         self, batch: Batch, part: MicroBatch, loss: LossFunction, scores: TokenScores
     ) -> LossValue:
-        found = score(
+        part_scores = score(
             self._model,
             batch.sequences.take(part.rows),
             self._split,
             layout=part.layout,
             entropy_gradient=batch.entropy_gradient,
         )
-        _store(scores, part.rows, found)
-        return loss(found, tensors_of(batch, part.rows, self._model.device))
+        _store(scores, part.rows, part_scores)
+        return loss(part_scores, tensors_of(batch, part.rows, self._model.device))
 
 
 def base_bytes(model: torch.nn.Module) -> int:
@@ -259,8 +259,8 @@ def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str,
     return {key: tensor.to(device) for key, tensor in cut.items()}
 
 
-def _store(into: TokenScores, rows: Sequence[int], found: TokenScores) -> None:
-    width = found.logprobs.shape[1]
+def _store(into: TokenScores, rows: Sequence[int], part_scores: TokenScores) -> None:
+    width = part_scores.logprobs.shape[1]
     # From a GPU in one transfer: each waits for the pass.
-    both = torch.stack([found.logprobs.detach(), found.entropies.detach()]).to(into.logprobs)
+    both = torch.stack([part_scores.logprobs.detach(), part_scores.entropies.detach()]).to(into.logprobs)
     into.logprobs[rows, :width], into.entropies[rows, :width] = both

@@ -110,8 +110,8 @@ def lora_linear(
     """
     if not torch.is_grad_enabled():
         return F.linear(x, weight, bias)
-    found: Tensor = _LoraLinear.apply(x, weight, bias, down, up, scale)  # type: ignore[no-untyped-call]
-    return found
+    output: Tensor = _LoraLinear.apply(x, weight, bias, down, up, scale)  # type: ignore[no-untyped-call]
+    return output
 
 
 class _LoraLinear(torch.autograd.Function):

@@ -44,7 +44,7 @@ def find_experts(model: torch.nn.Module) -> Experts:
     """Experts are parameters of three dimensions of one module that have the first dimension in common. A module beside
     it whose one weight is (experts, hidden) says which of them computes a token: the router. One with a single row, for
     an expert that all tokens share, is a router, too."""
-    found = Experts()
+    experts = Experts()
     for path, block in model.named_modules():
         for name, container in block.named_children():
             stacks, count = _stacks(container)
@@ -56,12 +56,14 @@ def find_experts(model: torch.nn.Module) -> Experts:
             if last.isdigit():
                 whole = name
             else:
-                found.blocks.add(last)
-            found.stacks |= {f"{whole}.{parameter}" for parameter in stacks}
+                experts.blocks.add(last)
+            experts.stacks |= {f"{whole}.{parameter}" for parameter in stacks}
             for child in (child for child, rows in beside.items() if rows in (1, count)):
                 inner = _linear_in(block.get_submodule(child))
-                found.routers |= {".".join(filter(None, (path, child, each))) for each in ("", *inner)}
-    return found
+                experts.routers |= {
+                    ".".join(filter(None, (path, child, inner_path))) for inner_path in ("", *inner)
+                }
+    return experts
 
 
 class Layers:
@@ -71,15 +73,15 @@ class Layers:
         self._experts = find_experts(model)
         self._outside = _outside(model, self._experts)
 
-    def resolve(self, asked: str | Sequence[str]) -> Targets:
+    def resolve(self, targets: str | Sequence[str]) -> Targets:
         """Raises JobFailure `invalid_adapter`."""
         experts = self._experts
         if not experts.stacks:
-            return Targets(asked if isinstance(asked, str) else list(asked))
-        if isinstance(asked, str):
+            return Targets(targets if isinstance(targets, str) else list(targets))
+        if isinstance(targets, str):
             return Targets(self._outside)
         modules, parameters = list[str](), set[str]()
-        for name in asked:
+        for name in targets:
             self._refuse_router(name)
             stacks = [
                 stack
@@ -119,7 +121,9 @@ def _last(path: str) -> str:
 
 
 def _linear_in(module: torch.nn.Module) -> list[str]:
-    return [path for path, each in module.named_modules() if isinstance(each, torch.nn.Linear | Conv1D)]
+    return [
+        path for path, submodule in module.named_modules() if isinstance(submodule, torch.nn.Linear | Conv1D)
+    ]
 
 
 def _stacks(container: torch.nn.Module) -> tuple[list[str], int]:

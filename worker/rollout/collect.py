@@ -55,8 +55,8 @@ class Rollout:
         """Per completion token, in nats; 0 for tokens that the policy did not write, None where some are unknown."""
         if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
             return None
-        found = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
-        return tuple(chain.from_iterable(found))
+        entropies = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
+        return tuple(chain.from_iterable(entropies))
 
 
 class Interrupted(Exception):
@@ -102,7 +102,7 @@ class Collected:
 
 
 Decode = Callable[[Sequence[Sequence[int]]], list[str]]
-SHOWN_ROWS = 5
+PROGRESS_ROWS = 5
 
 Tell = Callable[[str, int, int, list[int]], None]
 """Called with "generating" or "scoring", how many groups are done, of how many, and the first rows still open."""
@@ -132,9 +132,9 @@ class Collector:
         started = time.monotonic()
         generated = started
 
-        def told(phase: str, number: int, waiting: dict[int, None]) -> None:
+        def report(phase: str, number: int, waiting: dict[int, None]) -> None:
             del waiting[number]
-            rows = [prompts[each].row_index for each in islice(waiting, SHOWN_ROWS)]
+            rows = [prompts[index].row_index for index in islice(waiting, PROGRESS_ROWS)]
             tell(phase, len(prompts) - len(waiting), len(prompts), rows)
 
         async def sampled() -> AsyncGenerator[Group, None]:
@@ -143,14 +143,14 @@ class Collector:
                 async for answer in answers:
                     number = answer.request.tag
                     groups[number] = self._rollouts(prompts[number], round.first_prompt + number, answer)
-                    told("generating", number, unsampled)
+                    report("generating", number, unsampled)
                     yield Group(number, [_scorable(rollout) for rollout in groups[number]])
             generated = time.monotonic()
 
         async with aclosing(sampled()) as arriving, aclosing(self._scorer.score(arriving)) as scored:
             async for number, scores in scored:
                 groups[number] = [replace(r, score=s) for r, s in zip(groups[number], scores, strict=True)]
-                told("scoring", number, unscored)
+                report("scoring", number, unscored)
         return Collected(groups, generated - started, time.monotonic() - generated)
 
     async def repair(
@@ -160,8 +160,8 @@ class Collector:
         started = time.monotonic()
         requests = [self._continued(number, repair, round) for number, repair in enumerate(repairs)]
         ends: dict[int, Sample] = {}
-        wanted = [request for request in requests if request is not None]
-        async with aclosing(self._engine.generate(wanted)) as answers:
+        continuations = [request for request in requests if request is not None]
+        async with aclosing(self._engine.generate(continuations)) as answers:
             async for answer in answers:
                 ends[answer.request.tag] = answer.samples[0]
                 tell("generating", len(ends), len(repairs), [])
@@ -173,16 +173,18 @@ class Collector:
             )
             for number, repair in enumerate(repairs)
         }
-        mended = [[replaced.get((r.prompt_no, r.sample_no), r) for r in group] for group in groups]
+        repaired_groups = [[replaced.get((r.prompt_no, r.sample_no), r) for r in group] for group in groups]
 
         async def again() -> AsyncGenerator[Group, None]:
-            for number, group in enumerate(mended):
+            for number, group in enumerate(repaired_groups):
                 yield Group(number, [_scorable(rollout) for rollout in group])
 
         async with aclosing(self._scorer.score(again())) as scored:
             async for number, scores in scored:
-                mended[number] = [replace(r, score=s) for r, s in zip(mended[number], scores, strict=True)]
-        return Collected(mended, generated - started, time.monotonic() - generated)
+                repaired_groups[number] = [
+                    replace(r, score=s) for r, s in zip(repaired_groups[number], scores, strict=True)
+                ]
+        return Collected(repaired_groups, generated - started, time.monotonic() - generated)
 
     def _continued(self, number: int, repair: Repair, round: Round) -> GenerateRequest | None:
         if repair.max_tokens < 1:

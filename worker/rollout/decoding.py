@@ -125,18 +125,18 @@ class DecodeBatch:
     @property
     def lines(self) -> list[int]:
         """Row behind each line of `logits`; some may have ended."""
-        found: list[int] = self._batch_rows.tolist()
-        return found
+        batch_rows: list[int] = self._batch_rows.tolist()
+        return batch_rows
 
     def logprobs(self, row: int) -> list[float]:
         """Of the row's tokens, as `Sample` has them."""
-        found: list[float] = self._logprobs[row, : self._lengths[row]].tolist()
-        return found
+        logprobs: list[float] = self._logprobs[row, : self._lengths[row]].tolist()
+        return logprobs
 
     def tokens(self, row: int) -> list[int]:
         """What the row has sampled so far."""
-        found: list[int] = self._tokens[row, : self._lengths[row]].tolist()
-        return found
+        tokens: list[int] = self._tokens[row, : self._lengths[row]].tolist()
+        return tokens
 
     def reason(self, row: int) -> FinishReason | None:
         """Why the row has ended; None while it runs."""
@@ -148,13 +148,13 @@ class DecodeBatch:
         start, stop = self._bounds[part_index], self._bounds[part_index + 1]
         if (self._reasons[start:stop] == _RUNNING).any():
             return None
-        asked = self.sampling.entropies
+        with_entropies = self.sampling.entropies
         return tuple(
             Sample(
                 tuple(self._tokens[row, : self._lengths[row]].tolist()),
                 tuple(self._logprobs[row, : self._lengths[row]].tolist()),
                 REASONS[self._reasons[row]],
-                tuple(self._entropies[row, : self._lengths[row]].tolist()) if asked else None,
+                tuple(self._entropies[row, : self._lengths[row]].tolist()) if with_entropies else None,
             )
             for row in range(start, stop)
         )

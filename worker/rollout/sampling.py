@@ -33,8 +33,8 @@ def choose(
         target = torch.from_numpy(noise).to(logits.device)[:, None] * cumulative[:, -1:]
         # The first token whose cumulative probability exceeds the target: never one of probability 0.
         tokens = torch.searchsorted(cumulative, target, right=True)[:, 0].clamp(max=logits.shape[-1] - 1)
-    found = entropy(logprobs) if entropies else None
-    return tokens, logprobs.gather(-1, tokens[:, None])[:, 0], found
+    token_entropies = entropy(logprobs) if entropies else None
+    return tokens, logprobs.gather(-1, tokens[:, None])[:, 0], token_entropies
 
 
 def entropy(logprobs: Tensor) -> Tensor:

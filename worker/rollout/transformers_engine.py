@@ -75,31 +75,31 @@ class TransformersEngine:
                     async with aclosing(self._run(waiting[0])) as finished:
                         async for part, samples in finished:
                             left = [other for other in left if other is not part]
-                            mine = collected.setdefault(id(part.request), [])
-                            mine.append((part.first, samples))
-                            if sum(len(some) for _, some in mine) == part.request.n:
-                                yield Generated(part.request, _in_order(mine))
+                            part_samples = collected.setdefault(id(part.request), [])
+                            part_samples.append((part.first, samples))
+                            if sum(len(some) for _, some in part_samples) == part.request.n:
+                                yield Generated(part.request, _in_order(part_samples))
                     waiting = waiting[1:]
                     continue
                 except (RuntimeError, MemoryError, OSError) as error:
                     if not is_out_of_memory(error):
                         raise
-                    asked = amount_asked(error)
+                    requested = amount_asked(error)
                 # Behind the handler: the error held the frames, and they the tensors. Noise belongs to rows: sampled
                 # again in other batches, they become the same completions.
                 release(self._model.device)
-                self._shrink(waiting[0], asked)
+                self._shrink(waiting[0], requested)
                 left.extend(part for parts in waiting[1:] for part in parts)
                 waiting = plan_parts(left, self._tokens_in_cache)
         finally:
             self._cancelled.clear()
 
-    def _shrink(self, parts: Sequence[Part], asked: str | None) -> None:
+    def _shrink(self, parts: Sequence[Part], requested: str | None) -> None:
         """Plan for half the tokens that this batch had."""
         rows, widest = sum(part.count for part in parts), max(_width(part.request) for part in parts)
         tokens, device = min(self._tokens_in_cache, rows * widest), self._model.device
         at_hand = memory_in_words(device)
-        why = with_amount(asked) + (f"; {at_hand}" if at_hand else "")
+        why = with_amount(requested) + (f"; {at_hand}" if at_hand else "")
         if rows == 1:
             raise out_of_memory(device, f"sampling one row of {widest:,} tokens does not fit{why}")
         self._tokens_in_cache = max(widest, tokens // 2)
@@ -182,9 +182,9 @@ def _width(request: GenerateRequest) -> int:
     return len(request.prompt_ids) + request.sampling.max_tokens
 
 
-def _in_order(found: list[tuple[int, tuple[Sample, ...]]]) -> tuple[Sample, ...]:
+def _in_order(parts: list[tuple[int, tuple[Sample, ...]]]) -> tuple[Sample, ...]:
     """By their number: what was sampled again may have ended in any order."""
-    ordered = sorted(found, key=lambda each: each[0])
+    ordered = sorted(parts, key=lambda part: part[0])
     return tuple(sample for _, samples in ordered for sample in samples)
 
 

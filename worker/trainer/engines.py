@@ -25,12 +25,12 @@ from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_p
 from worker.rollout.vllm.demand import STATE_BYTES, fused_experts, job_demand, memory_of
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.model_shape import model_shape
-from worker.rollout.vllm.options import GPU_MEMORY, Options, own_devices, wanted_sleep
+from worker.rollout.vllm.options import GPU_MEMORY, Options, configured_sleep, own_devices
 from worker.rollout.vllm.probe import AdapterProbe, Score
 from worker.rollout.vllm.process import Stage
 from worker.rollout.vllm.server import Server
 from worker.rollout.vllm.sizing import batch_limits, sizes
-from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.job_reporter import JobReporter
 
 LOG = "vllm.log"
 """In the run folder."""
@@ -67,7 +67,7 @@ def rollout_engine(
     base: BaseModel,
     host: LocalHost,
     policy: LoraPolicy,
-    journal: Journal,
+    journal: JobReporter,
     model: Path,
     folder: Path,
     longest: int,
@@ -156,7 +156,7 @@ def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Optio
         max_model_len=longest,
         rank=spec.adapter.rank,
         threads=torch.get_num_threads(),
-        sleeps=wanted_sleep() or "no",
+        sleeps=configured_sleep() or "no",
     )
     if model.device.type == "cuda":
         return _on_gpu(plain, base, rows)
@@ -180,7 +180,7 @@ def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
     )
     if total == 0 or os.environ.get(GPU_MEMORY):
         # Nobody says how much there is, or somebody says how much to take.
-        asleep = wanted_sleep() or ("no" if own else "weights")
+        asleep = configured_sleep() or ("no" if own else "weights")
         return replace(placed, cache_bytes=None, share=0.9 if own else 0.4, sleeps=asleep)
     demand = job_demand(
         shape,
@@ -194,14 +194,14 @@ def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
     )
     adapter = sum(p.numel() for p in model.parameters() if p.requires_grad)
     later = 0 if own else adapter * STATE_BYTES
-    found = sizes(free - later, total, demand, sleeps=wanted_sleep(), host_free=available_ram())
+    fitted = sizes(free - later, total, demand, sleeps=configured_sleep(), host_free=available_ram())
     return replace(
         placed,
-        max_model_len=found.max_model_len,
-        cache_bytes=found.kv_bytes,
-        sequences=found.max_num_seqs,
-        share=found.share,
-        sleeps=found.sleeps,
+        max_model_len=fitted.max_model_len,
+        cache_bytes=fitted.kv_bytes,
+        sequences=fitted.max_num_seqs,
+        share=fitted.share,
+        sleeps=fitted.sleeps,
     )
 
 
@@ -213,9 +213,9 @@ def _target_parameters(base: BaseModel) -> list[str]:
 
 def describe(chosen: Options) -> str:
     """What a server gets of a GPU, for people."""
-    given = os.environ.get(GPU_MEMORY)
-    share = f"{float(given or chosen.share):.0%} of the GPU's memory"
-    if chosen.cache_bytes is not None and not given:
+    configured = os.environ.get(GPU_MEMORY)
+    share = f"{float(configured or chosen.share):.0%} of the GPU's memory"
+    if chosen.cache_bytes is not None and not configured:
         share += f", {chosen.cache_bytes / _GIB:.1f} GiB of it for keys and values"
     during = {
         "no": "it keeps all of it during updates",
@@ -234,7 +234,7 @@ def scorer(score: Callable[[Sequences], torch.Tensor]) -> Score:
     def scored(
         prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], temperature: float
     ) -> list[list[float]]:
-        found = score(Sequences(prompts, completions, temperature))
-        return [found[row, : len(ids)].tolist() for row, ids in enumerate(completions)]
+        scores = score(Sequences(prompts, completions, temperature))
+        return [scores[row, : len(ids)].tolist() for row, ids in enumerate(completions)]
 
     return scored

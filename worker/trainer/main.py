@@ -54,7 +54,7 @@ from worker.training.loop import Control, Models, Outcome, Rollouts, train
 from worker.training.prompts.data import Prompts, load_prompts
 from worker.training.prompts.lengths import continuation_room, prompt_limit
 from worker.training.prompts.model_texts import ModelTexts, load_with_texts
-from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.job_reporter import JobReporter
 from worker.training.reporting.metrics import peak_memory_gib
 
 POLICY, CRITIC = "policy", "critic"
@@ -100,7 +100,7 @@ class Job:
         self.position = Position()
         self.policy: LoraPolicy | None = None
         self.critic: LoraCritic | None = None
-        self.journal: Journal | None = None
+        self.journal: JobReporter | None = None
         self.scorer: CompositeScorer | None = None
         self.services: Services | None = None
         self.secrets = take_secrets()
@@ -174,7 +174,7 @@ class Job:
                 check_columns(spec, manifest, client, self._columns(prompts))
             scorer = self._scorer(client)
             self.policy, self.critic = policy, critic
-            self.journal = Journal(
+            self.journal = JobReporter(
                 reporter, texts.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
             facts = host.facts | policy.passes.facts | {"layout": policy.layout}
@@ -230,7 +230,7 @@ class Job:
     def _change(self, change: RewardChange) -> None:
         """Another revision scores from now on."""
         assert self.scorer is not None and self.services is not None
-        (reward,) = (each for each in self.spec.rewards if each.name == change.name)
+        (reward,) = (candidate for candidate in self.spec.rewards if candidate.name == change.name)
         if isinstance(reward, PythonReward):
             reward = reward.model_copy(update={"entry": change.entry})
         suffix = "py" if change.kind == "python" else "json"
@@ -276,21 +276,21 @@ class Job:
         policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
         assert policy is not None and self.journal is not None
 
-        def changed(message: str, found: dict[str, Any]) -> None:
+        def changed(message: str, new_facts: dict[str, Any]) -> None:
             assert self.journal is not None
             self.journal.log("info", message, self.position.step)
-            facts.update(found)
+            facts.update(new_facts)
             reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
-        def changed_for_critic(message: str, found: dict[str, Any]) -> None:
-            changed(f"Critic: {message}", {f"critic_{name}": value for name, value in found.items()})
+        def changed_for_critic(message: str, new_facts: dict[str, Any]) -> None:
+            changed(f"Critic: {message}", {f"critic_{name}": value for name, value in new_facts.items()})
 
         policy.passes.tell = changed
         if self.critic is not None:
             self.critic.passes.tell = changed_for_critic
-        for each in (policy, self.critic):
-            if each is not None:
-                each.passes.beat = self.journal.beat
+        for model in (policy, self.critic):
+            if model is not None:
+                model.passes.heartbeat = self.journal.heartbeat
         reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
     def _introduce(self, facts: dict[str, Any], prompts: Prompts) -> None:

@@ -44,11 +44,11 @@ def checked_spec(raw: dict[str, Any]) -> JobSpec:
 
 def function_problem(slot: str, kind: str) -> str | None:
     """Why the function of a package's part cannot be called; None when it can, and for built-in parts."""
-    found = plugins.installed()
-    model = found.parts.get(slot, {}).get(kind)
+    installed = plugins.installed()
+    model = installed.parts.get(slot, {}).get(kind)
     if model is None:
         return None
-    package = found.owners[(slot, kind)]
+    package = installed.owners[(slot, kind)]
     try:
         function = own_function(slot, kind)
     except OwnFunctionError as error:

@@ -59,12 +59,12 @@ class ProgressDisplay:
 
 
 def _numbers(values: dict[str, float | None]) -> str:
-    shown = (
+    fields = (
         ("reward", "reward/mean", ".3f"),
         ("entropy", "entropy/mean", ".3f"),
         ("length", "completions/length_mean", ".1f"),
     )
-    return "  ".join(f"{name} {_number(values.get(key), form)}" for name, key, form in shown)
+    return "  ".join(f"{name} {_number(values.get(key), form)}" for name, key, form in fields)
 
 
 def _number(value: float | None, form: str) -> str:

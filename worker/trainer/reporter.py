@@ -103,8 +103,10 @@ class RunFolder:
         if not self._metrics.exists():
             return
         lines = self._metrics.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if step and line.endswith(b"\n") and json.loads(line)["step"] <= step]
-        self._metrics.write_bytes(b"".join(kept))
+        remaining = [
+            line for line in lines if step and line.endswith(b"\n") and json.loads(line)["step"] <= step
+        ]
+        self._metrics.write_bytes(b"".join(remaining))
 
     def blob(self, content: bytes) -> Blob:
         name = hashlib.sha256(content).hexdigest()

@@ -38,12 +38,14 @@ def assemble(
     rollouts = [rollout for group in groups for rollout in group]
     completions = [rollout.token_ids for rollout in rollouts]
     lengths = torch.tensor([len(ids) for ids in completions])
-    there = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]
-    token_ids = _spread(completions, there, torch.int64)
-    mask = _spread([rollout.action_mask for rollout in rollouts], there, torch.bool)
-    sampler = _spread([rollout.sampler_logprobs for rollout in rollouts], there, torch.float32)
-    known = [rollout.sampler_entropies or (torch.nan,) * len(rollout.token_ids) for rollout in rollouts]
-    entropies = _spread(known, there, torch.float32)
+    present = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]
+    token_ids = _spread(completions, present, torch.int64)
+    mask = _spread([rollout.action_mask for rollout in rollouts], present, torch.bool)
+    sampler = _spread([rollout.sampler_logprobs for rollout in rollouts], present, torch.float32)
+    sampler_entropies = [
+        rollout.sampler_entropies or (torch.nan,) * len(rollout.token_ids) for rollout in rollouts
+    ]
+    entropies = _spread(sampler_entropies, present, torch.float32)
     results = [_results(rollout) for rollout in rollouts]
     rows = Rows(
         group=torch.tensor([rollout.prompt_no for rollout in rollouts]),
@@ -63,7 +65,7 @@ def assemble(
         prompt_lengths=torch.tensor([len(rollout.prompt.token_ids) for rollout in rollouts]),
         criteria=tuple(tuple(result.criteria for result in row) for row in results),
         candidates=tuple(tuple(result.candidates for result in row) for row in results),
-        injected=there & ~mask,
+        injected=present & ~mask,
     )
     sequences = Sequences([rollout.prompt.token_ids for rollout in rollouts], completions, temperature)
     return StepBatch(
@@ -71,10 +73,10 @@ def assemble(
     )
 
 
-def _spread(rows: Sequence[Sequence[Any]], there: Tensor, dtype: torch.dtype) -> Tensor:
+def _spread(rows: Sequence[Sequence[Any]], present: Tensor, dtype: torch.dtype) -> Tensor:
     """(N, T): a number for every place of `there`, row after row, 0 elsewhere."""
-    spread = torch.zeros(there.shape, dtype=dtype)
-    spread[there] = torch.tensor(list(chain.from_iterable(rows)), dtype=dtype)
+    spread = torch.zeros(present.shape, dtype=dtype)
+    spread[present] = torch.tensor(list(chain.from_iterable(rows)), dtype=dtype)
     return spread
 
 
@@ -84,15 +86,15 @@ def _results(rollout: Rollout) -> tuple[RewardResult, ...]:
 
 def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode) -> Steps | None:
     """The steps that rewards named, with ends in tokens; None where no reward named any."""
-    found = [
+    steps = [
         (row, end_token(rollout, end, decode), weight * value)
         for row, rollout in enumerate(rollouts)
         for result, weight in zip(_results(rollout), weights, strict=False)
         for value, end in result.steps
     ]
-    if not found:
+    if not steps:
         return None
-    row, end, value = zip(*found, strict=True)
+    row, end, value = zip(*steps, strict=True)
     return Steps(
         row=torch.tensor(row), end=torch.tensor(end), values=torch.tensor(value, dtype=torch.float64)
     )

@@ -9,7 +9,7 @@ from reinforge.algorithm.live_settings import with_setting
 from reinforge.records import Change, ChangeApplied, Command, RewardChange, ScheduledChange
 from reinforge.spec import JobSpec
 from worker.trainer.reporter import Reporter
-from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.job_reporter import JobReporter
 
 
 class Changes:
@@ -20,41 +20,41 @@ class Changes:
         scheduled: Sequence[ScheduledChange],
         replace_reward: Callable[[RewardChange], None],
         reporter: Reporter,
-        journal: Journal,
+        journal: JobReporter,
     ) -> None:
         self._scheduled = list(scheduled)
-        self._known = {each.id for each in scheduled}
-        self._asked: list[tuple[str, Change]] = []
+        self._change_ids = {change.id for change in scheduled}
+        self._requested: list[tuple[str, Change]] = []
         self._replace_reward, self._reporter, self._journal = replace_reward, reporter, journal
 
     def ask(self, commands: Iterable[Command]) -> None:
         """Remember what is asked for now; it waits for the next step."""
         for command in commands:
-            if command.change is not None and command.id not in self._known:
-                self._known.add(command.id)
-                self._asked.append((command.id, command.change))
+            if command.change is not None and command.id not in self._change_ids:
+                self._change_ids.add(command.id)
+                self._requested.append((command.id, command.change))
 
     def apply(self, step: int, spec: JobSpec) -> JobSpec:
         """Apply what is due before `step`: first what an earlier attempt applied by then, then what was asked for.
 
         Returns the specification that this step is made with.
         """
-        due = [each for each in self._scheduled if each.step <= step]
-        self._scheduled = [each for each in self._scheduled if each.step > step]
-        for each in due:
-            spec = self._one(each.id, each.change, each.step, spec)
-        asked, self._asked = self._asked, []
-        for id, change in asked:
+        due = [scheduled for scheduled in self._scheduled if scheduled.step <= step]
+        self._scheduled = [scheduled for scheduled in self._scheduled if scheduled.step > step]
+        for scheduled in due:
+            spec = self._one(scheduled.id, scheduled.change, scheduled.step, spec)
+        requested, self._requested = self._requested, []
+        for id, change in requested:
             spec = self._one(id, change, step, spec)
         return spec
 
     def _one(self, id: str, change: Change, step: int, spec: JobSpec) -> JobSpec:
         if isinstance(change, RewardChange):
             self._replace_reward(change)
-            told = f"the reward {change.name} is {change.revision}"
+            description = f"the reward {change.name} is {change.revision}"
         else:
             spec = with_setting(spec, change.setting, change.value)
-            told = f"{change.setting} is {change.value:g}, before {change.before:g}"
+            description = f"{change.setting} is {change.value:g}, before {change.before:g}"
         self._reporter.report(ChangeApplied, change=id, step=step)
-        self._journal.log("info", f"From step {step} {told}", step)
+        self._journal.log("info", f"From step {step} {description}", step)
         return spec

@@ -96,7 +96,7 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
     try:
         values = advantages(slot, rows, shaped.rewards, selected.keep)
         returns = value_targets(slot, rows, shaped.rewards, selected.keep)
-        seen = observe(slot, rows, shaped.rewards, selected.keep)
+        observed = observe(slot, rows, shaped.rewards, selected.keep)
     except ValueError as error:
         raise _missing(error) from error
     keep = selected.keep & shaped.trained
@@ -116,7 +116,9 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
             "selection": selected.state,
             **({"reward_kl": choice.reward_kl} if choice.reward_kl else {}),
         },
-        metrics={name: (value, 1.0) for name, value in metrics.items()} | seen | _shaped_mean(spec, shaped),
+        metrics={name: (value, 1.0) for name, value in metrics.items()}
+        | observed
+        | _shaped_mean(spec, shaped),
     )
 
 

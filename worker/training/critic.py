@@ -37,10 +37,10 @@ def update_critic(
     groups, _ = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)
     for rows in groups:
         sequences = batch.sequences.take(rows)
-        mask, found, before = (
+        mask, part_returns, before = (
             tensor[rows, : sequences.longest] for tensor in (credit.trained, returns.float(), old)
         )
-        tensors = {"mask": mask, "returns": found, "old_values": before}
+        tensors = {"mask": mask, "returns": part_returns, "old_values": before}
         part = Batch(sequences, tensors, mask.any(1), float(mask.sum()))
         done.add(critic.forward_backward(part, value_function(slot.clip_range)))
         norm = critic.optimizer_step(

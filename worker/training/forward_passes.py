@@ -39,16 +39,16 @@ def _reads_reference(spec: JobSpec) -> bool:
 
 
 def update_passes(
-    spec: JobSpec, policy: Policy, sequences: Sequences, found: Passes, critic: Critic | None = None
+    spec: JobSpec, policy: Policy, sequences: Sequences, passes: Passes, critic: Critic | None = None
 ) -> Passes:
     """What slots 3 and 4 read beside `found`."""
     if critic is not None:
-        found = replace(found, values=critic.values(sequences))
-    if found.old is None and reads_old_policy(spec):
-        found = replace(found, old=policy.log_probs(sequences))
-    if found.reference is None and "reference_logprobs" in loss_reads(spec.algorithm.loss.model_dump()):
-        found = replace(found, reference=policy.reference_log_probs(sequences))
-    return found
+        passes = replace(passes, values=critic.values(sequences))
+    if passes.old is None and reads_old_policy(spec):
+        passes = replace(passes, old=policy.log_probs(sequences))
+    if passes.reference is None and "reference_logprobs" in loss_reads(spec.algorithm.loss.model_dump()):
+        passes = replace(passes, reference=policy.reference_log_probs(sequences))
+    return passes
 
 
 def reads_old_policy(spec: JobSpec) -> bool:

@@ -36,7 +36,7 @@ from worker.training.evaluation.during_training import HeldOutEvaluations
 from worker.training.forward_passes import Passes, update_passes
 from worker.training.prompts.data import Prompts
 from worker.training.prompts.frontier import learned
-from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.job_reporter import JobReporter
 from worker.training.reporting.metrics import StepClock, running_values, state_gib, step_values
 from worker.training.rollback import undone_if_it_fails
 from worker.training.sampling import StepSampler
@@ -74,7 +74,7 @@ class Control:
     """The way to whoever started the job: reports out, commands and changes in."""
 
     reporter: Reporter
-    journal: Journal
+    journal: JobReporter
     changes: Changes
 
 
@@ -196,13 +196,13 @@ def _save_if_due(
     spec: JobSpec,
     position: Position,
     models: Models,
-    journal: Journal,
+    journal: JobReporter,
     commands: list[Command],
     *,
     last: bool,
 ) -> None:
     """A checkpoint, with a resume state unless the job ends here; then the commands count as obeyed."""
-    if checkpoint_due(spec, position, last=last, asked=_contain(commands, "checkpoint")):
+    if checkpoint_due(spec, position, last=last, requested=_contain(commands, "checkpoint")):
         journal.checkpoint(position, models.policy, final=last)
         if not last:
             journal.resume_state(position, models.policy, models.critic)

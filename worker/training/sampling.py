@@ -17,7 +17,7 @@ from worker.training.batch import StepBatch, assemble
 from worker.training.credit import Choice, choose, no_credit
 from worker.training.forward_passes import Passes, has_reward_passes, reward_passes
 from worker.training.prompts.data import Prompts
-from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.job_reporter import JobReporter
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class StepSampler:
     collector: Collector
     scorer: Scorer
     prompts: Prompts
-    journal: Journal
+    journal: JobReporter
     breaker: Breaker
     decode: Decode
 
@@ -84,19 +84,23 @@ class StepSampler:
 
     async def _again(self, choice: Choice, collected: Collected, round: Round) -> Collected | None:
         """All groups after one more round; None when there is nothing to sample, or nothing left to sample it from."""
-        asked = choice.selected.again
-        repairs = [each for each in asked if isinstance(each, selection.Repair)]
-        missing = sum(each.count for each in asked if isinstance(each, selection.Prompts))
-        if any(isinstance(each, selection.Branch) for each in asked):
+        requests = choice.selected.again
+        repairs = [request for request in requests if isinstance(request, selection.Repair)]
+        missing = sum(request.count for request in requests if isinstance(request, selection.Prompts))
+        if any(isinstance(request, selection.Branch) for request in requests):
             raise NotImplementedError("continuations from within a rollout need an environment with tools")
         if repairs:
             stop_ids = round.sampling.stop_ids
-            planned = [self._repair(collected.rollouts[each.row], each, stop_ids) for each in repairs]
-            mended = [repair for repair in planned if repair is not None]
-            if not mended:
+            planned = [
+                self._repair(collected.rollouts[request.row], request, stop_ids) for request in repairs
+            ]
+            possible_repairs = [repair for repair in planned if repair is not None]
+            if not possible_repairs:
                 return None
-            tell = self.journal.sampling(round.noise_step, [repair.rollout.prompt for repair in mended])
-            return await self.collector.repair(collected.groups, mended, round, tell)
+            tell = self.journal.sampling(
+                round.noise_step, [repair.rollout.prompt for repair in possible_repairs]
+            )
+            return await self.collector.repair(collected.groups, possible_repairs, round, tell)
         if not missing:
             return None
         dealt = {rollout.prompt.row_index for rollout in collected.rollouts}
@@ -104,8 +108,8 @@ class StepSampler:
         if not prompts:
             return None
         later = replace(round, first_prompt=len(collected.groups))
-        found = await self.collector.collect(prompts, later, self.journal.sampling(round.noise_step, prompts))
-        return replace(found, groups=[*collected.groups, *found.groups])
+        added = await self.collector.collect(prompts, later, self.journal.sampling(round.noise_step, prompts))
+        return replace(added, groups=[*collected.groups, *added.groups])
 
     def _repair(self, rollout: Rollout, plan: selection.Repair, stop_ids: Sequence[int]) -> Repair | None:
         """None where the model's context has no room for it."""

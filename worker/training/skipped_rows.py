@@ -9,29 +9,29 @@ from worker.policy.base import TokenScores
 from worker.training.batch import StepBatch
 
 
-def set_aside(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
+def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
     """(n,) bool of `rows`: without anything to learn from, so that no pass is run on them.
 
     Entropies are reported of every row. Where the engine does not know them a row of each group is looked at, which
     then stands for the others.
     """
-    aside = ~moving
-    groups, known = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)
-    for group in torch.unique(groups[aside & ~known]).tolist():
-        mine = groups == group
-        if not bool((moving & mine).any()):
-            aside[int(mine.nonzero()[0])] = False
-    return aside
+    skipped = ~moving
+    groups, has_entropies = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)
+    for group in torch.unique(groups[skipped & ~has_entropies]).tolist():
+        members = groups == group
+        if not bool((moving & members).any()):
+            skipped[int(members.nonzero()[0])] = False
+    return skipped
 
 
-def as_sampled(scores: TokenScores, batch: StepBatch, rows: list[int], aside: Tensor) -> None:
+def as_sampled(scores: TokenScores, batch: StepBatch, rows: list[int], skipped: Tensor) -> None:
     """Fill in what the sampler knows of the rows that were set aside, and the mean entropy of the rest of the group
     where it knows none."""
     width = scores.logprobs.shape[1]
     mask, entropies = batch.rows.mask[rows, :width], batch.sampler_entropies[rows, :width]
-    scores.logprobs[aside] = batch.sampler_logprobs[rows, :width][aside]
+    scores.logprobs[skipped] = batch.sampler_logprobs[rows, :width][skipped]
     groups = batch.rows.group[rows]
-    for row in (aside & entropies.isnan().any(1)).nonzero()[:, 0].tolist():
-        looked = ((groups == groups[row]) & ~aside)[:, None] & mask
-        entropies[row] = torch.where(mask[row], scores.entropies[looked].mean(), 0.0)
-    scores.entropies[aside] = entropies[aside]
+    for row in (skipped & entropies.isnan().any(1)).nonzero()[:, 0].tolist():
+        scored = ((groups == groups[row]) & ~skipped)[:, None] & mask
+        entropies[row] = torch.where(mask[row], scores.entropies[scored].mean(), 0.0)
+    scores.entropies[skipped] = entropies[skipped]

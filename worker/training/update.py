@@ -19,7 +19,7 @@ from worker.policy.base import Batch, LossFunction, LossValue, Policy, SumCount,
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
 from worker.training.forward_passes import Passes, reads_policy_before_update
-from worker.training.skipped_rows import as_sampled, set_aside
+from worker.training.skipped_rows import as_sampled, skippable_rows
 
 LossSlot = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ class Update:
     """Of all rows, under the weights that sampled them; those of the sampler for rows that were set aside."""
     state: State
     """Of the loss, for the next step."""
-    seen: Tensor
+    scored: Tensor
     """(N,) bool: rows that the trainer looked at itself."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
     grad_norms: list[float] = field(default_factory=list)
@@ -44,12 +44,12 @@ class Update:
 
     def first_look(self, rows: list[int], part: Batch, scores: TokenScores) -> None:
         """Scores of `rows` under the weights that sampled them; those set aside lost nothing."""
-        assert part.aside is not None
+        assert part.skipped is not None
         width = scores.logprobs.shape[1]
         self.scores.logprobs[rows, :width] = scores.logprobs
         self.scores.entropies[rows, :width] = scores.entropies
-        self.seen[torch.tensor(rows)[part.aside]] = False
-        self.add({"loss/policy": (0.0, float(part.tensors["counts"][part.aside].sum()))})
+        self.scored[torch.tensor(rows)[part.skipped]] = False
+        self.add({"loss/policy": (0.0, float(part.tensors["counts"][part.skipped].sum()))})
 
     def add(self, metrics: Mapping[str, SumCount]) -> None:
         for key, (total, count) in metrics.items():
@@ -83,10 +83,10 @@ def update(
             before = policy.log_probs(batch.sequences.take(rows))
         part = _optimizer_batch(slot, batch, credit, rows, passes, before, done.state, first=number == 0)
         if old is None:
-            part = replace(part, aside=set_aside(batch, rows, part.needs_gradient))
+            part = replace(part, skipped=skippable_rows(batch, rows, part.needs_gradient))
         ran = policy.forward_backward(part, loss_function(slot))
-        if part.aside is not None:
-            as_sampled(ran.scores, batch, rows, part.aside)
+        if part.skipped is not None:
+            as_sampled(ran.scores, batch, rows, part.skipped)
             done.first_look(rows, part, ran.scores)
         done.add(ran.metrics)
         if not bool(part.needs_gradient.any()):
@@ -121,7 +121,7 @@ def update(
 
 def _begun(batch: StepBatch, old: TokenScores | None, state: State) -> Update:
     scores = old or empty_scores(len(batch.sequences), batch.sequences.longest)
-    return Update(scores, dict(state), seen=torch.ones(len(batch.sequences), dtype=torch.bool))
+    return Update(scores, dict(state), scored=torch.ones(len(batch.sequences), dtype=torch.bool))
 
 
 def loss_function(slot: LossSlot) -> LossFunction:
@@ -212,8 +212,8 @@ def _moves_policy(slot: LossSlot, tensors: Mapping[str, Tensor]) -> Tensor:
         moves = torch.ones_like(moves)
     for name in ("entropy_weights", "pair_slopes"):
         if name in tensors:
-            found = tensors[name] != 0
-            moves = moves | (found if found.dim() == 1 else found.any(1))
+            nonzero = tensors[name] != 0
+            moves = moves | (nonzero if nonzero.dim() == 1 else nonzero.any(1))
     return moves
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from tests.support.architectures import write_architecture
 from worker.policy import merged_weights
 from worker.policy.adapter_linear import BesideLinear
-from worker.policy.forward.activations import kept_bytes
+from worker.policy.forward.activations import saved_bytes
 from worker.policy.forward.precision import float32_product
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
@@ -105,9 +105,9 @@ def test_a_pass_keeps_at_most_0_7_of_what_it_kept(folder: Path, as_peft: pytest.
     def attempt() -> None:
         hidden_and_gradients(policy)
 
-    before = kept_bytes(policy._model, attempt)
+    before = saved_bytes(policy._model, attempt)
     as_peft.undo()
-    assert kept_bytes(policy._model, attempt) <= 0.7 * before
+    assert saved_bytes(policy._model, attempt) <= 0.7 * before
 
 
 def test_products_are_not_rounded_on_the_way_out() -> None:

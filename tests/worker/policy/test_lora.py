@@ -125,7 +125,7 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
     policy._optimizer.zero_grad(set_to_none=True)
     policy.passes.tokens = 4
     beats: list[int] = []
-    policy.passes.beat = lambda: beats.append(1)
+    policy.passes.heartbeat = lambda: beats.append(1)
     parts = policy.forward_backward(batch_of(), weighted_logprob)
     assert whole.metrics["seen"] == (9.0, 1.0)
     assert parts.metrics["seen"] == (9.0, 3.0)

@@ -21,8 +21,8 @@ from worker.rollout.vllm.options import (
     SLEEP,
     Options,
     allowed_rank,
+    configured_sleep,
     own_devices,
-    wanted_sleep,
 )
 from worker.rollout.vllm.process import _environment
 from worker.rollout.vllm.server import Server
@@ -175,7 +175,7 @@ def test_the_workers_owner_says_how_deep_it_sleeps(
     monkeypatch.delenv(SLEEP, raising=False)
     if told is not None:
         monkeypatch.setenv(SLEEP, told)
-    assert wanted_sleep() == expected
+    assert configured_sleep() == expected
 
 
 @pytest.mark.parametrize("sleeps", ["no", "cache", "weights"])

@@ -73,7 +73,7 @@ def job(
 
 @pytest.mark.parametrize(("name", "counted_mib"), [("0.5B", 1.23), ("1.5B", 2.60), ("7B", 5.64)])
 def test_what_a_training_pass_keeps_is_what_was_counted(name: str, counted_mib: float) -> None:
-    assert shape(name).kept_token / 2**20 == pytest.approx(counted_mib, rel=0.02)
+    assert shape(name).activation_token / 2**20 == pytest.approx(counted_mib, rel=0.02)
 
 
 @pytest.mark.parametrize(

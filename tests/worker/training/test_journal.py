@@ -13,7 +13,7 @@ from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.sandbox.outcome import RewardRow
 from worker.trainer.reporter import LocalReporter
-from worker.training.reporting.job_reporter import BEAT_SECONDS, PHASE_SECONDS, Journal
+from worker.training.reporting.job_reporter import HEARTBEAT_SECONDS, PHASE_SECONDS, JobReporter
 
 
 class Clock:
@@ -23,7 +23,7 @@ class Clock:
         return self.now
 
 
-def journal(folder: Path) -> tuple[Journal, Clock, list[Phase]]:
+def journal(folder: Path) -> tuple[JobReporter, Clock, list[Phase]]:
     told: list[Phase] = []
 
     def show(record: BaseRecord) -> None:
@@ -32,7 +32,7 @@ def journal(folder: Path) -> tuple[Journal, Clock, list[Phase]]:
 
     clock = Clock()
     reporter = LocalReporter(folder, show=show)
-    return Journal(reporter, lambda _: [], model="m", revisions=dict, clock=clock), clock, told
+    return JobReporter(reporter, lambda _: [], model="m", revisions=dict, clock=clock), clock, told
 
 
 def test_progress_is_told_twice_a_second_at_most(tmp_path: Path) -> None:
@@ -47,15 +47,15 @@ def test_progress_is_told_twice_a_second_at_most(tmp_path: Path) -> None:
 
 def test_a_phase_that_goes_on_says_so_with_what_it_said_last(tmp_path: Path) -> None:
     made, clock, told = journal(tmp_path)
-    made.beat()
+    made.heartbeat()
     assert told == [], "there is none yet"
     made.phase("generating", 4, 1, 3, [17])
-    clock.now += BEAT_SECONDS - 0.1
-    made.beat()
+    clock.now += HEARTBEAT_SECONDS - 0.1
+    made.heartbeat()
     assert len(told) == 1
     clock.now += 0.1
-    made.beat()
-    made.beat()
+    made.heartbeat()
+    made.heartbeat()
     assert len(told) == 2
     assert told[1].model_dump(exclude={"sequence", "ts"}) == told[0].model_dump(exclude={"sequence", "ts"})
 

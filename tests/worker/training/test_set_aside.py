@@ -38,10 +38,12 @@ class Watched(SmallJob):
         forward_backward, step = self.policy.forward_backward, self.policy.optimizer_step
 
         def watched(batch: Batch, loss: LossFunction) -> Any:
-            aside = (
-                torch.zeros(len(batch.sequences), dtype=torch.bool) if batch.aside is None else batch.aside
+            skipped = (
+                torch.zeros(len(batch.sequences), dtype=torch.bool)
+                if batch.skipped is None
+                else batch.skipped
             )
-            self.looked.append(set((~aside).nonzero()[:, 0].tolist()))
+            self.looked.append(set((~skipped).nonzero()[:, 0].tolist()))
             return forward_backward(batch, loss)
 
         def stepped(**options: Any) -> float:
@@ -67,7 +69,7 @@ class Watched(SmallJob):
 
     def look_at_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            "worker.training.update.set_aside", lambda batch, rows, moving: torch.zeros_like(moving)
+            "worker.training.update.skippable_rows", lambda batch, rows, moving: torch.zeros_like(moving)
         )
 
     @property

@@ -23,7 +23,7 @@ from worker.machine.memory import (
 from worker.policy.base import Sequences
 from worker.policy.forward.gradient_checkpointing import can_checkpoint, checkpointed
 from worker.policy.forward.micro_batches import MicroBatch
-from worker.policy.forward.out_of_memory import Planned, halved, kept_facts, read_facts, retold, too_long
+from worker.policy.forward.out_of_memory import Planned, halved, memory_facts, read_facts, retold, too_long
 
 Result = TypeVar("Result")
 Mode = Literal["auto", "on", "off"]
@@ -91,7 +91,7 @@ class GradientPasses:
         self.checkpointing = mode == "on" and can_checkpoint(model)
         self.tell: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
         """Called with a sentence and `facts` when less fits than was hoped."""
-        self.beat: Callable[[], None] = lambda: None
+        self.heartbeat: Callable[[], None] = lambda: None
         """Called after every micro-batch, those without gradient too."""
         self._model, self._device, self._mode = model, device, mode
         self._side_by_side = side_by_side
@@ -116,7 +116,7 @@ class GradientPasses:
         """What running out of memory has changed, for `start_with` of the next attempt; else empty."""
         if not self._short:
             return {}
-        return kept_facts(self._device, self.tokens, checkpointing=self.checkpointing)
+        return memory_facts(self._device, self.tokens, checkpointing=self.checkpointing)
 
     def start_with(self, facts: Mapping[str, Any]) -> None:
         """Begin with what an earlier attempt learned, unless this device has more memory."""
@@ -148,17 +148,17 @@ class GradientPasses:
             except (RuntimeError, MemoryError, OSError) as error:
                 if not is_out_of_memory(error):
                     raise
-                asked = amount_asked(error)
+                requested = amount_asked(error)
             # Behind the handler: the error held the frames, and they the tensors.
             if forget is not None:
                 forget()
             release(self._device)
-            if not self._shrink(asked, gradient=forget is not None):
+            if not self._shrink(requested, gradient=forget is not None):
                 if as_it_is:
-                    raise self._given_up(asked, gradient=forget is not None)
+                    raise self._out_of_memory_failure(requested, gradient=forget is not None)
                 as_it_is = True
 
-    def _shrink(self, asked: str | None, *, gradient: bool) -> bool:
+    def _shrink(self, requested: str | None, *, gradient: bool) -> bool:
         """Whether the next run needs less memory."""
         planned = self._planned
         tokens = halved(self.tokens, planned)
@@ -167,16 +167,18 @@ class GradientPasses:
             return False
         self._short, self.checkpointing = True, self.checkpointing or twice
         self.tokens = tokens or min(self.tokens, planned.longest)
-        self.tell(retold(self._device, planned, self.tokens, asked=asked, checkpointing=twice), self.facts)
+        self.tell(
+            retold(self._device, planned, self.tokens, requested=requested, checkpointing=twice), self.facts
+        )
         return True
 
-    def _given_up(self, asked: str | None, *, gradient: bool) -> JobFailure:
+    def _out_of_memory_failure(self, requested: str | None, *, gradient: bool) -> JobFailure:
         computed_twice = self.checkpointing if gradient else None
         self.tokens, self.checkpointing = self._first
         self._short = self._measured = False
         if self._planned.longest == 0:
-            return out_of_memory(self._device, f"a pass could not even begin{with_amount(asked)}")
-        return too_long(self._device, self._planned, asked=asked, computed_twice=computed_twice)
+            return out_of_memory(self._device, f"a pass could not even begin{with_amount(requested)}")
+        return too_long(self._device, self._planned, requested=requested, computed_twice=computed_twice)
 
     @property
     def _may_checkpoint(self) -> bool:
@@ -193,10 +195,10 @@ class GradientPasses:
         if not self._measured:
             self._measured = True
             self._measure(longest, lambda: attempt(row))
-        found = fit(self._per_token, self._room, budget=self.tokens, longest=longest)
-        wanted = found.checkpointing and self._may_checkpoint
+        sizes = fit(self._per_token, self._room, budget=self.tokens, longest=longest)
+        checkpoint_layers = sizes.checkpointing and self._may_checkpoint
         before = self.facts
-        self.tokens, self.checkpointing = found.tokens, self.checkpointing or wanted
+        self.tokens, self.checkpointing = sizes.tokens, self.checkpointing or checkpoint_layers
         if self.facts != before:
             self.tell(self._reason(longest), self.facts)
 
@@ -207,14 +209,16 @@ class GradientPasses:
             self._per_token = activation_bytes(self._model, self._device, attempt, self._room) / tokens
 
     def _reason(self, longest: int) -> str:
-        kept, room = self._per_token * longest / _GIB, self._room / _GIB
-        how = f"about {kept:.2g} GiB" if math.isfinite(kept) else "more than that"
+        needed, room = self._per_token * longest / _GIB, self._room / _GIB
+        how = f"about {needed:.2g} GiB" if math.isfinite(needed) else "more than that"
         done = "gradient checkpointing is on, " if self.checkpointing else ""
-        each = f" for each of {self._side_by_side} micro-batches at once" if self._side_by_side > 1 else ""
+        per_micro_batch = (
+            f" for each of {self._side_by_side} micro-batches at once" if self._side_by_side > 1 else ""
+        )
         return (
-            f"Memory for activations: {room:.2g} GiB are at hand{each}, and the longest row, of {longest:,} tokens, "
-            f"keeps {how} without gradient checkpointing. Therefore {done}micro-batches have at most {self.tokens:,} "
-            "tokens"
+            f"Memory for activations: {room:.2g} GiB are at hand{per_micro_batch}, and the longest row, of "
+            f"{longest:,} tokens, keeps {how} without gradient checkpointing. Therefore {done}micro-batches have at "
+            f"most {self.tokens:,} tokens"
         )
 
 
@@ -229,7 +233,7 @@ def activation_bytes(
             torch.cuda.reset_peak_memory_stats(device)
             attempt()
             return torch.cuda.max_memory_allocated(device) - held
-        return kept_bytes(model, attempt, room)
+        return saved_bytes(model, attempt, room)
     except TooLarge:
         return math.inf
     except (RuntimeError, MemoryError) as error:
@@ -244,7 +248,7 @@ class TooLarge(Exception):
     """A pass would keep more than it may."""
 
 
-def kept_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float = math.inf) -> int:
+def saved_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float = math.inf) -> int:
     """Of the tensors that `attempt` keeps for a backward pass, the model's own not counted, each storage once.
 
     Raises TooLarge out of `attempt` as soon as they are more than `room`.

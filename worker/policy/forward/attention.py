@@ -67,14 +67,14 @@ def _attention(
     **others: Any,
 ) -> tuple[Tensor, None]:
     """What transformers calls: (1, H, S, D) → (1, S, H, D). Raises CannotPack."""
-    wanted = [
+    unsupported = [
         name
-        for name, given in others.items()
-        if name not in _HARMLESS and given is not None and given is not False
+        for name, argument in others.items()
+        if name not in _HARMLESS and argument is not None and argument is not False
     ]
-    if spans is None or attention_mask is not None or others.get("dropout") or wanted:
+    if spans is None or attention_mask is not None or others.get("dropout") or unsupported:
         raise CannotPack(
-            f"{type(module).__name__} wants {', '.join(wanted) or 'a mask, dropout or no spans'}"
+            f"{type(module).__name__} wants {', '.join(unsupported) or 'a mask, dropout or no spans'}"
         )
     queries, keys, values = (states.squeeze(0).transpose(0, 1) for states in (query, key, value))
     width = values.shape[-1]
@@ -209,8 +209,8 @@ def _agrees(
     segments = (Segment(0, 70), Segment(70, 103, (0, 40)), Segment(103, 120))
     index = torch.tensor([*range(70), *range(40), *range(70, 103), *range(103, 120)], device=device)
     starts, key_starts = (
-        torch.tensor(each, dtype=torch.int32, device=device)
-        for each in ([0, 70, 103, 120], [0, 70, 143, 160])
+        torch.tensor(offsets, dtype=torch.int32, device=device)
+        for offsets in ([0, 70, 103, 120], [0, 70, 143, 160])
     )
     spans = Spans(segments, index, starts, key_starts)
     generator = torch.Generator().manual_seed(0)

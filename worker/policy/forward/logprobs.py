@@ -37,9 +37,9 @@ def token_scores(
     size = max(1, SLICE_BYTES[hidden.device.type] // (4 * vocabulary))
     if FROZEN_HEADS and type(head) is torch.nn.Linear and not any(p.requires_grad for p in head.parameters()):
         differentiable = torch.is_grad_enabled() and hidden.requires_grad
-        wanted = (differentiable, differentiable and entropy_gradient)
+        gradients_needed = (differentiable, differentiable and entropy_gradient)
         scores: tuple[Tensor, Tensor] = _FrozenHead.apply(  # type: ignore[no-untyped-call]
-            hidden, targets, head.weight, head.bias, temperature, size, wanted
+            hidden, targets, head.weight, head.bias, temperature, size, gradients_needed
         )
         return scores
     if len(targets) <= size:
@@ -49,9 +49,9 @@ def token_scores(
         part = slice(start, start + size)
         arguments = (hidden[part], targets[part], head, temperature, entropy_gradient)
         grad = torch.is_grad_enabled()
-        said = checkpoint(_score, *arguments, use_reentrant=False) if grad else _score(*arguments)
-        logprobs.append(said[0])
-        entropies.append(said[1])
+        part_scores = checkpoint(_score, *arguments, use_reentrant=False) if grad else _score(*arguments)
+        logprobs.append(part_scores[0])
+        entropies.append(part_scores[1])
     return torch.cat(logprobs), torch.cat(entropies)
 
 
@@ -68,25 +68,29 @@ class _FrozenHead(torch.autograd.Function):
         bias: Tensor | None,
         temperature: float,
         size: int,
-        wanted: tuple[bool, bool],
+        gradients_needed: tuple[bool, bool],
     ) -> tuple[Tensor, Tensor]:
         precision = torch.promote_types(hidden.dtype, torch.float32)
         logprobs, entropies = hidden.new_empty((2, len(targets)), dtype=precision)
-        descents = [hidden.new_empty(hidden.shape) if want else None for want in wanted]
+        descents = [hidden.new_empty(hidden.shape) if needed else None for needed in gradients_needed]
         for start in range(0, len(targets), size):
             part = slice(start, start + size)
             logits = _logits(hidden[part], weight, bias)
             if temperature != 1.0:
                 logits.div_(temperature)
-            fused = None if wanted[1] else fused_slice(logits, targets[part], hidden.dtype, wanted[0])
-            logprobs[part], entropies[part], slopes = fused or _slice(logits, targets[part], wanted)
+            fused = (
+                None
+                if gradients_needed[1]
+                else fused_slice(logits, targets[part], hidden.dtype, gradients_needed[0])
+            )
+            logprobs[part], entropies[part], slopes = fused or _slice(logits, targets[part], gradients_needed)
             for descent, slope in zip(descents, slopes, strict=True):
                 if descent is not None and slope is not None:
                     torch.mm(slope.to(weight.dtype), weight, out=descent[part])
         ctx.save_for_backward(*descents)
         ctx.temperature = temperature
         ctx.set_materialize_grads(False)
-        if not wanted[1]:
+        if not gradients_needed[1]:
             ctx.mark_non_differentiable(entropies)
         return logprobs, entropies
 
@@ -112,7 +116,7 @@ def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _slice(
-    logits: Tensor, targets: Tensor, wanted: tuple[bool, bool]
+    logits: Tensor, targets: Tensor, gradients_needed: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]:
     """Log-probabilities (m,), entropies (m,) and, where wanted, minus the slopes of both by the logits (m, V)."""
     distribution = torch.log_softmax(logits, dim=-1)
@@ -122,8 +126,8 @@ def _slice(
     # A token of probability 0 adds 0, not 0 · -inf.
     information = distribution.clamp_(min=torch.finfo(distribution.dtype).min).mul_(probabilities)
     entropies = -information.sum(-1)
-    of_entropy = information.addcmul_(probabilities, entropies[:, None]) if wanted[1] else None
-    if not wanted[0]:
+    of_entropy = information.addcmul_(probabilities, entropies[:, None]) if gradients_needed[1] else None
+    if not gradients_needed[0]:
         return logprobs, entropies, (None, of_entropy)
     one = torch.ones((), dtype=probabilities.dtype, device=probabilities.device)
     of_logprob = probabilities.scatter_add_(-1, targets[:, None], -one.expand(len(targets), 1))

@@ -93,10 +93,10 @@ def spread(lengths: Sequence[int], budget: int, lanes: int) -> list[list[int]]:
     parts = plan(lengths, budget)
     if len(parts) % lanes == 0:
         return parts
-    wanted = -(-len(parts) // lanes) * lanes
+    part_count = -(-len(parts) // lanes) * lanes
     padded = sum(len(part) * lengths[part[0]] for part in parts)
     # A part is full when the next row does not fit: half a row of room on average.
-    return plan(lengths, min(budget, max(SMALLEST, -(-padded // wanted) + max(lengths) // 2)))
+    return plan(lengths, min(budget, max(SMALLEST, -(-padded // part_count) + max(lengths) // 2)))
 
 
 def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:

@@ -45,20 +45,20 @@ def halved(tokens: int, planned: Planned) -> int | None:
 
 
 def retold(
-    device: torch.device, planned: Planned, tokens: int, *, asked: str | None, checkpointing: bool
+    device: torch.device, planned: Planned, tokens: int, *, requested: str | None, checkpointing: bool
 ) -> str:
     """What was changed, in one sentence. checkpointing: it was turned on."""
     at_hand = memory_in_words(device)
     return (
         f"Out of memory in micro-batches of up to {max(planned.largest, planned.longest):,} tokens"
-        f"{with_amount(asked)}{f'; {at_hand} without them' if at_hand else ''}. The same rows run again in "
+        f"{with_amount(requested)}{f'; {at_hand} without them' if at_hand else ''}. The same rows run again in "
         f"micro-batches of at most {tokens:,} tokens"
         + (" with gradient checkpointing" if checkpointing else "")
     )
 
 
 def too_long(
-    device: torch.device, planned: Planned, *, asked: str | None, computed_twice: bool | None
+    device: torch.device, planned: Planned, *, requested: str | None, computed_twice: bool | None
 ) -> JobFailure:
     """The row by itself does not fit. computed_twice: with gradient checkpointing; None without gradient."""
     how = {
@@ -69,12 +69,12 @@ def too_long(
     at_hand = memory_in_words(device)
     return out_of_memory(
         device,
-        f"a row of {planned.longest:,} tokens does not fit by itself{how}{with_amount(asked)}"
+        f"a row of {planned.longest:,} tokens does not fit by itself{how}{with_amount(requested)}"
         + (f"; {at_hand}" if at_hand else ""),
     )
 
 
-def kept_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> dict[str, Any]:
+def memory_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> dict[str, Any]:
     """For the next attempt, so that it runs the same micro-batches and not out of memory once more."""
     return {
         FACT: {

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Result = TypeVar("Found")
 
 
 class Lanes:
@@ -21,7 +21,7 @@ class Lanes:
         self.count = count
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="lane") if count > 1 else None
 
-    def map(self, function: Callable[[Item], Found], items: Iterable[Item]) -> Iterator[Found]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """All items are begun at once where there are lanes; one by one, as results are taken, where there are none.
         Raises what `function` raises, at the item's place; nothing runs any more then."""
         if self._pool is None:
@@ -29,7 +29,7 @@ class Lanes:
         return _results(deque(self._pool.submit(function, item) for item in items))
 
 
-def _results(futures: deque[Future[Found]]) -> Iterator[Found]:
+def _results(futures: deque[Future[Result]]) -> Iterator[Result]:
     try:
         while futures:
             # Out of the list first: a result is held for as long as it is needed.

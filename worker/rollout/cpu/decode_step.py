@@ -126,10 +126,10 @@ class _Layer:
         weights = torch.bmm(grouped, keys.flatten(0, 1).mT)
         if bias is not None:
             weights.view(rows, -1, keys.shape[2]).add_(bias)
-        found = torch.bmm(weights.softmax(-1), values.flatten(0, 1)).view(rows, -1, size)
+        attended = torch.bmm(weights.softmax(-1), values.flatten(0, 1)).view(rows, -1, size)
         if behind is not None:
-            found = joined(found, weights.logsumexp(-1).view(rows, -1), *behind(query))
-        return self._out(found.view(rows, -1)).add_(x)
+            attended = joined(attended, weights.logsumexp(-1).view(rows, -1), *behind(query))
+        return self._out(attended.view(rows, -1)).add_(x)
 
     def transform(self, x: Tensor) -> Tensor:
         """x (R, H) → (R, H), through the layer's perceptron."""
@@ -158,8 +158,8 @@ class _Joint:
             layer.hold(view)
 
     def __call__(self, x: Tensor) -> Tensor:
-        found = [product(x) for product in self._products]
-        return found[0] if len(found) == 1 else torch.cat(found, dim=-1)
+        outputs = [product(x) for product in self._products]
+        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
 
 
 def _product(module: Any, make: MakeProduct) -> Product:
@@ -189,7 +189,9 @@ def has_lean_step(model: PreTrainedModel) -> bool:
     ids = (torch.arange(10, device=model.device).view(2, 5) * 7 + 3) % size
     positions = (padding.cumsum(1) - 1).clamp(min=0)
     with torch.inference_mode():
-        said = model(input_ids=ids, attention_mask=padding, position_ids=positions, use_cache=False).logits
+        expected_logits = model(
+            input_ids=ids, attention_mask=padding, position_ids=positions, use_cache=False
+        ).logits
         cache = roomy_cache(model)
         model(
             input_ids=ids[:, :3],
@@ -199,9 +201,9 @@ def has_lean_step(model: PreTrainedModel) -> bool:
             use_cache=True,
         )
         for column in (3, 4):
-            found = step(ids[:, column], positions[:, column], padding[:, : column + 1], cache)
-            wanted = said[:, column]
-            if not bool((found - wanted).abs().max() <= _TOLERANCE * wanted.abs().max()):
+            step_logits = step(ids[:, column], positions[:, column], padding[:, : column + 1], cache)
+            expected = expected_logits[:, column]
+            if not bool((step_logits - expected).abs().max() <= _TOLERANCE * expected.abs().max()):
                 return False
     return True
 

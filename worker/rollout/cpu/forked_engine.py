@@ -180,10 +180,10 @@ class ForkedEngine:
     def _receive(self) -> _Answer | None:
         """None when there will be no more."""
         try:
-            found: _Answer = self._pipe.recv()
+            answer: _Answer = self._pipe.recv()
         except (EOFError, OSError):
             return None
-        return found
+        return answer
 
 
 def _sample_until_the_end(
@@ -200,7 +200,7 @@ def _sample_until_the_end(
         os._exit(1)
 
 
-def _become_a_copy(kept: Sequence[int], parent: int) -> None:
+def _become_a_copy(open_descriptors: Sequence[int], parent: int) -> None:
     """End with the parent, leave its files and signals to it."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
@@ -209,7 +209,7 @@ def _become_a_copy(kept: Sequence[int], parent: int) -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     # A record pipe or a sandbox's connection held here would never end for whoever reads it.
-    for low, high in itertools.pairwise((2, *sorted(kept), os.sysconf("SC_OPEN_MAX"))):
+    for low, high in itertools.pairwise((2, *sorted(open_descriptors), os.sysconf("SC_OPEN_MAX"))):
         os.closerange(low + 1, high)
     gc.freeze()
     torch.set_num_threads(1)
@@ -225,33 +225,33 @@ class _Served:
         self._weights = weights
         self._pipe = pipe
         self._cancelled = cancelled
-        self._asked: queue.SimpleQueue[_Publish | _Generate] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Publish | _Generate] = queue.SimpleQueue()
 
     async def run(self) -> NoReturn:
         for listen in (self._listen, self._listen_for_cancel):
             threading.Thread(target=listen, daemon=True).start()
         while True:
-            asked = self._asked.get()
-            if isinstance(asked, _Publish):
+            message = self._queue.get()
+            if isinstance(message, _Publish):
                 self._weights.take()
-                await self._engine.publish(asked.policy, asked.version)
+                await self._engine.publish(message.policy, message.version)
             else:
-                self._pipe.send(await self._generate(asked))
+                self._pipe.send(await self._generate(message))
 
-    async def _generate(self, asked: _Generate) -> _Answer:
+    async def _generate(self, message: _Generate) -> _Answer:
         """The last answer of the call, with the others sent."""
-        index_of = {id(request): index for index, request in enumerate(asked.requests)}
+        index_of = {id(request): index for index, request in enumerate(message.requests)}
         try:
-            async for answer in self._engine.generate(asked.requests):
-                self._pipe.send(_Answer(asked.call, index_of[id(answer.request)], answer.samples))
+            async for answer in self._engine.generate(message.requests):
+                self._pipe.send(_Answer(message.call, index_of[id(answer.request)], answer.samples))
         except Exception as error:  # noqa: BLE001 - raised where the samples were asked for
-            return _Answer(asked.call, None, error=portable(error))
-        return _Answer(asked.call, None)
+            return _Answer(message.call, None, error=portable(error))
+        return _Answer(message.call, None)
 
     def _listen(self) -> None:
         while True:
             try:
-                self._asked.put(self._pipe.recv())
+                self._queue.put(self._pipe.recv())
             except (EOFError, OSError):
                 os._exit(0)
 
@@ -264,8 +264,8 @@ def portable(error: Exception) -> Exception:
     """The error for another process, with where it was raised as a note: itself, or its words where it cannot go."""
     trace = "".join(traceback.format_exception(error))
     try:
-        found: Exception = pickle.loads(pickle.dumps(error))
+        copy: Exception = pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - whatever its class does when it is read; its words are kept
-        found = RuntimeError(f"{type(error).__name__}: {error}")
-    found.add_note(f"In process {os.getpid()}, which sampled:\n{trace}")
-    return found
+        copy = RuntimeError(f"{type(error).__name__}: {error}")
+    copy.add_note(f"In process {os.getpid()}, which sampled:\n{trace}")
+    return copy

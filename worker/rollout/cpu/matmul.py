@@ -38,14 +38,14 @@ class OrderedProduct(Product):
         rows = len(x)
         if missing := _room(rows) - rows:
             x = F.pad(x, (0, 0, 0, missing))
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
-        return found[:rows]
+        output: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
+        return output[:rows]
 
 
 def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
     """With the weight itself where that is as fast."""
-    known = weight.dtype == torch.float32 and weight.device.type == "cpu"
-    if known and weight.numel() >= LARGE and onednn_is_faster():
+    supported = weight.dtype == torch.float32 and weight.device.type == "cpu"
+    if supported and weight.numel() >= LARGE and onednn_is_faster():
         return OrderedProduct(weight, bias)
     return Product(weight, bias)
 

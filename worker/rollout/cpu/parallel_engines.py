@@ -64,19 +64,19 @@ class SideBySide:
 
     async def _together(self, dealt: Sequence[Sequence[GenerateRequest]]) -> AsyncGenerator[Generated, None]:
         """Answers of all engines as they come, without those of one that is lost. Raises what an engine raises."""
-        found: asyncio.Queue[Generated | Exception | None] = asyncio.Queue()
+        arrived: asyncio.Queue[Generated | Exception | None] = asyncio.Queue()
 
         async def run(engine: RolloutEngine, share: Sequence[GenerateRequest]) -> None:
             end: Exception | None = None
             try:
                 async with aclosing(engine.generate(share)) as answers:
                     async for answer in answers:
-                        found.put_nowait(answer)
+                        arrived.put_nowait(answer)
             except EngineLost as error:
                 await self._leave_out(engine, error)
             except Exception as error:  # noqa: BLE001 - raised below, where the answers are taken
                 end = error
-            found.put_nowait(end)
+            arrived.put_nowait(end)
 
         # Those elsewhere first: the engine of this process leaves others no turn before its first token.
         pairs = list(zip(self._engines, dealt, strict=False))
@@ -84,7 +84,7 @@ class SideBySide:
         running = len(tasks)
         try:
             while running:
-                answer = await found.get()
+                answer = await arrived.get()
                 if isinstance(answer, Exception):
                     raise answer
                 if answer is None:

@@ -24,10 +24,10 @@ class SharedPrompts:
     def keep(self, lines: Tensor) -> None:
         """Go on with these rows alone, and with the prompts that they have."""
         prompt_of = self._prompt_of[lines]
-        kept, self._prompt_of = torch.unique_consecutive(prompt_of, return_inverse=True)
-        if len(kept) < len(self._held[0][0]):
-            self._held = [(keys[kept], values[kept]) for keys, values in self._held]
-            self._padding = None if self._padding is None else self._padding[kept]
+        used_prompts, self._prompt_of = torch.unique_consecutive(prompt_of, return_inverse=True)
+        if len(used_prompts) < len(self._held[0][0]):
+            self._held = [(keys[used_prompts], values[used_prompts]) for keys, values in self._held]
+            self._padding = None if self._padding is None else self._padding[used_prompts]
         self._place()
 
     def attend(self, layer: int, query: Tensor) -> tuple[Tensor, Tensor]:
@@ -42,8 +42,8 @@ class SharedPrompts:
         if self._bias is not None:
             weights.view(prompts, -1, length).add_(self._bias.to(weights.dtype))
         total = weights.logsumexp(-1)
-        found = torch.bmm(weights.sub_(total.unsqueeze(-1)).exp_(), values.flatten(0, 1))
-        return self._gather(found, prompts, groups, heads), self._gather(
+        attended = torch.bmm(weights.sub_(total.unsqueeze(-1)).exp_(), values.flatten(0, 1))
+        return self._gather(attended, prompts, groups, heads), self._gather(
             total.unsqueeze(-1), prompts, groups, heads
         ).squeeze(-1)
 
@@ -69,15 +69,15 @@ class SharedPrompts:
         made = query.new_zeros((len(self._held[0][0]) * self._most, *query.shape[1:]))
         return made.index_copy_(0, self._slots, query)
 
-    def _gather(self, found: Tensor, prompts: int, groups: int, heads: int) -> Tensor:
+    def _gather(self, attended: Tensor, prompts: int, groups: int, heads: int) -> Tensor:
         """(P x key heads, most x heads per key head, D) → (R, heads, D)."""
-        apart = found.view(prompts, groups, self._most, heads // groups, -1).transpose(1, 2)
+        apart = attended.view(prompts, groups, self._most, heads // groups, -1).transpose(1, 2)
         rows = apart.reshape(prompts * self._most, heads, -1)
         return rows if self._slots is None else rows[self._slots]
 
 
-def joined(found: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> Tensor:
+def joined(attended: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> Tensor:
     """Attention (R, heads, D) over two sets of keys, of which each gave what it found and the logarithm of its weights'
     sum (R, heads); exact."""
     share = torch.sigmoid(more_total - total).unsqueeze(-1)
-    return torch.lerp(found, more, share)
+    return torch.lerp(attended, more, share)

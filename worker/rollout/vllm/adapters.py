@@ -26,7 +26,7 @@ class Version:
 class Adapters:
     def __init__(self, root: Path, *, staleness: int = 0) -> None:
         """staleness: versions before the newest that may still be asked for."""
-        self._root, self._kept = root, staleness + 1
+        self._root, self._retained = root, staleness + 1
         self._held: list[Version] = []
         self._leaving: list[Version] = []
         self._serial = 0
@@ -46,21 +46,27 @@ class Adapters:
         """Note that the server holds it; those that it is to forget now."""
         for old in self._leaving:
             discard(old)
-        mine = [each for each in self._held if each.policy == new.policy and each.version != new.version]
-        kept = mine[len(mine) - self._kept + 1 :] if self._kept > 1 else []
-        self._leaving = [each for each in self._held if each.policy == new.policy and each not in kept]
-        self._held = [each for each in self._held if each not in self._leaving] + [new]
+        older = [
+            version
+            for version in self._held
+            if version.policy == new.policy and version.version != new.version
+        ]
+        retained = older[len(older) - self._retained + 1 :] if self._retained > 1 else []
+        self._leaving = [
+            version for version in self._held if version.policy == new.policy and version not in retained
+        ]
+        self._held = [version for version in self._held if version not in self._leaving] + [new]
         return list(self._leaving)
 
     def name(self, request: GenerateRequest) -> str:
         """What the server calls the weights that are asked for. Raises ValueError for a version it does not hold."""
         if request.policy is None:
             return BASE
-        mine = {each.version: each.name for each in self._held if each.policy == request.policy}
-        if request.version not in mine:
-            held = ", ".join(map(str, sorted(mine))) or "none"
+        names = {version.version: version.name for version in self._held if version.policy == request.policy}
+        if request.version not in names:
+            held = ", ".join(map(str, sorted(names))) or "none"
             raise ValueError(f"asked for {request.policy} version {request.version}, the engine holds {held}")
-        return mine[request.version]
+        return names[request.version]
 
 
 def discard(version: Version) -> None:

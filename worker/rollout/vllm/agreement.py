@@ -48,13 +48,13 @@ def response(server: Sequence[float], trainer: Sequence[float], noise: float) ->
     The server's effect is regressed on the trainer's: the slope is 1 where the adapter is applied and 0 where it is
     left out or another one is, give or take √2 · noise / (√n · effect).
     """
-    effect, told = root_mean_square(trainer), root_mean_square(server)
+    effect, server_effect = root_mean_square(trainer), root_mean_square(server)
     if not effect >= max(CHANGED, _VISIBLE * noise / math.sqrt(max(1, len(trainer)))):
         return "unseen"
     slope = sum(a * b for a, b in zip(server, trainer, strict=True)) / (effect**2 * len(trainer))
     if slope >= _APPLIED:
         return "applied"
-    return "left_out" if told <= _SILENT * effect else "other"
+    return "left_out" if server_effect <= _SILENT * effect else "other"
 
 
 def mean(values: Sequence[float]) -> float:

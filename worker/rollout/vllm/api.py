@@ -103,7 +103,7 @@ class Api:
         """The base model's name and those of adapters. Raises ServerLost."""
         try:
             answer = await self._client.get("/v1/models")
-            return [each["id"] for each in answer.raise_for_status().json()["data"]]
+            return [model["id"] for model in answer.raise_for_status().json()["data"]]
         except httpx.HTTPError as error:
             raise ServerLost(str(error) or type(error).__name__) from error
 
@@ -200,17 +200,17 @@ async def _lines(answer: httpx.Response) -> AsyncGenerator[bytes, None]:
 def _pieces(chunk: dict[str, Any]) -> list[Piece]:
     if "error" in chunk:
         raise ServerLost(str(chunk["error"].get("message", chunk["error"])))
-    found = []
+    pieces = []
     for choice in chunk["choices"]:
         of_tokens = choice.get("logprobs") or {}
-        told, tops = of_tokens.get("token_logprobs") or [], of_tokens.get("top_logprobs") or []
+        token_logprobs, tops = of_tokens.get("token_logprobs") or [], of_tokens.get("top_logprobs") or []
         reason = choice.get("finish_reason")
         if reason not in (None, "stop", "length"):
             raise ServerLost(f"a completion ended with {reason!r}")
-        logprobs = [math.nan if value is None else float(value) for value in told]
+        logprobs = [math.nan if value is None else float(value) for value in token_logprobs]
         ids = list(choice.get("token_ids") or [])
-        found.append(Piece(choice["index"], ids, logprobs, reason, [_likeliest(each) for each in tops]))
-    return found
+        pieces.append(Piece(choice["index"], ids, logprobs, reason, [_likeliest(top) for top in tops]))
+    return pieces
 
 
 def _likeliest(top: dict[str, float] | None) -> list[tuple[int, float]]:

@@ -42,9 +42,9 @@ def job_demand(
         kv_token=shape.kv_token(tensor_parallel=gpus),
         longest=longest,
         rows=rows,
-        activations=_activations(busy * shape.kept_token) if shared else 0,
-        row_activations=_activations(longest * shape.kept_token) if shared else 0,
-        checkpointed_activations=_activations(longest * shape.kept_token_checkpointed) if shared else 0,
+        activations=_activations(busy * shape.activation_token) if shared else 0,
+        row_activations=_activations(longest * shape.activation_token) if shared else 0,
+        checkpointed_activations=_activations(longest * shape.checkpointed_token) if shared else 0,
     )
 
 
@@ -77,8 +77,8 @@ def fused_experts(shape: ModelShape, target_parameters: Sequence[str] | None) ->
     return shape.experts > 0 and bool(target_parameters)
 
 
-def _activations(kept: int) -> int:
-    return int(kept / TRAINER_SHARE) + HEAD_BYTES
+def _activations(pass_bytes: int) -> int:
+    return int(pass_bytes / TRAINER_SHARE) + HEAD_BYTES
 
 
 def memory_of(devices: Sequence[str]) -> tuple[int, int]:

@@ -56,7 +56,9 @@ class VllmEngine:
                 try:
                     await self._look(requests)
                     # vLLM on the CPU applies some adapter to rows without one that share a batch with others.
-                    adapted = {number: each for number, each in left.items() if each.policy is not None}
+                    adapted = {
+                        number: request for number, request in left.items() if request.policy is not None
+                    }
                     async with aclosing(self._round(adapted or dict(left))) as answers:
                         async for number, answer in answers:
                             del left[number]
@@ -136,11 +138,11 @@ class VllmEngine:
         return api
 
     async def _look(self, requests: Sequence[GenerateRequest]) -> None:
-        updated = [each for each in requests if each.policy is not None and each.version > 0]
+        updated = [request for request in requests if request.policy is not None and request.version > 0]
         if self._probe is None or not updated:
             return
         api = await self._server.awake()
-        if await self._probe.look(api, updated, [self._adapters.name(each) for each in updated]):
+        if await self._probe.look(api, updated, [self._adapters.name(request) for request in updated]):
             self._probe = None
 
     async def _round(
@@ -193,7 +195,7 @@ class _Running:
         self._ended: asyncio.Queue[tuple[int | None, Exception | None]] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
-        self._heard = time.monotonic()
+        self._last_piece_at = time.monotonic()
         self.open = set(requests)
 
     def start(self, api: Api, names: Mapping[int, str]) -> None:
@@ -216,7 +218,7 @@ class _Running:
         try:
             number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
         except TimeoutError:
-            if time.monotonic() - self._heard > quiet_seconds:
+            if time.monotonic() - self._last_piece_at > quiet_seconds:
                 raise ServerLost(f"not a word for {quiet_seconds:g} s") from None
             return None
         if error is not None:
@@ -225,19 +227,20 @@ class _Running:
 
     def answer(self, number: int) -> Generated:
         request = self._requests[number]
-        found = [
-            Sample(tuple(each.token_ids), tuple(each.logprobs), each.reason) for each in self._growing[number]
+        samples = [
+            Sample(tuple(state.token_ids), tuple(state.logprobs), state.reason)
+            for state in self._growing[number]
         ]
-        return Generated(request, tuple(found * (request.n // len(found))))
+        return Generated(request, tuple(samples * (request.n // len(samples))))
 
     async def _run(self, api: Api, name: str, number: int) -> None:
         growing = self._growing[number]
         try:
             async with aclosing(api.complete(completion(name, self._requests[number]))) as pieces:
                 async for piece in pieces:
-                    self._heard = time.monotonic()
+                    self._last_piece_at = time.monotonic()
                     growing[piece.sample].add(piece)
-            if any(each.reason == "cancelled" for each in growing):
+            if any(state.reason == "cancelled" for state in growing):
                 raise ServerLost("a completion has no end")
         except (Refused, ServerLost) as error:
             self._ended.put_nowait((None, error))

@@ -34,21 +34,21 @@ class ModelShape:
         return 2 * self.layers * -(-self.key_heads // tensor_parallel) * self.head_width * bytes_per_number
 
     @property
-    def kept_token(self) -> int:
+    def activation_token(self) -> int:
         """Bytes that a training pass in bfloat16 keeps per token without gradient checkpointing.
 
         Eight numbers of the hidden width and four of the feed-forward layer's per layer: within 2 % of what was counted
         for Qwen 2.5 of 0.5, 1.5 and 7 billion parameters, adapters beside the layers (1.23, 2.60 and 5.64 MiB).
         """
-        return self.layers * self._kept_layer
+        return self.layers * self._activation_layer
 
     @property
-    def kept_token_checkpointed(self) -> int:
+    def checkpointed_token(self) -> int:
         """With gradient checkpointing: each layer's input, and one layer."""
-        return self.layers * self.hidden * HALF + self._kept_layer
+        return self.layers * self.hidden * HALF + self._activation_layer
 
     @property
-    def _kept_layer(self) -> int:
+    def _activation_layer(self) -> int:
         return (8 * self.hidden + 4 * self.intermediate) * HALF
 
     def working(

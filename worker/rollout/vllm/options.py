@@ -87,9 +87,9 @@ class Options:
         return [*words, *self._on_gpu()]
 
     def _on_gpu(self) -> list[str]:
-        given = os.environ.get(GPU_MEMORY)
-        words = ["--gpu-memory-utilization", given or f"{self.share:.3f}"]
-        if not given and self.cache_bytes is not None:
+        gpu_share = os.environ.get(GPU_MEMORY)
+        words = ["--gpu-memory-utilization", gpu_share or f"{self.share:.3f}"]
+        if not gpu_share and self.cache_bytes is not None:
             words += ["--kv-cache-memory-bytes", str(self.cache_bytes)]
         words += ["--max-num-seqs", str(self.sequences), "--max-num-batched-tokens", str(self.batch_tokens)]
         if self.dtype == "bfloat16":
@@ -102,7 +102,7 @@ class Options:
 
     def environment(self) -> dict[str, str]:
         """Beside what the server inherits."""
-        found = {
+        variables = {
             "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",
             "VLLM_NO_USAGE_STATS": "1",
             "DO_NOT_TRACK": "1",
@@ -110,10 +110,12 @@ class Options:
             "PYTHONUNBUFFERED": "1",
         }
         if self.sleeps != "no":
-            found["VLLM_SERVER_DEV_MODE"] = "1"  # the ways to sleep and to wake up are there with it alone
+            variables["VLLM_SERVER_DEV_MODE"] = (
+                "1"  # the ways to sleep and to wake up are there with it alone
+            )
         if self.device == "cpu":
             # Bound to cores, two servers of a machine would share one core and leave the others idle.
-            found |= {
+            variables |= {
                 "VLLM_CPU_KVCACHE_SPACE": str(max(1, math.ceil((self.cache_bytes or 0) / _GIB))),
                 "VLLM_CPU_OMP_THREADS_BIND": "nobind",
                 "OMP_NUM_THREADS": str(self.threads),
@@ -122,11 +124,14 @@ class Options:
                 "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             }
         elif devices := os.environ.get(DEVICES):
-            found |= {"CUDA_VISIBLE_DEVICES": devices, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # as nvidia-smi's
-        return found
+            variables |= {
+                "CUDA_VISIBLE_DEVICES": devices,
+                "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            }  # as nvidia-smi's
+        return variables
 
 
-def wanted_sleep() -> Sleep | None:
+def configured_sleep() -> Sleep | None:
     """What the worker's owner wants; None: as `sizing` says."""
     return _SLEEPS.get(os.environ.get(SLEEP, ""))
 

@@ -57,7 +57,7 @@ class AdapterProbe:
         """policy, base: the trainer's view with its adapter and without. exact: everything is in float32."""
         self._policy, self._base, self._exact = policy, base, exact
         self._say, self._warn = say, warn
-        self._calls, self._others, self._told = 0, 0, False
+        self._calls, self._others, self._reported = 0, 0, False
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
         """Whether it could tell: an update may be too small to see. In bfloat16, where that can last, the 1st, 2nd,
@@ -83,48 +83,54 @@ class AdapterProbe:
         largest = max(gaps, default=0.0)
         # Written so that NaN counts.
         largest = largest if all(gap <= largest for gap in gaps) else float("nan")
-        found = f"{largest:.1e} at most and {mean(gaps):.1e} on average over {len(gaps)} tokens"
-        self._judge(verdict(0.0, largest, exact=True), found, f"at most {LARGEST_GAP:g}")
+        difference = f"{largest:.1e} at most and {mean(gaps):.1e} on average over {len(gaps)} tokens"
+        self._judge(verdict(0.0, largest, exact=True), difference, f"at most {LARGEST_GAP:g}")
 
     async def _look_beside_base(self, api: Api, sampled: list[_Sampled]) -> bool:
-        base_rows = [await _sample(api, each.request, BASE) for each in sampled]
+        base_rows = [await _sample(api, row.request, BASE) for row in sampled]
         base_gaps, gaps = _gaps(self._base, base_rows), _gaps(self._policy, sampled)
         base_gap, gap = mean(base_gaps), mean(gaps)
         server, trainer = await self._effects(api, sampled)
         answer = response(server, trainer, root_mean_square(base_gaps))
         if answer == "left_out":
             raise _left_out(max(map(abs, trainer)))
-        found = f"{gap:.1e} on average over {len(gaps)} tokens, those of the base model by {base_gap:.1e}"
+        difference = (
+            f"{gap:.1e} on average over {len(gaps)} tokens, those of the base model by {base_gap:.1e}"
+        )
         self._others = self._others + 1 if answer == "other" else 0
         if self._others == OTHERS:
-            raise _mismatch(f"{found}; the adapter moves other tokens on the server than in the trainer.")
+            raise _mismatch(
+                f"{difference}; the adapter moves other tokens on the server than in the trainer."
+            )
         allowed = (
             f"{BASE_FACTOR:g} times the base model's and {BASE_ROOM:g}, in no case more than {MOST_GAP:g}"
         )
-        self._judge(verdict(base_gap, gap, exact=False), found, allowed)
+        self._judge(verdict(base_gap, gap, exact=False), difference, allowed)
         return answer == "applied"
 
-    def _judge(self, judged: Verdict, found: str, allowed: str) -> None:
+    def _judge(self, judged: Verdict, difference: str, allowed: str) -> None:
         if judged == "mismatch":
-            raise _mismatch(f"{found}; allowed is {allowed}.")
-        if self._told:
+            raise _mismatch(f"{difference}; allowed is {allowed}.")
+        if self._reported:
             return
-        self._told = True
+        self._reported = True
         if judged == "agree":
-            self._say(f"vLLM and the trainer agree about the policy: log-probabilities differ by {found}")
+            self._say(
+                f"vLLM and the trainer agree about the policy: log-probabilities differ by {difference}"
+            )
         else:
             self._warn(
-                f"vLLM and the trainer differ more than rounding explains: log-probabilities by {found}; expected is "
-                f"{allowed}. The job goes on; loss.mismatch corrects for it, sampler/gap_mean shows it."
+                f"vLLM and the trainer differ more than rounding explains: log-probabilities by {difference}; "
+                f"expected is {allowed}. The job goes on; loss.mismatch corrects for it, sampler/gap_mean shows it."
             )
 
     async def _effects(self, api: Api, sampled: list[_Sampled]) -> tuple[list[float], list[float]]:
         """Per token, how the adapter moves its log-probability: on the server, in the trainer. At temperature 1."""
         server: list[float] = []
-        for each in sampled:
-            ids = [*each.request.prompt_ids, *each.token_ids]
-            first = len(each.request.prompt_ids)
-            on, off = await api.score(each.name, ids, first), await api.score(BASE, ids, first)
+        for row in sampled:
+            ids = [*row.request.prompt_ids, *row.token_ids]
+            first = len(row.request.prompt_ids)
+            on, off = await api.score(row.name, ids, first), await api.score(BASE, ids, first)
             server += [a - b for a, b in zip(on, off, strict=True)]
         with_adapter, without = (_flat(_scored(score, sampled, 1.0)) for score in (self._policy, self._base))
         return server, [a - b for a, b in zip(with_adapter, without, strict=True)]
@@ -139,9 +145,9 @@ class AdapterProbe:
         raise _left_out(moved)
 
 
-def _mismatch(found: str) -> JobFailure:
+def _mismatch(difference: str) -> JobFailure:
     return JobFailure(
-        f"vLLM and the trainer disagree about the policy: log-probabilities differ by {found}",
+        f"vLLM and the trainer disagree about the policy: log-probabilities differ by {difference}",
         code="sampler_mismatch",
         hint="What is sampled would not be what is trained. Use rollout.engine transformers for this model.",
     )
@@ -159,7 +165,7 @@ def _left_out(moved: float) -> JobFailure:
 
 def _gaps(score: Score, sampled: list[_Sampled]) -> list[float]:
     ours = _flat(_scored(score, sampled, sampled[0].request.sampling.temperature or 1.0))
-    return [abs(a - b) for a, b in zip(_flat(each.logprobs for each in sampled), ours, strict=True)]
+    return [abs(a - b) for a, b in zip(_flat(row.logprobs for row in sampled), ours, strict=True)]
 
 
 async def _sample(api: Api, request: GenerateRequest, name: str) -> _Sampled:
@@ -169,18 +175,16 @@ async def _sample(api: Api, request: GenerateRequest, name: str) -> _Sampled:
         temperature=request.sampling.temperature or 1.0,
     )
     body = completion(name, replace(request, n=1, sampling=short))
-    found = _Sampled(request, name, [], [])
+    sample = _Sampled(request, name, [], [])
     async with aclosing(api.complete(body)) as pieces:
         async for piece in pieces:
-            found.token_ids.extend(piece.token_ids)
-            found.logprobs.extend(piece.logprobs)
-    return found
+            sample.token_ids.extend(piece.token_ids)
+            sample.logprobs.extend(piece.logprobs)
+    return sample
 
 
 def _scored(score: Score, sampled: list[_Sampled], temperature: float) -> list[list[float]]:
-    return score(
-        [each.request.prompt_ids for each in sampled], [each.token_ids for each in sampled], temperature
-    )
+    return score([row.request.prompt_ids for row in sampled], [row.token_ids for row in sampled], temperature)
 
 
 def _flat(rows: Iterable[Sequence[float]]) -> list[float]:

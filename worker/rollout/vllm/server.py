@@ -83,7 +83,7 @@ class Server:
         self._say(f"Starting vLLM; its log is {self._log}")
         self._process = process = ServerProcess(self._python, self._options, self._root, self._log)
         api = Api(process.socket)
-        told: Stage | None = None
+        reported_stage: Stage | None = None
         while not (process.socket.exists() and await api.healthy()):
             if process.ended or time.monotonic() - started > START_SECONDS:
                 await api.close()
@@ -96,8 +96,8 @@ class Server:
                 await api.close()
                 process.kill()
                 raise Stopped
-            if (stage := process.stage) != told:
-                told = stage
+            if (stage := process.stage) != reported_stage:
+                reported_stage = stage
                 self._progress(stage)
             await asyncio.sleep(_LOOK_SECONDS)
         await self._warm(api)

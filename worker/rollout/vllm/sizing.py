@@ -81,23 +81,23 @@ def sizes(
     if rest < row + spare:
         raise _short(gpu_free, demand, row + spare)
     most = min(demand.rows, batch_limits(gpu_total)[1])
-    wanted = row * most + spare
-    needed = sleeps or _needed_sleep(rest, wanted, demand)
+    cache_bytes = row * most + spare
+    needed = sleeps or _needed_sleep(rest, cache_bytes, demand)
     if needed == "weights" and host_free is not None and host_free < demand.weights + HOST_RESERVE_BYTES:
         if sleeps or demand.checkpointed_activations > rest:
             raise _no_place_asleep(host_free, demand)
         needed = "cache"
     room = rest if needed != "no" else max(row + spare, rest - demand.activations, rest // 2)
-    kv_bytes = min(wanted, room)
+    kv_bytes = min(cache_bytes, room)
     # Most completions end before they are as long as they may be.
     together = max(1, min(most, 2 * (kv_bytes // row)))
     share = math.floor(1000 * (demand.weights + demand.working + kv_bytes) / gpu_total) / 1000
     return Sizes(kv_bytes, max(3, demand.longest), together, needed, max(share, 0.001))
 
 
-def _needed_sleep(rest: int, wanted: int, demand: Demand) -> Sleep:
+def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
     """rest: bytes for cache and activations beside the server's weights. wanted: of the cache."""
-    if demand.activations == 0 or wanted + demand.activations <= rest:
+    if demand.activations == 0 or cache_bytes + demand.activations <= rest:
         return "no"
     if demand.row_activations <= rest:
         return "cache"

@@ -98,11 +98,11 @@ def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:
     return regular and spec.evaluation.rows > 0 and position.evaluated_step != step
 
 
-def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, asked: bool) -> bool:
+def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, requested: bool) -> bool:
     """Every `checkpoint_every` steps, at the end and on command; never twice at one step."""
     step = position.step
     regular = step > 0 and (last or step % spec.limits.checkpoint_every == 0)
-    return (regular or asked) and position.checkpoint_step != step
+    return (regular or requested) and position.checkpoint_step != step
 
 
 def refresh_due(spec: JobSpec, step: int) -> bool:

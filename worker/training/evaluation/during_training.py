@@ -13,7 +13,7 @@ from worker.trainer.reporter import Reporter
 from worker.training.checkpoint.resume_state import Position, evaluation_due
 from worker.training.early_stop import note_evaluation
 from worker.training.evaluation.held_out import evaluate
-from worker.training.reporting.job_reporter import Journal
+from worker.training.reporting.job_reporter import JobReporter
 from worker.training.reporting.slices import Slices
 
 
@@ -27,7 +27,7 @@ class HeldOutEvaluations:
     prompts: Sequence[Prompt]
     slices: Slices
     reporter: Reporter
-    journal: Journal
+    journal: JobReporter
 
     def due(self, spec: JobSpec, position: Position, *, last: bool) -> bool:
         return bool(self.prompts) and evaluation_due(spec, position, last=last)

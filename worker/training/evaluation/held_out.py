@@ -109,18 +109,20 @@ def _at_k(
     samples, find = settings.samples_per_row, ANSWERS[settings.answer] if settings.answer else None
     values: dict[str, float | None] = {}
     for k in sizes(samples):
-        found: dict[str, list[float]] = {name: [] for name in ("pass", "best", *(["maj"] if find else []))}
+        estimates: dict[str, list[float]] = {
+            name: [] for name in ("pass", "best", *(["maj"] if find else []))
+        }
         for start in range(0, len(rollouts), samples):
             rows = range(start, min(start + samples, len(rollouts)))
             scored = [(rollouts[row].text, value) for row in rows if (value := rewards[row]) is not None]
             if len(scored) < k:
                 continue
             right = [value > settings.pass_above for _, value in scored]
-            found["pass"].append(pass_at_k(len(scored), sum(right), k))
-            found["best"].append(best_at_k([value for _, value in scored], k))
+            estimates["pass"].append(pass_at_k(len(scored), sum(right), k))
+            estimates["best"].append(best_at_k([value for _, value in scored], k))
             if find:
-                found["maj"].append(maj_at_k([find(text) for text, _ in scored], right, k))
-        for name, per_row in found.items():
+                estimates["maj"].append(maj_at_k([find(text) for text, _ in scored], right, k))
+        for name, per_row in estimates.items():
             key = f"held_out/{name}@{k}"
             low, high = interval(per_row) if per_row else (None, None)
             mean = sum(per_row) / len(per_row) if per_row else None

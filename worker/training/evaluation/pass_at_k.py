@@ -69,8 +69,8 @@ def _last(pattern: str) -> Callable[[str], str | None]:
     compiled = re.compile(pattern, re.DOTALL)
 
     def find(text: str) -> str | None:
-        found = compiled.findall(text)
-        return found[-1].strip() if found else None
+        matches = compiled.findall(text)
+        return matches[-1].strip() if matches else None
 
     return find
 

@@ -86,7 +86,7 @@ class Prompts:
     def _prompts(self, rows: Sequence[PromptRow]) -> list[Prompt]:
         """Raises JobFailure `data_error` for a row that cannot be rendered or is too long."""
         rendered = self.renderer.render([(row.messages, row.tools) for row in rows], self.max_tokens)
-        return [self._prompt(row, each) for row, each in zip(rows, rendered, strict=True)]
+        return [self._prompt(row, rendered_row) for row, rendered_row in zip(rows, rendered, strict=True)]
 
     def _prompt(self, row: PromptRow, rendered: Rendered) -> Prompt:
         if rendered.refusal is not None:
@@ -123,22 +123,22 @@ def load_prompts(
     try:
         rows = list(_rows(dataset, data))
         if held_out is not None:
-            train, kept = rows, list(_rows(held_out, data))
+            train, held_rows = rows, list(_rows(held_out, data))
         else:
             train_indices, held_indices = _split(rows, data, seed)
-            train, kept = [rows[i] for i in train_indices], [rows[i] for i in held_indices]
+            train, held_rows = [rows[i] for i in train_indices], [rows[i] for i in held_indices]
     except DatasetError as error:
         raise JobFailure(str(error), code="data_error", hint=error.hint) from error
     if not train:
         raise JobFailure(
             "The dataset has no rows.", code="data_error", hint="Upload one with at least one row."
         )
-    notes = [f"{len(train)} rows to train on, {len(kept)} held out"]
-    if not kept:
+    notes = [f"{len(train)} rows to train on, {len(held_rows)} held out"]
+    if not held_rows:
         notes.append("No rows are held out, so there is no held-out evaluation.")
-    if not renderer.takes_tools and any(row.tools for row in (*train, *kept)):
+    if not renderer.takes_tools and any(row.tools for row in (*train, *held_rows)):
         notes.append(NO_PLACE_FOR_TOOLS)
-    return Prompts(train, kept, renderer, seed, data.sampling, max_tokens, notes)
+    return Prompts(train, held_rows, renderer, seed, data.sampling, max_tokens, notes)
 
 
 def _split(rows: Sequence[PromptRow], data: DataSpec, seed: int) -> tuple[list[int], list[int]]:

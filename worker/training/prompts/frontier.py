@@ -39,12 +39,12 @@ def learned(
     rates: Rates, rollouts: Sequence[Rollout], rewards: Tensor, pass_above: float
 ) -> dict[str, float]:
     """The rates after a step; `rewards` (N,), NaN for rows that say nothing."""
-    seen: dict[str, list[float]] = {}
+    passes: dict[str, list[float]] = {}
     for rollout, reward in zip(rollouts, rewards.tolist(), strict=True):
         if not np.isnan(reward):
-            seen.setdefault(str(rollout.prompt.row_index), []).append(float(reward > pass_above))
+            passes.setdefault(str(rollout.prompt.row_index), []).append(float(reward > pass_above))
     after = dict(rates)
-    for index, passed in seen.items():
+    for index, passed in passes.items():
         rate = sum(passed) / len(passed)
         after[index] = MEMORY * after.get(index, START) + (1 - MEMORY) * rate
     return after

@@ -22,7 +22,7 @@ from reinforge.records import (
 )
 from worker.environment.base import Prompt
 from worker.policy.base import Critic, Policy
-from worker.rollout.collect import SHOWN_ROWS, Rollout, Tell
+from worker.rollout.collect import PROGRESS_ROWS, Rollout, Tell
 from worker.trainer.reporter import Reporter
 from worker.training.batch import StepBatch
 from worker.training.checkpoint.archive import pack_folder
@@ -30,17 +30,17 @@ from worker.training.checkpoint.resume_state import Position, pack_resume_state
 from worker.training.credit import Credit
 from worker.training.evaluation.held_out import Evaluation
 from worker.training.reporting.metrics import Values
-from worker.training.reporting.rollout_table import Looked, Pieces, row_statuses, to_parquet
+from worker.training.reporting.rollout_table import Pieces, RowScores, row_statuses, to_parquet
 from worker.training.update import Update
 
 PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
 PHASE_SECONDS = 0.5
 """Progress inside a phase is reported at most this often."""
-BEAT_SECONDS = 5.0
+HEARTBEAT_SECONDS = 5.0
 """That a phase goes on, without progress that could be counted, at most this often."""
 
 
-class Journal:
+class JobReporter:
     def __init__(
         self,
         reporter: Reporter,
@@ -56,10 +56,10 @@ class Journal:
         self._revisions = revisions
         self._clock = clock
         self._phase: PhaseName | None = None
-        self._said: dict[str, Any] = {}
+        self._reported: dict[str, Any] = {}
         """Of the phase, the last time."""
-        self._told_at = 0.0
-        self._unsaid: dict[str, Any] | None = None
+        self._reported_at = 0.0
+        self._pending: dict[str, Any] | None = None
         """Of the phase, newer than what was said."""
 
     def phase(
@@ -71,41 +71,41 @@ class Journal:
         rows: Sequence[int] = (),
     ) -> None:
         now = self._clock()
-        told = {"phase": phase, "step": step, "done": done, "total": total, "rows": list(rows)}
-        if phase != self._phase or now - self._told_at >= PHASE_SECONDS:
+        fields = {"phase": phase, "step": step, "done": done, "total": total, "rows": list(rows)}
+        if phase != self._phase or now - self._reported_at >= PHASE_SECONDS:
             self._phase = phase
-            self._say(told)
+            self._report(fields)
         else:
-            self._say_later(told, self._told_at + PHASE_SECONDS - now)
+            self._report_later(fields, self._reported_at + PHASE_SECONDS - now)
 
-    def _say(self, told: dict[str, Any]) -> None:
-        self._told_at, self._said, self._unsaid = self._clock(), told, None
-        self._reporter.report(Phase, **told)
+    def _report(self, fields: dict[str, Any]) -> None:
+        self._reported_at, self._reported, self._pending = self._clock(), fields, None
+        self._reporter.report(Phase, **fields)
 
-    def _say_later(self, told: dict[str, Any], seconds: float) -> None:
+    def _report_later(self, fields: dict[str, Any], seconds: float) -> None:
         """Once it may be told, unless something newer is: whoever hangs by then has said what it waits for."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # nobody but the caller could say it, who comes again
-        if self._unsaid is None:
-            loop.call_later(seconds, self._say_unsaid)
-        self._unsaid = told
+        if self._pending is None:
+            loop.call_later(seconds, self._report_pending)
+        self._pending = fields
 
-    def _say_unsaid(self) -> None:
-        if self._unsaid is not None:
-            self._say(self._unsaid)
+    def _report_pending(self) -> None:
+        if self._pending is not None:
+            self._report(self._pending)
 
-    def beat(self) -> None:
+    def heartbeat(self) -> None:
         """The phase goes on; whoever works in it says so as often as he likes."""
-        if self._phase is not None and self._clock() - self._told_at >= BEAT_SECONDS:
-            self._told_at = self._clock()
-            self._reporter.report(Phase, **self._said)
+        if self._phase is not None and self._clock() - self._reported_at >= HEARTBEAT_SECONDS:
+            self._reported_at = self._clock()
+            self._reporter.report(Phase, **self._reported)
 
     def sampling(self, step: int, prompts: Sequence[Prompt]) -> Tell:
         """Progress of one step's sampling and scoring. Whoever hangs before the first prompt is done has said for which
         it waits."""
-        unscored = 0, shown_rows(prompts)
+        unscored = 0, first_rows(prompts)
 
         def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
             nonlocal unscored
@@ -117,11 +117,11 @@ class Journal:
             elif self._phase != "generating" or done == total:
                 self.phase("scoring", step, unscored[0], total, unscored[1])
 
-        self.phase("generating", step, 0, len(prompts), shown_rows(prompts))
+        self.phase("generating", step, 0, len(prompts), first_rows(prompts))
         return tell
 
     def evaluating(self, step: int, prompts: Sequence[Prompt]) -> Tell:
-        unscored = 0, shown_rows(prompts)
+        unscored = 0, first_rows(prompts)
 
         def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
             nonlocal unscored
@@ -132,7 +132,7 @@ class Journal:
             if done < total:
                 self.phase("evaluating", step, done, total, rows)
 
-        self.phase("evaluating", step, 0, len(prompts), shown_rows(prompts))
+        self.phase("evaluating", step, 0, len(prompts), first_rows(prompts))
         return tell
 
     def step(self, step: int, values: Values, batch: StepBatch, credit: Credit, done: Update) -> None:
@@ -152,8 +152,8 @@ class Journal:
             for value, keep in zip(per_row.tolist(), credit.keep.tolist(), strict=True)
         ]
         statuses = row_statuses(batch.rollouts, rewards, advantages)
-        looked = None if done is None else Looked(done.scores, done.seen)
-        self._rollouts(step, "train", batch.rollouts, statuses, looked)
+        row_scores = None if done is None else RowScores(done.scores, done.scored)
+        self._rollouts(step, "train", batch.rollouts, statuses, row_scores)
 
     def evaluation(self, step: int, evaluation: Evaluation, samples: int) -> None:
         self._rollouts(step, "held_out", evaluation.collected.rollouts, evaluation.statuses, None)
@@ -162,16 +162,16 @@ class Journal:
         )
         self._reporter.metrics(step, "held_out", evaluation.values)
         reward = evaluation.reward
-        told = "no completion could be scored" if reward is None else f"reward {reward:.3f}"
+        result = "no completion could be scored" if reward is None else f"reward {reward:.3f}"
         length = evaluation.values["held_out/length_mean"]
-        self.log("info", f"Held-out after step {step}: {told}, {length:.1f} tokens on average", step)
+        self.log("info", f"Held-out after step {step}: {result}, {length:.1f} tokens on average", step)
 
     def checkpoint(self, position: Position, policy: Policy, *, final: bool) -> None:
         step = position.step
         self.phase("saving", step)
         with tempfile.TemporaryDirectory(prefix="adapter-", dir=self._reporter.folder) as folder:
             policy.export(Path(folder), base_model=self._model)
-            self.beat()
+            self.heartbeat()
             blob = self._reporter.blob(pack_folder(Path(folder)))
         reward = position.held_out_reward if position.evaluated_step == step else None
         self._reporter.report(CheckpointSaved, step=step, blob=blob, held_out_reward=reward, final=final)
@@ -180,7 +180,7 @@ class Journal:
     def resume_state(self, position: Position, policy: Policy, critic: Critic | None = None) -> None:
         self.phase("saving", position.step)
         state = pack_resume_state(position, policy.state(), critic.state() if critic else None)
-        self.beat()
+        self.heartbeat()
         blob = self._reporter.blob(state)
         self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
 
@@ -210,13 +210,13 @@ class Journal:
         split: Literal["train", "held_out"],
         rollouts: list[Rollout],
         statuses: list[RowStatus],
-        looked: Looked | None,
+        row_scores: RowScores | None,
     ) -> None:
-        blob = self._reporter.blob(to_parquet(rollouts, statuses, looked, self._pieces))
+        blob = self._reporter.blob(to_parquet(rollouts, statuses, row_scores, self._pieces))
         self._reporter.report(
             Rollouts, step=step, split=split, blob=blob, rows=statuses, revisions=self._revisions()
         )
 
 
-def shown_rows(prompts: Sequence[Prompt]) -> list[int]:
-    return [prompt.row_index for prompt in prompts[:SHOWN_ROWS]]
+def first_rows(prompts: Sequence[Prompt]) -> list[int]:
+    return [prompt.row_index for prompt in prompts[:PROGRESS_ROWS]]

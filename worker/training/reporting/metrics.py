@@ -46,7 +46,7 @@ def step_values(
     values |= _lengths(batch.rows.lengths, batch.rows.truncated)
     mask = batch.rows.mask
     values["entropy/mean"] = _mean(update.scores.entropies[mask])
-    gap = (update.scores.logprobs - batch.sampler_logprobs).abs()[mask & update.seen[:, None]]
+    gap = (update.scores.logprobs - batch.sampler_logprobs).abs()[mask & update.scored[:, None]]
     values["sampler/gap_mean"] = _mean(gap)
     values["sampler/gap_max"] = _finite(gap.max()) if len(gap) else None
     per_row = {
@@ -105,13 +105,13 @@ def running_values(
 def per_reward(rollouts: Sequence[Rollout], prefix: str = "reward") -> Values:
     """`reward/<name>/mean` and `reward/<name>/part/<part>` over the completions where they apply, the shares of
     labels where rewards gave any, and of completions that a gate kept away from a part."""
-    found: dict[str, list[float]] = {}
+    named_values: dict[str, list[float]] = {}
     labels = _label_shares(rollouts, prefix)
     for rollout in rollouts:
         for result in rollout.score.results if rollout.score else ():
             for key, value in _named(result, prefix):
-                found.setdefault(key, []).append(value)
-    return {key: sum(values) / len(values) for key, values in sorted(found.items())} | labels
+                named_values.setdefault(key, []).append(value)
+    return {key: sum(values) / len(values) for key, values in sorted(named_values.items())} | labels
 
 
 def peak_memory_gib() -> float:
@@ -148,9 +148,9 @@ def _label_shares(rollouts: Sequence[Rollout], prefix: str) -> Values:
                 key = f"{prefix}/{result.name}/part/{part}/spared"
                 spared[key] = spared.get(key, 0) + (status == "not_applicable")
     shares: Values = {
-        f"{where}/label/{label}": count / found.total()
-        for where, found in counts.items()
-        for label, count in found.most_common(MOST_LABELS)
+        f"{where}/label/{label}": count / counter.total()
+        for where, counter in counts.items()
+        for label, count in counter.most_common(MOST_LABELS)
     }
     return shares | {key: count / scored[key.split("/")[1]] for key, count in spared.items() if count}
 

@@ -90,24 +90,24 @@ def row_statuses(
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class RowScores:
     """What the trainer found out about N completions."""
 
     scores: TokenScores
-    seen: Tensor
+    scored: Tensor
     """(N,) bool: the rows that it looked at."""
 
 
 def to_parquet(
-    rollouts: Sequence[Rollout], statuses: Sequence[RowStatus], looked: Looked | None, pieces: Pieces
+    rollouts: Sequence[Rollout], statuses: Sequence[RowStatus], row_scores: RowScores | None, pieces: Pieces
 ) -> bytes:
     """The table's bytes; `looked`: None where the trainer looked at no row (evaluation)."""
     lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]
-    if looked is not None:
-        for row in looked.seen.nonzero()[:, 0].tolist():
+    if row_scores is not None:
+        for row in row_scores.scored.nonzero()[:, 0].tolist():
             line = lines[row]
-            line["trainer_logprobs"] = looked.scores.logprobs[row, : line["length"]].tolist()
-            line["entropies"] = looked.scores.entropies[row, : line["length"]].tolist()
+            line["trainer_logprobs"] = row_scores.scores.logprobs[row, : line["length"]].tolist()
+            line["entropies"] = row_scores.scores.entropies[row, : line["length"]].tolist()
     table, first = pa.Table.from_pylist(lines, schema=SCHEMA), 0
     buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, SCHEMA, compression=COMPRESSION, use_dictionary=REPEATED) as writer:

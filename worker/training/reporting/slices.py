@@ -37,10 +37,10 @@ class Slices:
         """Name → (N,) bool, for the values that are there."""
         if self.column is None:
             return {}
-        found = [self.names.get(str(rollout.prompt.item.get(self.column))) for rollout in rollouts]
+        row_names = [self.names.get(str(rollout.prompt.item.get(self.column))) for rollout in rollouts]
         return {
-            name: torch.tensor([value == name for value in found])
-            for name in sorted({value for value in found if value is not None})
+            name: torch.tensor([value == name for value in row_names])
+            for name in sorted({value for value in row_names if value is not None})
         }
 
     def means(
@@ -50,9 +50,9 @@ class Slices:
         values: dict[str, float | None] = {}
         for slice_name, rows in self.members(rollouts).items():
             for name, column in columns.items():
-                there = column[rows & ~column.isnan()]
+                defined = column[rows & ~column.isnan()]
                 key = f"{prefix}slice/{slice_name}/{name}"
-                values[key] = float(there.double().mean()) if len(there) else None
+                values[key] = float(defined.double().mean()) if len(defined) else None
         return values
 
 

@@ -24,8 +24,8 @@ from worker.policy.forward.activations import (
     TooLarge,
     activation_bytes,
     fit,
-    kept_bytes,
     mode,
+    saved_bytes,
 )
 from worker.policy.forward.gradient_checkpointing import checkpointed
 from worker.policy.host import LocalHost
@@ -113,9 +113,9 @@ def test_kept_tensors_are_counted_once_and_without_the_models_own() -> None:
         hidden = model(given).exp()  # keeps `given`, the weight and its own result
         (hidden * hidden[:2].repeat(2, 1)).sum()  # keeps the result again, and what was repeated
 
-    assert kept_bytes(model, attempt) == 3 * 4 * 8 * 4
+    assert saved_bytes(model, attempt) == 3 * 4 * 8 * 4
     with pytest.raises(TooLarge):
-        kept_bytes(model, attempt, room=2 * 4 * 8 * 4)
+        saved_bytes(model, attempt, room=2 * 4 * 8 * 4)
 
 
 def test_a_row_keeps_bytes_by_its_tokens(folder: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_row_keeps_bytes_by_its_tokens(folder: Path) -> None:
     def of(tokens: int) -> int:
         row = Sequences([[5] * tokens], [[7] * tokens], 1.0)
         asked = Batch(row, {}, torch.tensor([True]), 1.0)
-        return kept_bytes(policy._model, lambda: policy._try(asked, 0, total))
+        return saved_bytes(policy._model, lambda: policy._try(asked, 0, total))
 
     one, two, four = of(16), of(32), of(64)
     assert four - two == pytest.approx(2 * (two - one), rel=0.1)
@@ -141,7 +141,7 @@ def test_checkpointing_keeps_little(folder: Path) -> None:
     kept = []
     for on in (False, True):
         policy.passes.checkpointing = on
-        kept.append(kept_bytes(policy._model, attempt))
+        kept.append(saved_bytes(policy._model, attempt))
     assert kept[1] < kept[0] / 4
 
 
@@ -179,7 +179,7 @@ def kept(folder: Path) -> int:
     """By the longest row of `SEQUENCES`."""
     policy = make(folder)
     with policy._computing():
-        return kept_bytes(policy._model, lambda: policy._try(batch(), 1, total))
+        return saved_bytes(policy._model, lambda: policy._try(batch(), 1, total))
 
 
 def ran(policy: LoraPolicy, told: Told, *needs: bool) -> tuple[float, dict[str, Tensor]]:

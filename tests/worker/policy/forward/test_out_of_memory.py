@@ -378,7 +378,7 @@ def test_the_next_attempt_begins_with_what_was_learned(
 def test_the_setting_off_outweighs_what_was_learned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(activations.SETTING, "off")
     policy = make(folder)
-    policy.passes.start_with(out_of_memory.kept_facts(torch.device("cpu"), 30, checkpointing=True))
+    policy.passes.start_with(out_of_memory.memory_facts(torch.device("cpu"), 30, checkpointing=True))
     assert policy.passes.facts == {"micro_batch_tokens": 30, "gradient_checkpointing": False}
 
 
