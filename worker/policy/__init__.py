@@ -1,1 +1,1 @@
-"""The model being trained: a base model on its devices (host) and named LoRA adapters on it (policies)."""
+"""Trained models: a base model on its devices (host) with named LoRA adapters (policies)."""

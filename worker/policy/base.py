@@ -1,4 +1,4 @@
-"""What the training loop knows of a policy. Micro-batching, devices and normalisation over ranks stay behind it."""
+"""Protocols of policies and critics. Micro-batching, devices and normalisation over ranks are hidden behind them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -51,13 +51,13 @@ class Batch:
     tensors: Mapping[str, Tensor]
     """Constants of the loss with N rows; those with a second dimension are (N, T)."""
     needs_gradient: Tensor
-    """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) are at most looked at: a third of the cost."""
+    """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) get at most a forward pass."""
     denominator: float
     """Σ count over the whole batch, by which the sum of losses is divided."""
     skipped: Tensor | None = None
-    """(N,) bool: rows without gradient that are not even looked at; their scores stay 0."""
+    """(N,) bool: rows without any forward pass; their scores stay 0."""
     entropy_gradient: bool = False
-    """The loss wants entropies that carry gradient."""
+    """The loss needs entropies with gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ForwardBackward:
 
 @dataclass(frozen=True, slots=True)
 class PolicyState:
-    """Everything an adapter's training has besides the base: safe to store as plain tensors and JSON."""
+    """Training state of an adapter without the base model, as plain tensors and JSON."""
 
     adapter: dict[str, Tensor]
     optimizer: dict[str, Tensor]
@@ -108,7 +108,7 @@ class Policy(Protocol):
         """Under the current weights, without gradient."""
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
-        """(N, T) under the base model (the adapter off) or what `refresh_reference` kept, without gradient."""
+        """(N, T) under the base model (the adapter off) or the reference of `refresh_reference`, without gradient."""
 
     def refresh_reference(self, mixup: float) -> None:
         """The reference becomes `mixup` of the adapter as it is now and the rest of what it was."""
@@ -137,7 +137,7 @@ class Policy(Protocol):
 
 
 class Critic(Protocol):
-    """A second model that foresees what is left of the reward, before each completion token."""
+    """Value model: predicts the remaining reward before each completion token."""
 
     @property
     def held_bytes(self) -> int:
@@ -158,7 +158,7 @@ class Critic(Protocol):
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        """As a policy's."""
+        """See `Policy.optimizer_step`."""
 
     def state(self) -> PolicyState: ...
 

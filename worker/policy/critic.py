@@ -17,12 +17,12 @@ from worker.policy.parameters import Trained
 
 
 class LoraCritic:
-    """`Critic` of this process. The head, float32, starts at 0: a fresh critic says 0 of every state."""
+    """`Critic` of this process. The float32 head starts at 0, so a new critic predicts 0 everywhere."""
 
     def __init__(
         self, name: str, peft: PeftModel, *, activate: Activate, passes: GradientPasses, base_bytes: int = 0
     ) -> None:
-        """`base_bytes`: of a base model that is there for this critic alone."""
+        """`base_bytes`: of a base model that only this critic uses."""
         self.name = name
         self._model = peft.get_base_model()
         self._computing = partial(computing, activate, peft, name)
@@ -111,7 +111,7 @@ class LoraCritic:
         return foresee(self._model, sequences.take(part.rows), self._head, layout=part.layout)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
-        """Who takes the next micro-batch is done with the one before."""
+        """Micro-batches; taking the next one means that the previous one is complete."""
         parts = micro_batches(sequences, rows, self.passes.tokens, layout=self.layout)
         for part in self.passes.planned(sequences, parts):
             yield part

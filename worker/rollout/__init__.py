@@ -1,1 +1,1 @@
-"""Sampling: the engine protocol, the in-process engine and the collector that turns prompts into scored groups."""
+"""Sampling of completions: engine protocol, engines, and the collector of scored groups."""

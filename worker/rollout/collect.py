@@ -1,4 +1,4 @@
-"""From prompts to scored groups: sample, let the environment answer, score while others are still sampled."""
+"""Collector: samples completions of prompts and scores each group while others are still being sampled."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -22,15 +22,15 @@ from worker.rollout.noise import Stream
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A prompt, what followed, and what the rewards said about it."""
+    """A prompt with one completion and its score."""
 
     prompt: Prompt
     prompt_no: int
     sample_no: int
     completion: tuple[Segment, ...]
-    """Everything after the prompt, by policy and environment."""
+    """Segments of the policy and of the environment, in order."""
     text: str
-    """What rewards see: the completion decoded, special tokens and end token left out."""
+    """The decoded completion without special tokens and end token, as rewards receive it."""
     finish_reason: FinishReason
     score: Score | None = None
 
@@ -40,19 +40,19 @@ class Rollout:
 
     @property
     def action_mask(self) -> tuple[bool, ...]:
-        """Per completion token: the policy wrote it."""
+        """Per completion token, whether the policy generated it."""
         return tuple(segment.by == "policy" for segment in self.completion for _ in segment.token_ids)
 
     @property
     def sampler_logprobs(self) -> tuple[float, ...]:
-        """Per completion token; 0 for tokens that the policy did not write."""
+        """Per completion token; 0 for tokens of the environment."""
         return tuple(
             chain.from_iterable(s.sampler_logprobs or (0.0,) * len(s.token_ids) for s in self.completion)
         )
 
     @property
     def sampler_entropies(self) -> tuple[float, ...] | None:
-        """Per completion token, in nats; 0 for tokens that the policy did not write, None where some are unknown."""
+        """Per completion token, in nats; 0 for tokens of the environment, None if any is unknown."""
         if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
             return None
         entropies = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
@@ -60,12 +60,12 @@ class Rollout:
 
 
 class Interrupted(Exception):
-    """Sampling was cancelled; what was sampled is incomplete and not used."""
+    """Sampling was cancelled; its completions are incomplete and are discarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Which noise and which policy one round of sampling uses. `policy` None is the base."""
+    """Policy and noise of one round of sampling; `policy` None is the base model."""
 
     policy: str | None
     version: int
@@ -75,26 +75,26 @@ class Round:
     samples_per_prompt: int
     sampling: Sampling
     first_prompt: int = 0
-    """Number of the first prompt, for prompts that come to others of the same step."""
+    """Number of the first prompt; greater than 0 in later rounds of a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A rollout whose completion becomes `segments`, which the policy then goes on from."""
+    """Replaces the completion of a rollout by `segments`, which the policy continues."""
 
     rollout: Rollout
     segments: tuple[Segment, ...]
     max_tokens: int
-    """Sampled behind them; 0 for nothing."""
+    """Tokens to sample after `segments`; 0 samples none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
     groups: list[list[Rollout]]
-    """By prompt number; each has `samples_per_prompt` rollouts, but for those of `repair`."""
+    """By prompt number, `samples_per_prompt` rollouts each, except after `repair`."""
     generate_seconds: float
     score_seconds: float
-    """Time spent waiting for rewards after the last completion was there."""
+    """Time spent waiting for rewards after the last completion."""
 
     @property
     def rollouts(self) -> list[Rollout]:
@@ -105,7 +105,7 @@ Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 PROGRESS_ROWS = 5
 
 Tell = Callable[[str, int, int, list[int]], None]
-"""Called with "generating" or "scoring", how many groups are done, of how many, and the first rows still open."""
+"""Progress callback: "generating" or "scoring", completed groups, all groups, first rows still open."""
 
 
 class Collector:
@@ -118,11 +118,11 @@ class Collector:
         self._decode = decode
 
     def cancel(self) -> None:
-        """Interrupt the sampling under way, from any thread: `collect` then raises Interrupted."""
+        """Make the running `collect` raise Interrupted. Callable from any thread."""
         self._engine.cancel()
 
     async def rest(self) -> None:
-        """The trainer's own passes come now; the next sampling wakes the engine."""
+        """Release engine memory for the trainer's forward passes; the next sampling wakes the engine."""
         await self._engine.rest()
 
     async def collect(self, prompts: Sequence[Prompt], round: Round, tell: Tell) -> Collected:
@@ -156,7 +156,7 @@ class Collector:
     async def repair(
         self, groups: Sequence[Sequence[Rollout]], repairs: Sequence[Repair], round: Round, tell: Tell
     ) -> Collected:
-        """The groups with some rollouts replaced, and all of their rollouts scored again. Raises as `collect`."""
+        """Replace some rollouts and score all rollouts of the groups again. Raises like `collect`."""
         started = time.monotonic()
         requests = [self._continued(number, repair, round) for number, repair in enumerate(repairs)]
         ends: dict[int, Sample] = {}
@@ -248,7 +248,6 @@ class Collector:
 
 
 def without_end(token_ids: Sequence[int], stop_ids: Sequence[int]) -> Sequence[int]:
-    """Without the end token, where there is one."""
     return token_ids[:-1] if token_ids and token_ids[-1] in stop_ids else token_ids
 
 

@@ -1,4 +1,4 @@
-"""Decoding one batch of rows together on a transformers model, with a KV cache.
+"""Batched decoding on a transformers model with a KV cache.
 
 Each prompt is run once. Its cache is repeated for its samples, or, where prompts are long and the step is lean, read
 by all of them. Prompts of different lengths are padded on the left. Rows that have ended leave the batch in bulk, when
@@ -50,7 +50,7 @@ class DecodeBatch:
         decode: Callable[[Sequence[int]], str],
         lean: LeanStep | None = None,
     ) -> None:
-        """lean: the model's, as it computes now, where it has one."""
+        """lean: the model's fast decoding step, if it has one."""
         self.parts = parts
         self.sampling = parts[0].request.sampling
         self._model = model
@@ -90,7 +90,7 @@ class DecodeBatch:
             entropies=self.sampling.entropies,
         )
         if entropies is not None:
-            # Behind the end of a row nobody reads.
+            # Entries after the end of a row are never read.
             self._entropies[rows, self._step] = entropies.cpu().numpy()
         self._append(rows, tokens.cpu().numpy(), logprobs.cpu().numpy())
         self._step += 1
@@ -105,7 +105,7 @@ class DecodeBatch:
         self._positions = self._positions + 1
 
     def end(self, reason: FinishReason, rows: Sequence[int] | None = None) -> None:
-        """End these rows, or every one, now; those that have ended stay as they are."""
+        """End these rows, or all rows; rows that have already ended do not change."""
         chosen = np.arange(len(self._reasons)) if rows is None else np.asarray(rows, np.int64)
         self._reasons[chosen[self._reasons[chosen] == _RUNNING]] = REASONS.index(reason)
 
@@ -129,12 +129,10 @@ class DecodeBatch:
         return batch_rows
 
     def logprobs(self, row: int) -> list[float]:
-        """Of the row's tokens, as `Sample` has them."""
         logprobs: list[float] = self._logprobs[row, : self._lengths[row]].tolist()
         return logprobs
 
     def tokens(self, row: int) -> list[int]:
-        """What the row has sampled so far."""
         tokens: list[int] = self._tokens[row, : self._lengths[row]].tolist()
         return tokens
 

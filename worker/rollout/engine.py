@@ -17,16 +17,16 @@ class Sampling:
     """0 is greedy; log-probabilities are then those at temperature 1."""
     top_p: float = 1.0
     stop_ids: tuple[int, ...] = ()
-    """Any of these ends a completion and is its last token."""
+    """Tokens that end a completion; the end token is included in it."""
     stop: tuple[str, ...] = ()
-    """Any of these texts ends a completion and stays in it."""
+    """Texts that end a completion; the text stays in it."""
     entropies: bool = False
-    """Samples are to say how open each choice was, from engines that know it."""
+    """Return entropies, from engines that can compute them."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseKey:
-    """Names the noise of one request; the engine adds sample and token numbers."""
+    """Key of the noise of one request; the engine adds sample and token number."""
 
     seed: int
     stream: Stream
@@ -45,7 +45,7 @@ class GenerateRequest:
     sampling: Sampling
     noise: NoiseKey
     tag: int
-    """The caller's own number for the request."""
+    """Identifies the request for the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ class RolloutEngine(Protocol):
         alone, never on when the caller takes answers."""
 
     def cancel(self) -> None:
-        """End running requests now; they return what they have as `cancelled`. Callable from any thread."""
+        """End running requests; they return partial samples as `cancelled`. Callable from any thread."""
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """From now on `policy` at `version` can be sampled; `path` is the adapter for engines in other processes."""
+        """Make `policy` at `version` available for sampling; `path`: adapter folder, for engines in other processes."""
 
     async def rest(self) -> None:
         """Nothing is asked for a while: what passes and updates could use of the memory goes to them until the next

@@ -1,4 +1,4 @@
-"""Sampling noise as a function: nothing to save, nothing to replay.
+"""Sampling noise as a pure function of seed and counters, so that it has no state to save.
 
 A counter-based hash (splitmix64, Steele et al. 2014) of `(seed, stream, step, prompt no, sample no, token no)`
 gives the uniform number that decides one token. Streams keep training, evaluation and data order apart.
@@ -19,11 +19,11 @@ class Stream(IntEnum):
     PLAY = 4
     """Sampling on demand."""
     REPAIR = 5
-    """Completions that are continued behind a cue."""
+    """Completions continued after a cue."""
     REFILL = 6
-    """Order of the rows that a step takes beside its own."""
+    """Order of the additional rows of a step."""
     FRONTIER = 7
-    """Rows drawn by what they have to teach."""
+    """Rows drawn by frontier sampling."""
 
 
 def uniform(seed: int, stream: Stream, *counters: npt.ArrayLike) -> npt.NDArray[np.float64]:

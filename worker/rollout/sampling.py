@@ -1,4 +1,4 @@
-"""Choosing the next tokens: one uniform number per row through the inverse of the cumulative distribution."""
+"""Sampling of next tokens by inverse transform: one uniform number per row."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ def choose(
     top_p: float,
     entropies: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Tokens (R,) int64, their log-probabilities (R,) float32 and, where asked for, the entropies (R,) in nats, for
+    """Tokens (R,) int64, their log-probabilities (R,) float32 and, if `entropies`, the entropies (R,) in nats, for
     logits (R, V) and noise (R,) in (0, 1).
 
     The log-probabilities and entropies are those under logits / temperature, whatever top-p leaves out; at temperature

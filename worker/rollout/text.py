@@ -1,4 +1,4 @@
-"""Token ids back to text, as rewards and people read it."""
+"""Decoding of token ids to text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,22 +9,21 @@ _LONGEST_CHARACTER = 4
 
 
 class Text:
-    """Decoding with a tokenizer; pieces are remembered, since a step decodes the same few thousand ids again."""
+    """Decodes with a tokenizer and caches the text of single tokens."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._pieces: dict[int, str] = {}
 
     def completion(self, token_ids: Sequence[int]) -> str:
-        """Without special tokens."""
+        """The text without special tokens."""
         return self.completions([token_ids])[0]
 
     def completions(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Each without special tokens."""
         return self._decode(rows, skip_special_tokens=True)
 
     def pieces(self, token_ids: Sequence[int]) -> list[str]:
-        """One string per token, special tokens included. A character made of several tokens stands at its last."""
+        """One string per token, special tokens included. A character of several tokens is at its last token."""
         if missing := [token for token in dict.fromkeys(token_ids) if token not in self._pieces]:
             texts = self._decode([[token] for token in missing], skip_special_tokens=False)
             self._pieces.update(zip(missing, texts, strict=True))

@@ -1,4 +1,4 @@
-"""The in-process engine: the trainer's own model, with the policy's adapter on or off.
+"""In-process rollout engine on the trainer's own model, with the policy's adapter enabled or disabled.
 
 Decoding runs in the caller's thread, one token per turn of the event loop, so finished groups can be scored
 while others are still being generated, and torch keeps one thread pool.
@@ -29,7 +29,7 @@ from worker.rollout.engine import Generated, GenerateRequest, Sample
 CPU_CACHE_BYTES = 2 * 1024**3
 """Fixed on the CPU, so that batches do not depend on what else the machine is doing."""
 _LEAST_CACHE_BYTES = 256 * 1024**2
-"""Of each of many engines beside each other."""
+"""Smallest cache of an engine that shares memory with others."""
 
 
 class TransformersEngine:
@@ -59,7 +59,7 @@ class TransformersEngine:
         share = cache_bytes or max(_cache_bytes(model) // copies, _LEAST_CACHE_BYTES)
         self._tokens_in_cache = share // cache_bytes_per_token(model)
         self.tell: Callable[[str], None] = lambda message: None
-        """Called with a sentence when memory runs out."""
+        """Warning callback for out-of-memory retries."""
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
 
@@ -85,7 +85,7 @@ class TransformersEngine:
                     if not is_out_of_memory(error):
                         raise
                     requested = amount_asked(error)
-                # Behind the handler: the error held the frames, and they the tensors. Noise belongs to rows: sampled
+                # Outside the handler: the error holds the frames and their tensors. Noise belongs to rows: sampled
                 # again in other batches, they become the same completions.
                 release(self._model.device)
                 self._shrink(waiting[0], requested)
@@ -183,7 +183,7 @@ def _width(request: GenerateRequest) -> int:
 
 
 def _in_order(parts: list[tuple[int, tuple[Sample, ...]]]) -> tuple[Sample, ...]:
-    """By their number: what was sampled again may have ended in any order."""
+    """Samples by sample number; retried parts may have finished in any order."""
     ordered = sorted(parts, key=lambda part: part[0])
     return tuple(sample for _, samples in ordered for sample in samples)
 

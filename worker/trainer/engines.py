@@ -1,4 +1,4 @@
-"""Which engine samples for a job: made here for the trainer, from what the specification says and the worker has."""
+"""Construction of the rollout engine from the specification and the worker's hardware."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
             f"The job is to be sampled with vLLM, which this worker does not have: {vllm_missing()}.",
             code="engine_missing",
             hint=f"Run `make vllm` on the worker, or set {VARIABLE} to an interpreter that has vLLM; then resume the "
-            "job. Or start it anew with rollout.engine transformers.",
+            "job. Or start it again with rollout.engine transformers.",
             retryable=True,
         )
     if gpu_present():
@@ -127,7 +127,7 @@ def own_engine(
     say: Callable[[str], None],
 ) -> RolloutEngine:
     """In this process, and in copies of it where cores would be idle and `prompts` × `completions` at once are enough
-    for them. `say`: told of what goes wrong and is made good."""
+    for them. `say`: receives warnings about recovered errors."""
     alone = torch.get_num_threads() > 1 or base.model.device.type != "cpu"
     count = 1 if alone else max(1, min(host.lanes.count, prompts, prompts * completions // LEAST_ROWS))
     engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=count)
@@ -140,7 +140,7 @@ def own_engine(
             copies.append(ForkedEngine(engine, weights))
     except OSError as error:  # a limit on processes, or memory that the system does not promise twice
         say(f"Sampling with {len(copies) + 1} processes instead of {count}: {error}")
-    # The copies, which are made by now, cannot say anything.
+    # Set after the forks: the copies cannot write to the log.
     engine.tell = say
     return SideBySide(engine, copies, say)
 
@@ -179,7 +179,7 @@ def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
         fused_experts=fused_experts(shape, _target_parameters(base)),
     )
     if total == 0 or os.environ.get(GPU_MEMORY):
-        # Nobody says how much there is, or somebody says how much to take.
+        # The memory is unknown, or the environment sets vLLM's share.
         asleep = configured_sleep() or ("no" if own else "weights")
         return replace(placed, cache_bytes=None, share=0.9 if own else 0.4, sleeps=asleep)
     demand = job_demand(
@@ -212,7 +212,7 @@ def _target_parameters(base: BaseModel) -> list[str]:
 
 
 def describe(chosen: Options) -> str:
-    """What a server gets of a GPU, for people."""
+    """Description of a server's share of a GPU."""
     configured = os.environ.get(GPU_MEMORY)
     share = f"{float(configured or chosen.share):.0%} of the GPU's memory"
     if chosen.cache_bytes is not None and not configured:
@@ -229,7 +229,7 @@ def describe(chosen: Options) -> str:
 
 
 def scorer(score: Callable[[Sequences], torch.Tensor]) -> Score:
-    """As the probe asks: plain numbers for plain numbers."""
+    """`score` on plain lists, as the probe needs it."""
 
     def scored(
         prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], temperature: float

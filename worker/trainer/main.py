@@ -67,10 +67,10 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True, help="folder with run.json")
     parser.add_argument("--offline", action="store_true", help="no supervisor: draw a progress bar")
     arguments = parser.parse_args()
-    # Progress bars and deprecations of the libraries are no news to whoever reads the trainer's log.
+    # Progress bars and deprecation warnings of libraries do not belong in the trainer's log.
     disable_progress_bar()
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
-    # A supervisor that hears nothing asks for every thread's place, also of one that hangs inside a library.
+    # The supervisor requests the stack of every thread when the trainer hangs, even inside a library.
     faulthandler.register(signal.SIGUSR1)
     hide_unwanted(os.environ)
     if not arguments.offline:
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 class Job:
-    """One attempt at a job, assembled piece by piece, so that whatever fails finds what was there before."""
+    """One attempt at a job. Parts are attributes, so that a failure can save those that exist."""
 
     def __init__(self, manifest: RunManifest, reporter: RunFolder, *, offline: bool = False) -> None:
         self.manifest = manifest
@@ -126,7 +126,7 @@ class Job:
         return end
 
     def _keep(self) -> None:
-        """The state behind the last whole step."""
+        """Save the state after the last completed step."""
         if self.journal is None or self.policy is None:
             return
         if self.scorer is not None:
@@ -201,7 +201,7 @@ class Job:
         return rollout_engine(self.spec, base, host, self.policy, self.journal, *folders, longest)
 
     def _critic(self, host: LocalHost) -> LoraCritic | None:
-        """As the specification has it, on the policy's base model or on a second one."""
+        """The critic, on the policy's base model or on its own."""
         slot, adapter = self.spec.algorithm.critic, self.spec.adapter
         if not isinstance(slot, ValueHead):
             return None
@@ -228,7 +228,7 @@ class Job:
         return self.scorer
 
     def _change(self, change: RewardChange) -> None:
-        """Another revision scores from now on."""
+        """Switch to another revision of a reward."""
         assert self.scorer is not None and self.services is not None
         (reward,) = (candidate for candidate in self.spec.rewards if candidate.name == change.name)
         if isinstance(reward, PythonReward):
@@ -272,7 +272,7 @@ class Job:
         ]
 
     def _started(self, facts: dict[str, Any]) -> None:
-        """Say so, and again when the first update finds that less memory is at hand than was hoped."""
+        """Report the start, and report again when micro-batch sizes change."""
         policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
         assert policy is not None and self.journal is not None
 
@@ -294,7 +294,7 @@ class Job:
         reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
     def _introduce(self, facts: dict[str, Any], prompts: Prompts) -> None:
-        """The first lines of the log: what runs where, on what."""
+        """Log model, device and data."""
         assert self.journal is not None
         trainable, whole = facts["trainable_parameters"], facts["parameters"]
         self.journal.log(
@@ -309,7 +309,7 @@ class Job:
         if fork := self.manifest.fork:
             taken = ", ".join(fork.carried)
             self.journal.log(
-                "info", f"Goes on from step {fork.step} of another job with its {taken}", fork.step
+                "info", f"Continues from step {fork.step} of another job with its {taken}", fork.step
             )
         elif self.position.step:
             self.journal.log("info", f"Continuing after step {self.position.step}", self.position.step)
@@ -375,7 +375,7 @@ def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]
 
 if __name__ == "__main__":
     main()
-    # All is said. A reward that still runs in the sandbox must not keep this process: its score is of no use.
+    # Everything is reported. A reward that still runs in the sandbox must not keep this process alive.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -1,6 +1,6 @@
-"""Parts of the algorithm that installed packages bring, before a job trains with them.
+"""Checks of algorithm parts from installed packages, before a job trains with them.
 
-`python -m worker.trainer.plugins` prints what cannot be called here, as JSON; `reinforge doctor` asks it.
+`python -m worker.trainer.plugins` prints what cannot be called here, as JSON; `reinforge doctor` calls it.
 """
 
 import inspect
@@ -35,7 +35,7 @@ def checked_spec(raw: dict[str, Any]) -> JobSpec:
             raise JobFailure(
                 problem,
                 code="package_broken",
-                hint="Mend the package or install one that works, start the worker again, and resume. "
+                hint="Fix the package or install one that works, start the worker again, and resume. "
                 "`reinforge doctor` checks all of them.",
                 retryable=True,
             )

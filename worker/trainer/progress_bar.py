@@ -1,4 +1,4 @@
-"""The progress bar of a job that is trained offline."""
+"""Progress bar of an offline job."""
 
 from types import TracebackType
 from typing import Self
@@ -17,7 +17,7 @@ from reinforge.records import BaseRecord, Ended, Evaluated, Finding, LogLine, Ph
 
 
 class ProgressDisplay:
-    """Shows records as they are made: one bar over the steps, lines above it for what is worth keeping."""
+    """Shows records: one bar over the steps, and log lines above it."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)

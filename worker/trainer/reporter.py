@@ -1,4 +1,4 @@
-"""How the trainer talks to whoever started it: records and blobs out, commands in.
+"""Communication of the trainer with its supervisor: records and blobs out, commands in.
 
 `PipeReporter` serves a supervisor (file descriptor 3 out, standard input in); `LocalReporter` is its offline twin.
 Both write the run folder: `records.jsonl`, `metrics.jsonl` (the trainer's own truth) and `blobs/<sha256>`.
@@ -46,7 +46,7 @@ class Reporter(Protocol):
         """Call `interrupt` (from another thread) as soon as a cancel arrives, before the loop asks for it."""
 
     def on_pause(self, interrupt: Callable[[], None] | None) -> None:
-        """The same for a pause, until told None: for work that the next attempt can do as well."""
+        """The same for a pause, until called with None: for work that the next attempt can repeat."""
 
     @property
     def cancelling(self) -> bool:
@@ -59,7 +59,7 @@ class RunFolder:
     def __init__(self, folder: Path, *, first_sequence: int = 1) -> None:
         self.folder = folder
         self._sequence = first_sequence
-        # Unbuffered: what a full disk refused would otherwise be tried again with every later record.
+        # Unbuffered: otherwise a write that failed on a full disk would be retried with every later record.
         self._records = (folder / "records.jsonl").open("ab", buffering=0)
         self._metrics = folder / "metrics.jsonl"
         self._blobs = folder / "blobs"
@@ -77,7 +77,7 @@ class RunFolder:
             try:
                 self._append(line)
             except OSError:
-                # The last word must get out even when the disk is full: that is what it says.
+                # The last record must be sent even when the disk is full, since it reports that.
                 if record is not Ended:
                     raise
             self._sequence += 1  # only now: a record that was not sent must leave no gap
@@ -157,13 +157,13 @@ class RunFolder:
                 self._interrupt()
 
     def _send(self, line: bytes) -> None:
-        """Where records go besides the file."""
+        """Send a record to other receivers than the file."""
 
 
 class PipeReporter(RunFolder):
     """Sends each record to the supervisor on one file descriptor and takes its commands on another.
 
-    The supervisor's end of either closing means that this attempt is over: the process ends at once, without a word.
+    The supervisor's end of either closing means that this attempt is over: the process ends at once, without a record.
     """
 
     def __init__(self, folder: Path, *, records: int, commands: int, first_sequence: int = 1) -> None:

@@ -1,1 +1,1 @@
-"""The training loop and what it is made of. Start with `loop.train`; nothing here names a concrete engine or reward."""
+"""The training loop (`loop.train`) and its parts. Nothing here names a concrete engine or reward."""

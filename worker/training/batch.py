@@ -1,4 +1,4 @@
-"""Scored groups as tensors."""
+"""Tensors of a step's scored groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class StepBatch:
 def assemble(
     groups: Sequence[Sequence[Rollout]], scorer: Scorer, temperature: float, decode: Decode
 ) -> StepBatch:
-    """Scored rollouts as rows, with everything in them that comes from sampling and scoring."""
+    """The batch of a step from its scored groups."""
     rollouts = [rollout for group in groups for rollout in group]
     completions = [rollout.token_ids for rollout in rollouts]
     lengths = torch.tensor([len(ids) for ids in completions])
@@ -74,7 +74,7 @@ def assemble(
 
 
 def _spread(rows: Sequence[Sequence[Any]], present: Tensor, dtype: torch.dtype) -> Tensor:
-    """(N, T): a number for every place of `there`, row after row, 0 elsewhere."""
+    """(N, T): the values of `rows` where `present`, 0 elsewhere."""
     spread = torch.zeros(present.shape, dtype=dtype)
     spread[present] = torch.tensor(list(chain.from_iterable(rows)), dtype=dtype)
     return spread
@@ -85,7 +85,7 @@ def _results(rollout: Rollout) -> tuple[RewardResult, ...]:
 
 
 def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode) -> Steps | None:
-    """The steps that rewards named, with ends in tokens; None where no reward named any."""
+    """Steps from the rewards with ends in tokens; None if there are none."""
     steps = [
         (row, end_token(rollout, end, decode), weight * value)
         for row, rollout in enumerate(rollouts)

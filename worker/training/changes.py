@@ -1,6 +1,6 @@
-"""Changes of a running job, at step boundaries: each is applied before the first step that it is for.
+"""Changes of a running job, applied at step boundaries.
 
-What an earlier attempt applied is applied again before the same step, so that a resumed job goes the same way.
+Changes of earlier attempts are applied again before the same steps, so that a resumed job is reproducible.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from worker.training.reporting.job_reporter import JobReporter
 
 
 class Changes:
-    """replace_reward: makes another revision score; may raise JobFailure, which ends the attempt."""
+    """replace_reward: switches to another revision; may raise JobFailure, which ends the attempt."""
 
     def __init__(
         self,
@@ -28,16 +28,16 @@ class Changes:
         self._replace_reward, self._reporter, self._journal = replace_reward, reporter, journal
 
     def ask(self, commands: Iterable[Command]) -> None:
-        """Remember what is asked for now; it waits for the next step."""
+        """Queue the requested changes for the next step."""
         for command in commands:
             if command.change is not None and command.id not in self._change_ids:
                 self._change_ids.add(command.id)
                 self._requested.append((command.id, command.change))
 
     def apply(self, step: int, spec: JobSpec) -> JobSpec:
-        """Apply what is due before `step`: first what an earlier attempt applied by then, then what was asked for.
+        """Apply what is due before `step`: first changes of earlier attempts, then requested ones.
 
-        Returns the specification that this step is made with.
+        Returns the specification of this step.
         """
         due = [scheduled for scheduled in self._scheduled if scheduled.step <= step]
         self._scheduled = [scheduled for scheduled in self._scheduled if scheduled.step > step]

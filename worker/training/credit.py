@@ -1,4 +1,4 @@
-"""Slots 1 to 3 on a step's scored rows: what they are worth, which are trained on, and what each token is to learn."""
+"""Shaping, selection and advantages of a step's scored rows."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +22,7 @@ from worker.training.forward_passes import Passes
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What slots 1 and 2 decided about N rows."""
+    """Result of shaping and selection for N rows."""
 
     rows: Rows
     """With what slot 1 and forward passes have filled in."""
@@ -34,7 +34,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """What slots 1 to 3 decided about N rows."""
+    """Result of shaping, selection and advantages for N rows."""
 
     rewards: Tensor
     """(N,) float64, NaN for rows without one: the user's reward, before any shaping."""
@@ -61,7 +61,7 @@ class Credit:
 def choose(
     spec: JobSpec, batch: StepBatch, passes: Passes, state: dict[str, Any], *, rounds: int = 1
 ) -> Choice:
-    """Slots 1 and 2. Raises JobFailure `algorithm_input_missing`."""
+    """Shaping and selection. Raises JobFailure `algorithm_input_missing`."""
     algorithm, rows = spec.algorithm, batch.rows
     old = passes.old
     rows = replace(
@@ -87,7 +87,7 @@ def choose(
 
 
 def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dict[str, float]) -> Credit:
-    """Slot 3 on the rows that slot 2 left; `metrics` of slot 2. Raises JobFailure `algorithm_input_missing`."""
+    """Advantages of the selected rows; `metrics`: of the selection. Raises JobFailure `algorithm_input_missing`."""
     slot, shaped, selected = spec.algorithm.advantage.model_dump(), choice.shaped, choice.selected
     rows = choice.rows
     if passes.old is not None:
@@ -123,7 +123,7 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
 
 
 def no_credit(batch: StepBatch) -> Credit:
-    """Of a step that ends before its update: what the rewards said, and nothing to learn."""
+    """Credit of a step without an update: the rewards, and no advantages."""
     nothing = torch.zeros_like(batch.rows.mask)
     rewards = user_rewards(batch.rows)
     return Credit(rewards, rewards, rewards, nothing.any(1), nothing, nothing, torch.zeros_like(rewards))

@@ -1,4 +1,4 @@
-"""The critic's updates: on the policy's mini-batches, towards the returns that slot 3 computed."""
+"""Updates of the critic on the policy's mini-batches, towards the returns of the advantage estimator."""
 
 import math
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def update_critic(
 
 
 def value_function(clip_range: float | None) -> ValueFunction:
-    """The critic's loss as it is called on each micro-batch."""
+    """The critic's loss of one micro-batch."""
 
     def loss(values: Tensor, tensors: Mapping[str, Tensor]) -> LossValue:
         parts = value_loss(

@@ -1,4 +1,4 @@
-"""When a job ends before its last step: held-out rows gain nothing more, or completions teach nothing more.
+"""Early stopping: held-out reward does not improve, or groups have no differences in reward.
 
 What it counts is in the position, so that a resumed job ends at the same step.
 """

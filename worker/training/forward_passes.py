@@ -1,4 +1,4 @@
-"""Forward passes beside the one that trains, and when there is need for them."""
+"""Additional forward passes of a step, and the conditions for them."""
 
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ class Passes:
 
 
 def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
-    """What slots 1 and 2 read."""
+    """Forward passes that shaping and selection read."""
     return Passes(
         policy.log_probs(sequences) if has_reward_passes(spec) else None,
         policy.reference_log_probs(sequences) if _reads_reference(spec) else None,
@@ -41,7 +41,7 @@ def _reads_reference(spec: JobSpec) -> bool:
 def update_passes(
     spec: JobSpec, policy: Policy, sequences: Sequences, passes: Passes, critic: Critic | None = None
 ) -> Passes:
-    """What slots 3 and 4 read beside `found`."""
+    """`passes` with those that advantages and loss read in addition."""
     if critic is not None:
         passes = replace(passes, values=critic.values(sequences))
     if passes.old is None and reads_old_policy(spec):

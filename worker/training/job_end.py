@@ -1,4 +1,4 @@
-"""How a job ends when something is raised: one place that turns an error into a named end."""
+"""Mapping of exceptions to the end of a job."""
 
 import errno
 import traceback
@@ -10,7 +10,7 @@ from worker.algorithm.plugin_functions import NotFiniteError
 from worker.machine.memory import is_out_of_memory
 
 FRAMES = 20
-"""Innermost frames of a traceback that are kept."""
+"""Innermost frames of a reported traceback."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The training loop, on one page, in the order in which a step happens.
+"""The training loop, in the order of a step.
 
 It depends on protocols; `worker.trainer.main` chooses the engine, the rewards and the reporter.
 
@@ -81,7 +81,7 @@ class Control:
 async def train(
     spec: JobSpec, models: Models, rollouts: Rollouts, prompts: Prompts, position: Position, control: Control
 ) -> Outcome:
-    """Train from `position` (kept up to date in place) to the end of the job, or until a command ends it.
+    """Train from `position` (updated in place) to the end of the job, or until a command ends it.
 
     Raises JobFailure, and whatever the parts raise; `position` and the policy's weights are then those of the last
     completed step, unless the optimizer or the engine failed after an update.

@@ -1,4 +1,4 @@
-"""Rows with nothing to learn from: which get no pass, and what is known of them without one."""
+"""Rows without a gradient: which skip the forward pass, and their scores from the sampler."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from worker.training.batch import StepBatch
 
 
 def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
-    """(n,) bool of `rows`: without anything to learn from, so that no pass is run on them.
+    """(n,) bool of `rows`: rows without a gradient, which skip the forward pass.
 
     Entropies are reported of every row. Where the engine does not know them a row of each group is looked at, which
     then stands for the others.
@@ -25,7 +25,7 @@ def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Ten
 
 
 def as_sampled(scores: TokenScores, batch: StepBatch, rows: list[int], skipped: Tensor) -> None:
-    """Fill in what the sampler knows of the rows that were set aside, and the mean entropy of the rest of the group
+    """Fill in the sampler's scores of skipped rows, and the mean entropy of the rest of the group
     where it knows none."""
     width = scores.logprobs.shape[1]
     mask, entropies = batch.rows.mask[rows, :width], batch.sampler_entropies[rows, :width]

@@ -29,11 +29,11 @@ class Update:
     """What the updates of one step did."""
 
     scores: TokenScores
-    """Of all rows, under the weights that sampled them; those of the sampler for rows that were set aside."""
+    """Of all rows, under the weights that sampled them; those of the sampler for skipped rows."""
     state: State
     """Of the loss, for the next step."""
     scored: Tensor
-    """(N,) bool: rows that the trainer looked at itself."""
+    """(N,) bool: rows that the trainer scored itself."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
     grad_norms: list[float] = field(default_factory=list)
     """Before clipping, of each update made."""
@@ -43,7 +43,7 @@ class Update:
     """Completion tokens in the loss."""
 
     def first_look(self, rows: list[int], part: Batch, scores: TokenScores) -> None:
-        """Scores of `rows` under the weights that sampled them; those set aside lost nothing."""
+        """Scores of `rows` under the weights that sampled them; skipped rows have loss 0."""
         assert part.skipped is not None
         width = scores.logprobs.shape[1]
         self.scores.logprobs[rows, :width] = scores.logprobs
@@ -75,7 +75,7 @@ def update(
     slot = with_current_beta(spec.algorithm.loss.model_dump(), state.get("kl", {}))
     groups, idle = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)
     if old is None:
-        # Rows that are not trained on are told about all the same.
+        # Rows that are not trained on are reported as well.
         groups = [[*groups[0], *idle], *groups[1:]] if groups else [idle]
     for number, rows in enumerate(groups):
         before = _take(old, rows, batch.sequences.take(rows).longest) if old else None

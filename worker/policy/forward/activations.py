@@ -1,5 +1,5 @@
-"""What a pass with gradient keeps until its backward pass, measured, and what follows from it: the size of
-micro-batches, and whether layers are computed twice (gradient checkpointing); and what is done when it was too much."""
+"""Activation memory: measures what a forward pass with gradient saves, chooses micro-batch size and gradient
+checkpointing from it, and retries smaller when memory runs out."""
 
 import math
 import os
@@ -90,7 +90,7 @@ class GradientPasses:
         """Of a micro-batch, at most."""
         self.checkpointing = mode == "on" and can_checkpoint(model)
         self.tell: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
-        """Called with a sentence and `facts` when less fits than was hoped."""
+        """Called with a message and `facts` when the sizes change."""
         self.heartbeat: Callable[[], None] = lambda: None
         """Called after every micro-batch, those without gradient too."""
         self._model, self._device, self._mode = model, device, mode
@@ -101,7 +101,7 @@ class GradientPasses:
         self._planned = Planned()
         """Of the run under way."""
         self._short = False
-        """Memory ran out once."""
+        """Memory has run out before."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class GradientPasses:
                 if not is_out_of_memory(error):
                     raise
                 requested = amount_asked(error)
-            # Behind the handler: the error held the frames, and they the tensors.
+            # Outside the handler: the error holds the frames and their tensors.
             if forget is not None:
                 forget()
             release(self._device)
@@ -245,7 +245,7 @@ def activation_bytes(
 
 
 class TooLarge(Exception):
-    """A pass would keep more than it may."""
+    """A forward pass saves more than its limit."""
 
 
 def saved_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float = math.inf) -> int:

@@ -20,7 +20,7 @@ _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.02, torch.float16: 0.01}
 
 
 def fused_slice(logits: Tensor, targets: Tensor, precision: torch.dtype, slope: bool) -> Scores | None:
-    """For logits (m, V) float32 and targets (m,), the slope of log-probabilities in `precision` where wanted; None
+    """For logits (m, V) float32 and targets (m,), the slope of log-probabilities in `precision` if `slope`; None
     where torch cannot compile it for the device."""
     if logits.device.type != "cuda" or not _works(logits.device, precision):
         return None

@@ -32,8 +32,8 @@ def token_scores(
     temperature: float,
     entropy_gradient: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities (M,) with gradient and entropies (M,), with it where asked for, of hidden (M, H) and targets
-    (M,) int64; at least float32."""
+    """Log-probabilities (M,) with gradient and entropies (M,), with gradient if `entropy_gradient`, of hidden (M, H)
+    and targets (M,) int64; at least float32."""
     size = max(1, SLICE_BYTES[hidden.device.type] // (4 * vocabulary))
     if FROZEN_HEADS and type(head) is torch.nn.Linear and not any(p.requires_grad for p in head.parameters()):
         differentiable = torch.is_grad_enabled() and hidden.requires_grad
@@ -118,7 +118,7 @@ def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 def _slice(
     logits: Tensor, targets: Tensor, gradients_needed: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]:
-    """Log-probabilities (m,), entropies (m,) and, where wanted, minus the slopes of both by the logits (m, V)."""
+    """Log-probabilities (m,), entropies (m,) and, if needed, minus the slopes of both by the logits (m, V)."""
     distribution = torch.log_softmax(logits, dim=-1)
     del logits
     logprobs = distribution.gather(-1, targets[:, None])[:, 0]

@@ -1,4 +1,4 @@
-"""What follows when a pass runs out of memory: smaller micro-batches, then gradient checkpointing, then a pause."""
+"""Reactions to out of memory: smaller micro-batches, then gradient checkpointing, then a pause."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from worker.policy.forward.micro_batches import MicroBatch, tokens_of
 FACT = "memory"
 """Key in a resume state's facts."""
 _LIKE = 1.05
-"""A device with more than so many times the memory begins again with usual sizes."""
+"""A device with more than this multiple of the memory starts with the usual sizes again."""
 
 
 @dataclass(frozen=True, slots=True)

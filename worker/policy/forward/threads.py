@@ -1,5 +1,4 @@
-"""Micro-batches side by side: threads that each compute with torch's own threads, for models too narrow to share one
-product between cores."""
+"""Threads for parallel micro-batches, for models too narrow to split one matrix product between cores."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -7,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Item = TypeVar("Item")
-Result = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Lanes:

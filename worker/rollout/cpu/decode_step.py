@@ -1,4 +1,4 @@
-"""One more token for every row, without what a general forward pass does beside it.
+"""Fast decoding step on the CPU: one token per row, for Llama-like models.
 
 A decoding step of a small model is spent on many small operations. Here masks are made once per step, projections of
 the same input are one product, queries and keys are turned together, nothing is transposed or repeated for grouped
@@ -65,7 +65,7 @@ class LeanStep:
 
 
 def lean_step(model: PreTrainedModel) -> LeanStep | None:
-    """None where a layer is more than it knows."""
+    """The fast step of the model; None if a layer is not supported."""
     small = sum(weight.nbytes for weight in model.parameters()) <= COPIED_BYTES
     return _lean_step(model, fastest_product if small else Product)
 
@@ -78,11 +78,11 @@ def _lean_step(model: PreTrainedModel, make: MakeProduct) -> LeanStep | None:
 
 
 class NotDense(Exception):
-    """A layer is more than a product and a bias, as one with an adapter beside it."""
+    """A layer is not a plain linear layer, for example because it has an adapter."""
 
 
 class _Layer:
-    """A decoder layer's weights as its modules have them now."""
+    """Current weights of a decoder layer."""
 
     def __init__(self, layer: Any, make: MakeProduct) -> None:
         attention, mlp = layer.self_attn, layer.mlp

@@ -1,4 +1,4 @@
-"""An engine in a forked copy of this process, for a core that this process leaves idle.
+"""Rollout engine in a forked copy of this process, to use an idle core.
 
 The copy shares the base's memory and is there in milliseconds, without loading anything. Torch's pool of threads does
 not survive a fork, so it computes with one thread. It ends with its parent, whatever ends that.
@@ -36,11 +36,11 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 class EngineLost(Exception):
-    """The process that sampled has ended; what it had not answered is open."""
+    """The forked process has ended; its unanswered requests are open."""
 
 
 class SharedWeights:
-    """A policy's weights in memory that all copies of this process see, however many there are."""
+    """A policy's weights in memory shared by all forked copies of this process."""
 
     def __init__(self, read: Callable[[], Weights], take: Callable[[Weights], None]) -> None:
         """read: the weights as they are. take: give the policy these."""
@@ -60,7 +60,7 @@ class SharedWeights:
             self._tensors[key].copy_(tensor)
 
     def take(self) -> None:
-        """In a copy: its policy becomes what was written last."""
+        """In a copy: load the weights written last."""
         self._take(self._tensors)
 
 
@@ -155,7 +155,7 @@ class ForkedEngine:
         self._send(_Publish(policy, version))
 
     async def rest(self) -> None:
-        """Holds nothing between samplings."""
+        """Nothing to release between samplings."""
 
     async def close(self) -> None:
         if self._pipe.closed:
@@ -178,7 +178,7 @@ class ForkedEngine:
             raise EngineLost(f"process {self._pid}, which samples, does not listen: {error}") from error
 
     def _receive(self) -> _Answer | None:
-        """None when there will be no more."""
+        """The next answer; None when the process has ended."""
         try:
             answer: _Answer = self._pipe.recv()
         except (EOFError, OSError):
@@ -216,7 +216,7 @@ def _become_a_copy(open_descriptors: Sequence[int], parent: int) -> None:
 
 
 class _Served:
-    """The copy's side."""
+    """Message loop of the forked process."""
 
     def __init__(
         self, engine: RolloutEngine, weights: SharedWeights, pipe: Connection, cancelled: int

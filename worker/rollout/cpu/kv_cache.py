@@ -1,4 +1,4 @@
-"""A key-value cache with room: a token is written beside the others, where transformers copies them all each time."""
+"""Key-value cache with spare capacity, so that appending a token does not copy the cache."""
 
 import torch
 from torch import Tensor
@@ -50,7 +50,7 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
 
 
 def _moved(held: Tensor, like: Tensor, length: int, room: int) -> Tensor:
-    """(rows, heads, room, size) with what is held in front."""
+    """(rows, heads, room, size), starting with the held states."""
     rows, heads, _, size = like.shape
     made = torch.empty((rows, heads, room, size), dtype=like.dtype, device=like.device)
     if length:

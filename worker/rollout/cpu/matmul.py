@@ -1,4 +1,4 @@
-"""Products of few rows with weights that stay for many of them, where `F.linear` is slow at them.
+"""Matrix products of few rows with constant weights, faster than `F.linear` on some CPUs.
 
 On x86 `F.linear` is MKL's, which leaves the widest instructions alone of processors that Intel did not make. oneDNN,
 which torch has too, takes a quarter to nine tenths of its time there for 1 to 256 rows (benchmarks/products.py), once
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 LARGE = 2**18
-"""Numbers in a weight from which it is faster; smaller ones MKL keeps in a core's cache."""
+"""Elements of a weight from which oneDNN is faster; MKL keeps smaller weights in a core's cache."""
 
 
 class Product:

@@ -1,4 +1,4 @@
-"""Engines of one policy side by side: requests are dealt out, answers come together."""
+"""Several engines of one policy in parallel: requests are distributed over them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -9,7 +9,7 @@ from worker.rollout.cpu.forked_engine import EngineLost
 from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine
 
 LEAST_ROWS = 24
-"""Completions that an engine is given at least: below, a batch takes as long as a smaller one."""
+"""Fewest completions per engine: smaller batches are not faster."""
 
 
 class SideBySide:

@@ -1,4 +1,4 @@
-"""Prompts whose keys and values are held, and read, once for all rows that go on from them."""
+"""Keys and values of prompts, stored once for all completions of a prompt."""
 
 from itertools import groupby
 
@@ -22,7 +22,7 @@ class SharedPrompts:
         self._place()
 
     def keep(self, lines: Tensor) -> None:
-        """Go on with these rows alone, and with the prompts that they have."""
+        """Keep only these rows and their prompts."""
         prompt_of = self._prompt_of[lines]
         used_prompts, self._prompt_of = torch.unique_consecutive(prompt_of, return_inverse=True)
         if len(used_prompts) < len(self._held[0][0]):
@@ -77,7 +77,7 @@ class SharedPrompts:
 
 
 def joined(attended: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> Tensor:
-    """Attention (R, heads, D) over two sets of keys, of which each gave what it found and the logarithm of its weights'
+    """Attention (R, heads, D) over two sets of keys, each with its output and the logarithm of its weights'
     sum (R, heads); exact."""
     share = torch.sigmoid(more_total - total).unsqueeze(-1)
     return torch.lerp(attended, more, share)

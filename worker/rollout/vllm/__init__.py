@@ -1,2 +1,1 @@
-"""The rollout engine vLLM: a server of its own in an environment of its own, asked over a socket. Nothing here
-imports vllm."""
+"""The vLLM rollout engine: a server in its own Python environment, called over a socket. Nothing here imports vllm."""

@@ -1,4 +1,4 @@
-"""Which adapters a vLLM server holds: every version under a name and in a folder of its own.
+"""Adapters on a vLLM server: each version has its own name and folder.
 
 vLLM remembers prompts by the adapter's name and path, so that neither is ever used twice. Unloading only takes the
 name away; a request that still looks for it would read the folder, which therefore goes one publication later.
@@ -25,7 +25,7 @@ class Version:
 
 class Adapters:
     def __init__(self, root: Path, *, staleness: int = 0) -> None:
-        """staleness: versions before the newest that may still be asked for."""
+        """staleness: versions before the newest that can still be sampled."""
         self._root, self._retained = root, staleness + 1
         self._held: list[Version] = []
         self._leaving: list[Version] = []
@@ -33,17 +33,17 @@ class Adapters:
 
     @property
     def held(self) -> list[Version]:
-        """Those that the server is to know, the oldest first."""
+        """Versions that are loaded on the server, oldest first."""
         return list(self._held)
 
     def new(self, policy: str, version: int, path: Path | None) -> Version:
-        """A version that is about to be loaded; without `path` its folder is to be written."""
+        """A version to load; without `path` the caller writes its folder."""
         self._serial += 1
         name = f"{policy}-{version}-{self._serial}"
         return Version(policy, version, name, path or self._root / name, ours=path is None)
 
     def add(self, new: Version) -> list[Version]:
-        """Note that the server holds it; those that it is to forget now."""
+        """Record a loaded version and return the versions to unload."""
         for old in self._leaving:
             discard(old)
         older = [
@@ -59,7 +59,7 @@ class Adapters:
         return list(self._leaving)
 
     def name(self, request: GenerateRequest) -> str:
-        """What the server calls the weights that are asked for. Raises ValueError for a version it does not hold."""
+        """Name of the requested weights on the server. Raises ValueError for a version that is not loaded."""
         if request.policy is None:
             return BASE
         names = {version.version: version.name for version in self._held if version.policy == request.policy}

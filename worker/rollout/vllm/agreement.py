@@ -1,4 +1,4 @@
-"""Whether a server samples from the policy that is trained, decided from log-probabilities of both.
+"""Checks from log-probabilities that a vLLM server samples from the trained policy.
 
 In float32 they agree to 1e-3. In bfloat16 each rounds otherwise, by an amount that depends on the model: published
 mean differences without any adapter are 0.02 to 0.04 nats (Qwen 2.5 0.5B, trl issue 6789 and Fast-LLM pull request 525;

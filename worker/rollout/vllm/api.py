@@ -1,4 +1,4 @@
-"""What is said to a vLLM server: completions as they grow, scores of given tokens, adapters in and out."""
+"""HTTP client of a vLLM server: streamed completions, scores of tokens, loading and unloading of adapters."""
 
 import json
 import math
@@ -29,20 +29,20 @@ class ServerLost(Exception):
 
 
 class Refused(Exception):
-    """The server says that it will not do this."""
+    """The server refused the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What has come of one completion since the last piece."""
+    """New tokens of one completion since the last piece."""
 
     sample: int
     token_ids: list[int]
     logprobs: list[float]
-    """NaN where the server told none."""
+    """NaN if the server returned none."""
     finish_reason: FinishReason | None
     tops: list[list[tuple[int, float]]] = field(default_factory=list)
-    """Per token, where they were asked for: the likeliest tokens at its place, the likeliest first."""
+    """Per token, if requested: the most probable tokens, in falling order."""
 
 
 class Api:

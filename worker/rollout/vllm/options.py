@@ -47,7 +47,7 @@ class Options:
     loras: int = 1
     """Adapters that one batch may mix."""
     held: int = 3
-    """Adapters that stay loaded: versions that may still be asked for, the newest, and one for evaluation."""
+    """Adapters that stay loaded: versions that can still be sampled, the newest, and one for evaluation."""
     cache_bytes: int | None = _GIB
     """For keys and values on each device; None: what `share` leaves on a GPU."""
     threads: int = 1
@@ -132,12 +132,12 @@ class Options:
 
 
 def configured_sleep() -> Sleep | None:
-    """What the worker's owner wants; None: as `sizing` says."""
+    """Sleep mode from the environment; None: `sizing` decides."""
     return _SLEEPS.get(os.environ.get(SLEEP, ""))
 
 
 def own_devices() -> list[str]:
-    """Of vLLM alone; empty where it shares the trainer's."""
+    """GPUs reserved for vLLM; empty if it shares the trainer's."""
     return [word.strip() for word in os.environ.get(DEVICES, "").split(",") if word.strip()]
 
 

@@ -18,7 +18,7 @@ from worker.rollout.vllm.sizing import Sleep
 START_SECONDS = 900.0
 """From its start until it answers; large models take minutes to load."""
 QUIET_SECONDS = 300.0
-"""Without a word on anything that was asked: it hangs."""
+"""Without any answer to running requests: the server hangs."""
 QUIET = "REINFORGE_VLLM_QUIET_SECONDS"
 """Environment variable for another number of seconds."""
 _LOOK_SECONDS = 0.1
@@ -52,7 +52,7 @@ class Server:
         progress: Progress = lambda _: None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """log: appended to; None keeps one for as long as the server is wanted. say: what people should know.
+        """log: appended to; None keeps one for as long as the server runs. say: what people should know.
         progress: how far a start has come, whenever that changes. make_room: called before the server takes memory."""
         self._python, self._options = python, options
         self._say, self._progress, self._make_room = say, progress, make_room

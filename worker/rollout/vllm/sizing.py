@@ -37,7 +37,7 @@ class Demand:
     longest: int
     """Tokens of the longest prompt with its completion."""
     rows: int
-    """Completions that are asked for at once."""
+    """Completions that are requested at once."""
     activations: int = 0
     """What the trainer on the same GPU needs for micro-batches that keep it busy; 0: no trainer is there."""
     row_activations: int = 0
@@ -96,7 +96,7 @@ def sizes(
 
 
 def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
-    """rest: bytes for cache and activations beside the server's weights. wanted: of the cache."""
+    """rest: bytes for cache and activations beside the server's weights. cache_bytes: of a full cache."""
     if demand.activations == 0 or cache_bytes + demand.activations <= rest:
         return "no"
     if demand.row_activations <= rest:

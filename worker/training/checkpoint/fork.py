@@ -1,4 +1,4 @@
-"""The start of a job that goes on from a step of another one: what it takes over, and what begins anew."""
+"""Initial state of a forked job, taken from a step of another job."""
 
 import tarfile
 from collections.abc import Collection
@@ -47,7 +47,7 @@ def start_of(
 
 
 def _position(fork: ForkStart, before: Position | None = None) -> Position:
-    """Totals and the slots' state go on; what was measured of the other job does not."""
+    """Totals and the algorithm's state continue; measurements of the other job do not."""
     position = Position(step=fork.step, checkpoint_step=fork.step)
     if before is None:
         return position

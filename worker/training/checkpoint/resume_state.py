@@ -1,4 +1,4 @@
-"""Where a job stands after a whole step, and the resume state that holds it.
+"""Position of a job after a completed step, and its resume state.
 
 The state is one tar of `position.json` and two safetensors files, a third where the reference is no longer the base
 model, and two more of a critic: loading it runs no code. Sampling noise and the order of prompts are functions of seed
@@ -38,7 +38,7 @@ class Position:
     algorithm: dict[str, Any] = field(default_factory=dict)
     """State of the slots, JSON values."""
     reward_errors: list[tuple[int, int]] = field(default_factory=list)
-    """The breaker's window."""
+    """Window of the circuit breaker."""
     rewards: dict[str, Any] = field(default_factory=dict)
     """State of the scorer, JSON values: what judges have cost."""
     evaluated_step: int | None = None
@@ -61,7 +61,7 @@ class Position:
         reward_errors: list[tuple[int, int]],
         rewards: dict[str, Any],
     ) -> None:
-        """The step is complete."""
+        """Record a completed step."""
         self.step = step
         self.updates += len(done.grad_norms)
         self.skipped_updates += done.skipped

@@ -102,7 +102,7 @@ def _values(rewards: list[float | None], samples: int, lengths: torch.Tensor) ->
 def _at_k(
     settings: EvaluationSpec, rollouts: Sequence[Rollout], rewards: Sequence[float | None]
 ) -> dict[str, float | None]:
-    """pass@k, best@k and, where answers can be told, maj@k: means over rows with their intervals.
+    """pass@k, best@k and, where answers can be extracted, maj@k: means over rows with their intervals.
 
     A row of which fewer than k completions have a reward is left out.
     """

@@ -1,4 +1,4 @@
-"""What k completions of a prompt achieve together, estimated from n ≥ k of them.
+"""pass@k, best@k and maj@k, estimated from n ≥ k completions of a prompt.
 
 All estimators are unbiased: the mean over every choice of k from the n completions.
 """

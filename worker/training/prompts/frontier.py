@@ -1,4 +1,4 @@
-"""Rows drawn by what they have to teach: those that pass about half of the time, most of all.
+"""Frontier sampling: prefers rows that pass about half of the time.
 
 A row's weight is p·(1 - p) + FLOOR, p a running mean of its own pass rate; the constants are ours. Which rows a step
 gets is a function of the seed, the step and the rates, which travel in the resume state: {row index: p}.
@@ -14,7 +14,7 @@ from worker.rollout.collect import Rollout
 from worker.rollout.noise import Stream, uniform
 
 FLOOR = 0.05
-"""So that rows which always pass or never do come again, and are seen to change."""
+"""So that rows which always pass or never do are sampled again, and their changes are noticed."""
 START = 0.5
 """p of a row that was not sampled yet: the largest weight."""
 MEMORY = 0.5

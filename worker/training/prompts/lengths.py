@@ -1,4 +1,4 @@
-"""How many tokens prompts of a job may have."""
+"""Token limits of prompts."""
 
 from reinforge.algorithm.selection import GuidedCorrection
 from reinforge.errors import JobFailure

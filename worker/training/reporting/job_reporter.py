@@ -1,4 +1,4 @@
-"""Everything the outside sees of a job, written as records: phases, steps, evaluations, checkpoints, log lines."""
+"""Reports of a job as records: phases, steps, evaluations, checkpoints, log lines."""
 
 import asyncio
 import tempfile
@@ -37,7 +37,7 @@ PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "s
 PHASE_SECONDS = 0.5
 """Progress inside a phase is reported at most this often."""
 HEARTBEAT_SECONDS = 5.0
-"""That a phase goes on, without progress that could be counted, at most this often."""
+"""Heartbeats of a phase are reported at most this often."""
 
 
 class JobReporter:
@@ -57,10 +57,10 @@ class JobReporter:
         self._clock = clock
         self._phase: PhaseName | None = None
         self._reported: dict[str, Any] = {}
-        """Of the phase, the last time."""
+        """Last reported phase."""
         self._reported_at = 0.0
         self._pending: dict[str, Any] | None = None
-        """Of the phase, newer than what was said."""
+        """Newer progress, not reported yet."""
 
     def phase(
         self,
@@ -83,11 +83,11 @@ class JobReporter:
         self._reporter.report(Phase, **fields)
 
     def _report_later(self, fields: dict[str, Any], seconds: float) -> None:
-        """Once it may be told, unless something newer is: whoever hangs by then has said what it waits for."""
+        """Report after `seconds` unless newer progress comes first, so that a job that hangs has named its rows."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # nobody but the caller could say it, who comes again
+            return  # without an event loop the next call of the same caller reports it
         if self._pending is None:
             loop.call_later(seconds, self._report_pending)
         self._pending = fields
@@ -97,7 +97,7 @@ class JobReporter:
             self._report(self._pending)
 
     def heartbeat(self) -> None:
-        """The phase goes on; whoever works in it says so as often as he likes."""
+        """Report that the phase is still running; can be called at any rate."""
         if self._phase is not None and self._clock() - self._reported_at >= HEARTBEAT_SECONDS:
             self._reported_at = self._clock()
             self._reporter.report(Phase, **self._reported)
@@ -185,7 +185,7 @@ class JobReporter:
         self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
 
     def obeyed(self, commands: Iterable[Command], step: int) -> None:
-        """Say of each checkpoint that was asked for that it is there."""
+        """Report requested checkpoints as saved."""
         for command in commands:
             if command.kind == "checkpoint":
                 self._reporter.report(CommandApplied, command=command.id, step=step)

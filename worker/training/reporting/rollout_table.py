@@ -91,17 +91,17 @@ def row_statuses(
 
 @dataclass(frozen=True, slots=True)
 class RowScores:
-    """What the trainer found out about N completions."""
+    """The trainer's scores of N completions."""
 
     scores: TokenScores
     scored: Tensor
-    """(N,) bool: the rows that it looked at."""
+    """(N,) bool: rows that the trainer scored."""
 
 
 def to_parquet(
     rollouts: Sequence[Rollout], statuses: Sequence[RowStatus], row_scores: RowScores | None, pieces: Pieces
 ) -> bytes:
-    """The table's bytes; `looked`: None where the trainer looked at no row (evaluation)."""
+    """The table's bytes; `row_scores`: None where the trainer scored no row (evaluation)."""
     lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]
     if row_scores is not None:
         for row in row_scores.scored.nonzero()[:, 0].tolist():
