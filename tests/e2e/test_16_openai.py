@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from reinforge.platform.up import Platform
-from scripts.openai_sdks import WANTED, install
+from scripts.openai_sdks import RELEASES, install
 from tests.backend.openai import schemas
 from tests.backend.openai.chat_lane import CHUNK
 from tests.e2e.conftest import KEY
@@ -72,7 +72,7 @@ def check(answer: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("kind", ["life", "errors", "learn"])
-@pytest.mark.parametrize("sdk", WANTED)
+@pytest.mark.parametrize("sdk", RELEASES)
 def test_the_script(platform: Platform, sdks: dict[str, Path], tmp_path: Path, sdk: str, kind: str) -> None:
     record = tmp_path / "answers.jsonl"
     # Without the site packages: the SDK and what it brings, and nothing of ours.

@@ -3,6 +3,7 @@
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "It reads what processes of this platform have written, or what they are told.": (
         "backend.adapters.service",
+        "backend.jobs.monitoring.training_checks",
         "backend.audit.trail",
         "backend.data.caches",
         "backend.site.client_wheel",

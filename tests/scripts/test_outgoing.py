@@ -81,7 +81,7 @@ def test_every_module_that_opens_sockets_is_known() -> None:
 
 def test_backend_and_workers_are_told_which_hosts_are_allowed(tmp_path: Path) -> None:
     given = {ALLOW_VARIABLE: "vllm.internal"}
-    up = Environment(tmp_path, "http://127.0.0.1:1", "postgresql://", tmp_path / "s.sock", given=given)
+    up = Environment(tmp_path, "http://127.0.0.1:1", "postgresql://", tmp_path / "s.sock", source=given)
     assert up.backend()[ALLOW_VARIABLE] == up.worker()[ALLOW_VARIABLE] == "vllm.internal"
     services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     for name in ("api", "background", "worker", "calls"):

@@ -18,7 +18,7 @@ from backend.data.sealing import Sealer
 from backend.webhooks.delivery import Deliveries, pause
 from reinforge.client import Reinforge
 from reinforge.net.outbound import Guard
-from scripts.openai_sdks import WANTED, install
+from scripts.openai_sdks import RELEASES, install
 from tests.backend.server import OWNER_KEY, Backend, refused
 from tests.support.stub_server import Answer, Seen, StubServer
 
@@ -116,7 +116,7 @@ for body, headers in json.load(sys.stdin)["seen"]:
 """
 
 
-@pytest.mark.parametrize("sdk", sorted(WANTED))
+@pytest.mark.parametrize("sdk", sorted(RELEASES))
 def test_the_openai_sdk_unwraps_it(backend: Backend, stub: StubServer, sdk: str) -> None:
     made = make(backend, stub)
     job = finish_job(backend)

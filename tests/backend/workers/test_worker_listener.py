@@ -90,5 +90,5 @@ def test_both_addresses_are_opened_and_differ() -> None:
 def test_workers_of_reinforge_up_are_sent_there(tmp_path: Path, listen: str, url: str) -> None:
     given = {"REINFORGE_WORKER_LISTEN": listen}
     home, local = tmp_path, "http://127.0.0.1:8321"
-    environment = Environment(home, local, "postgresql://", tmp_path / "s.sock", given=given)
+    environment = Environment(home, local, "postgresql://", tmp_path / "s.sock", source=given)
     assert environment.worker()["REINFORGE_URL"] == url

@@ -171,7 +171,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
     files = {file.name: file.read_bytes() for file in CHECKPOINT.iterdir()}
     stub.repositories["org/name"] = Repository(files, hold=threading.Event())
     monkeypatch.setenv("HF_ENDPOINT", stub.url)
-    monkeypatch.setattr("worker.rpc.sample.TELL_SECONDS", 0.05)
+    monkeypatch.setattr("worker.rpc.sample.REPORT_SECONDS", 0.05)
     yield stub
     stub.close()
 
