@@ -87,20 +87,21 @@ def test_code_that_is_not_stored_can_be_asked(backend: Backend, reward: str) -> 
     assert (asked, run["revision"]) == (["def grade(sample, item): ..."], None)
 
 
-def test_a_job_starts_only_if_its_stored_rewards_pass(backend: Backend, reward: str) -> None:
+@pytest.mark.parametrize("endpoint", ["/jobs", "/preflights"])
+def test_a_job_starts_only_if_its_stored_rewards_pass(backend: Backend, reward: str, endpoint: str) -> None:
     path = f"/rewards/{reward}/golden-cases"
     backend.api.post(path, json={"cases": [case("4", value=1), case("5", value=1)]})
     spec = {"rewards": [{"name": "exact", "reward": reward}]}
     with backend.lane(score=right):
         before = backend.count_jobs()
-        answer = backend.api.post("/jobs", json=backend.spec(**spec))
+        answer = backend.api.post(endpoint, json=backend.spec(**spec))
         error = refused(answer, "rewards[0]", "golden_cases_failed")
         assert "1 of its 2 golden cases" in error["message"]
         failed = backend.api.get(path).json()["data"][1]["id"]
         assert [each["code"] for each in error["errors"]] == [failed]
         assert backend.count_jobs() == before
         backend.api.delete(f"{path}/{failed}")
-        assert backend.api.post("/jobs", json=backend.spec(**spec)).status_code == 201
+        assert backend.api.post(endpoint, json=backend.spec(**spec)).status_code == 201
 
 
 def test_another_reward_s_cases_stay_its_own(backend: Backend, reward: str) -> None:
