@@ -1,7 +1,7 @@
 """Processes that start at once: forked from a process that has imported their module already.
 
     done = run_module("reinforge.cli.main", "job", "list", env=environment)
-    trainer = start_module("worker.main", "--run", folder, stdin=subprocess.PIPE, stdout=log, stderr=log)
+    trainer = start_module("worker.trainer.main", "--run", folder, stdin=subprocess.PIPE, stdout=log, stderr=log)
 
 An import costs 1 s of CPU time for the command line and 5 s for the trainer, which is most of what their tests cost.
 Only the import is shared: every process has its own environment, folder, standard streams, signals and exit code. A
