@@ -1,6 +1,6 @@
 """Budgets of the source: lines per file and per function, and names that CONTRIBUTING.md#language refuses.
 
-A file has at most 400 lines, a TSX file 250, a function 60 (`train()` 120). A bigger file needs a line
+A file has at most 500 lines, a TSX file 250, a function 60 (`train()` 75). A bigger file needs a line
 `# budget: N, reason` (TypeScript: `// …`), N its own limit. Names are counted per top-level folder; a folder
 fails when it has more refused names than its ceiling in `NAME_CEILINGS`.
 """

@@ -18,7 +18,7 @@ from backend.jobs.lifecycle.fork_endpoints import router as forks
 from backend.jobs.monitoring.endpoints import router as monitoring
 from backend.jobs.monitoring.group_endpoints import router as groups
 from backend.jobs.submission.endpoints import router as submission
-from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
+from backend.jobs.submission.submit import Draft, ServicesDep, SpecSubmission, submit
 from backend.models import Job as JobRow
 from backend.rpc.broker import BrokerDep
 from reinforge.net.broker import BrokerState
@@ -49,22 +49,14 @@ async def create_job(
     return await submit(services, NewJob(who, once, fingerprint(await request.body()), draft, broker))
 
 
-class NewJob(HttpSubmission):
+class NewJob(SpecSubmission):
     """A job as its specification describes it."""
 
     def __init__(
         self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft, broker: BrokerState | None
     ) -> None:
-        super().__init__(who, once, fingerprint)
-        self._draft = draft
+        super().__init__(who, once, fingerprint, draft)
         self._broker = broker
-
-    @property
-    def model(self) -> str:
-        return self._draft.spec.model
-
-    async def draft(self, session: AsyncSession) -> Draft:
-        return self._draft
 
     async def answer(self, session: AsyncSession, job: JobRow) -> Response:
         return await self._once.finish(session, 201, await fair_queue.detail(session, job, self._broker))

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Principal, Reader, Writer
+from backend.access.auth import Reader, Writer
 from backend.data.database import Session
-from backend.http.idempotency import Idempotency, Once, OnceWhole
+from backend.http.idempotency import Once, OnceWhole
 from backend.http.strict_json import StrictRoute
 from backend.jobs import service as jobs
 from backend.jobs.monitoring.object_cache import ObjectCacheDep
-from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
+from backend.jobs.submission.submit import Draft, ServicesDep, SpecSubmission, submit
 from backend.models import Job
 from backend.preflights import service
 from reinforge.schemas.preflights import Preflight
@@ -32,19 +32,8 @@ async def create(
     return await submit(services, NewPreflight(who, once, once.request_hash(await request.body()), draft))
 
 
-class NewPreflight(HttpSubmission):
+class NewPreflight(SpecSubmission):
     """A few steps of a job without learning."""
-
-    def __init__(self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft) -> None:
-        super().__init__(who, once, fingerprint)
-        self._draft = draft
-
-    @property
-    def model(self) -> str:
-        return self._draft.spec.model
-
-    async def draft(self, session: AsyncSession) -> Draft:
-        return self._draft
 
     async def answer(self, session: AsyncSession, job: Job) -> Response:
         return await self._once.finish(session, 201, service.view(job, None))

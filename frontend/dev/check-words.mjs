@@ -14,7 +14,7 @@ const NAMES = /^(found|told|asked|said|known|kept|wanted|given|shown|seen|heard|
 const WORDS = [
   /\b(anew|mend|mends|mended|whoever|somebody|nobody|told|tells|telling|(?<!Cannot )tell|heard|hears|beside|stands|aside)\b/i,
   /\b(left out|cut off|in all(?=\s*[.,:;]|\s*$)|has to|have to|go on|goes on|going on|is there|are there|worth knowing)\b/i,
-  /\b(nothing was|nothing is|not a thingwhat it|as it stands|as it is|at once|looks? up)\b/i,
+  /\b(nothing was|nothing is|not a thing|as it stands|as it is|at once|looks? up)\b/i,
   /\b(slots?|stored reward|pays for|paid|jail)\b/i,
   /^\s*(keep it|take it)\s*$/i,
   /\d \d{3}\b|\d %/,

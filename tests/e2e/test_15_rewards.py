@@ -95,8 +95,8 @@ class TestPreflight:
         self, page: Page, api: httpx.Client, additions: Dataset, reward: str
     ) -> None:
         open_form(page, additions, reward)
-        page.get_by_role("button", name="Dry run").click()
-        panel = page.get_by_role("region", name="Dry run")
+        page.get_by_role("button", name="Run pre-flight").click()
+        panel = page.get_by_role("region", name="Pre-flight")
         expect(panel.get_by_text("Groups by passing completions")).to_be_visible(timeout=SOON)
         found = re.search(r"preflight=([^&]+)", page.url)
         assert found, page.url

@@ -116,6 +116,21 @@ class HttpSubmission(Submission[Response]):
         return await self._once.begin(session, self._fingerprint)
 
 
+class SpecSubmission(HttpSubmission):
+    """A request whose body is the specification of the job."""
+
+    def __init__(self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft) -> None:
+        super().__init__(who, once, fingerprint)
+        self._draft = draft
+
+    @property
+    def model(self) -> str:
+        return self._draft.spec.model
+
+    async def draft(self, session: AsyncSession) -> Draft:
+        return self._draft
+
+
 async def submit(services: Services, submission: Submission[Answer]) -> Answer:
     """Validate a job and queue it. Stores nothing when the job is refused.
 
@@ -141,9 +156,8 @@ async def submit(services: Services, submission: Submission[Answer]) -> Answer:
             return earlier
         draft = await submission.final_draft(session, draft)
         with submission.error_names():
-            await look_up(
-                session, project_id, draft.spec
-            )  # again: a reference may have been deleted meanwhile
+            # Again: a reference may have been deleted meanwhile.
+            await look_up(session, project_id, draft.spec)
         job = await service.create(
             session, project_id, plan, draft.raw_spec, submission.created_by, services.wake_ups,
             purpose=draft.purpose, openai=draft.openai,

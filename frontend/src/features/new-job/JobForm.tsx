@@ -147,7 +147,7 @@ export function JobForm(props: Props) {
           <Essentials />
           <Advanced open={open} onOpen={setOpen} />
           {preflight && (
-            <Suspense fallback={<SkeletonCard height={160} label="Loading the dry run" />}>
+            <Suspense fallback={<SkeletonCard height={160} label="Loading the pre-flight" />}>
               <PreflightPanel
                 key={preflight}
                 id={preflight}

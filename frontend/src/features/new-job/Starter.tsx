@@ -59,7 +59,7 @@ export function Starter(props: Props) {
         onClick={onPreflight}
         title="A worker runs a few steps without learning and estimates reward, time and memory of the job"
       >
-        Dry run
+        Run pre-flight
       </GatedButton>
       <Button variant="default" fullWidth loading={busy === "checking"} onClick={onCheck}>
         Validate

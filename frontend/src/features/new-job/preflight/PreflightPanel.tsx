@@ -27,7 +27,7 @@ function Running({ one, refusal }: { one: Preflight; refusal: string | null }) {
   const words = progressWords(one);
   return (
     <div className={styles.running}>
-      <Progress value={one.progress.percent} aria-label="Dry run" />
+      <Progress value={one.progress.percent} aria-label="Pre-flight" />
       <p role="status">{words}</p>
       <GatedButton
         variant="default"
@@ -36,9 +36,9 @@ function Running({ one, refusal }: { one: Preflight; refusal: string | null }) {
         loading={cancel.isPending || one.status === "cancelling"}
         onClick={() => cancel.mutate()}
       >
-        Cancel dry run
+        Cancel pre-flight
       </GatedButton>
-      {cancel.error && <Failure title="Could not cancel the dry run" error={cancel.error} />}
+      {cancel.error && <Failure title="Could not cancel the pre-flight" error={cancel.error} />}
     </div>
   );
 }
@@ -54,7 +54,7 @@ function Ended({ one }: { one: Preflight }) {
     return (
       <Notice
         tone="bad"
-        title="Dry run failed"
+        title="Pre-flight failed"
         action={log}
         more={one.error.traceback && <pre className={styles.trace}>{one.error.traceback}</pre>}
       >
@@ -91,7 +91,7 @@ export default function PreflightPanel({ id, spec, refusal, onClose }: Props) {
     <section className={styles.panel} aria-labelledby="part-preflight">
       <header>
         <h2 id="part-preflight" ref={heading} tabIndex={-1}>
-          Dry run
+          Pre-flight
         </h2>
         {one && (
           <small>{over ? `of ${ago(one.created_at)}` : "a few steps of the job, without learning"}</small>
@@ -103,9 +103,9 @@ export default function PreflightPanel({ id, spec, refusal, onClose }: Props) {
         )}
       </header>
       {query.isError && !one && (
-        <Failure title="Could not load the dry run" error={query.error} retry={() => void query.refetch()} />
+        <Failure title="Could not load the pre-flight" error={query.error} retry={() => void query.refetch()} />
       )}
-      {query.isPending && <SkeletonCard height={120} label="Loading the dry run" />}
+      {query.isPending && <SkeletonCard height={120} label="Loading the pre-flight" />}
       {one && !over && <Running one={one} refusal={refusal} />}
       {changed && over && one.report && (
         <Notice tone="info" title="The form has changed">
