@@ -127,7 +127,7 @@ async function openTokens(page) {
 }
 
 async function toPreflight(page) {
-  const panel = page.getByRole("region", { name: "Run pre-flight" });
+  const panel = page.getByRole("region", { name: "Pre-flight" });
   await panel.getByText("Groups by passing completions").waitFor();
   await panel.evaluate((one) => one.scrollIntoView({ block: "start" }));
   await page.evaluate(() => window.scrollBy(0, -64));

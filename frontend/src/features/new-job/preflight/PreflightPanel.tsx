@@ -103,7 +103,11 @@ export default function PreflightPanel({ id, spec, refusal, onClose }: Props) {
         )}
       </header>
       {query.isError && !one && (
-        <Failure title="Could not load the pre-flight" error={query.error} retry={() => void query.refetch()} />
+        <Failure
+          title="Could not load the pre-flight"
+          error={query.error}
+          retry={() => void query.refetch()}
+        />
       )}
       {query.isPending && <SkeletonCard height={120} label="Loading the pre-flight" />}
       {one && !over && <Running one={one} refusal={refusal} />}
