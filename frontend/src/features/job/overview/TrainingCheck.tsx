@@ -51,7 +51,7 @@ function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefin
  * each, so that nothing moves while a job runs.
  */
 export function TrainingCheck({ job, step, stopped, onPick }: Props) {
-  const check = useQuery(trainingCheckQuery(job, stopped)).data;
+  const check = useQuery(trainingCheckQuery(job, step, stopped)).data;
   const onRead = step > 0 ? () => onPick(step) : undefined;
   const observations = check?.observations ?? [];
   const rest = observations.filter(({ code }) => code !== check?.summary.code);
