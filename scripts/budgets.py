@@ -30,7 +30,7 @@ NAME_CEILINGS: dict[str, int] = {
     "backend": 21,
     "benchmarks": 272,
     "examples": 4,
-    "reinforge": 87,
+    "reinforge": 86,
     "scripts": 1,
     "tests": 2398,
     "worker": 38,

@@ -206,9 +206,9 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
     rows = iter_prompts(
         Path(path), format, roles=how.columns, template=how.prompt_template, system_prompt=how.system_prompt
     )
-    for row_number in rows:
-        if row_number.index == following:
-            characters += len(str(row_number.item))
+    for row in rows:
+        if row.index == following:
+            characters += len(str(row.item))
             if characters > MOST_CHARACTERS:
                 raise TooLarge(
                     f"The rows have more than {MOST_CHARACTERS:,} characters.",
@@ -216,9 +216,7 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
                     param="rows",
                     hint="Ask for fewer rows.",
                 )
-            prompts.append(
-                EvaluationPrompt(row_number.index, row_number.item, row_number.messages, row_number.tools)
-            )
+            prompts.append(EvaluationPrompt(row.index, row.item, row.messages, row.tools))
             following = next(remaining, None)
         if following is None:
             break

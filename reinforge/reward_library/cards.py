@@ -42,9 +42,9 @@ def ready_reward(id: str) -> RewardTemplate:
     for each in library():
         if each.id == id:
             return each
-    known = ", ".join(card.id for card in library())
+    names = ", ".join(card.id for card in library())
     raise NotFound(
-        f"There is no ready reward {id!r}.", code="template_not_found", hint=f"There are: {known}."
+        f"There is no ready reward {id!r}.", code="template_not_found", hint=f"There are: {names}."
     )
 
 
