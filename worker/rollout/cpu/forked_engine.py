@@ -236,17 +236,24 @@ class _Served:
                 self._weights.take()
                 await self._engine.publish(message.policy, message.version)
             else:
-                self._pipe.send(await self._generate(message))
+                self._send(await self._generate(message))
 
     async def _generate(self, message: _Generate) -> _Answer:
         """The last answer of the call, with the others sent."""
         index_of = {id(request): index for index, request in enumerate(message.requests)}
         try:
             async for answer in self._engine.generate(message.requests):
-                self._pipe.send(_Answer(message.call, index_of[id(answer.request)], answer.samples))
+                self._send(_Answer(message.call, index_of[id(answer.request)], answer.samples))
         except Exception as error:  # noqa: BLE001 - raised where the samples were asked for
             return _Answer(message.call, None, error=portable(error))
         return _Answer(message.call, None)
+
+    def _send(self, answer: _Answer) -> None:
+        """Ends the process if nobody reads: the parent closes its end before it kills."""
+        try:
+            self._pipe.send(answer)
+        except OSError:
+            os._exit(0)
 
     def _listen(self) -> None:
         while True:

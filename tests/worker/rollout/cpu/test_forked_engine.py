@@ -4,6 +4,7 @@ import asyncio
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ import pytest
 import torch
 
 from tests.worker.rollout.asking import Setup, generate
-from worker.rollout.cpu.forked_engine import EngineLost, ForkedEngine, SharedWeights, portable
+from worker.rollout.cpu.forked_engine import EngineLost, ForkedEngine, SharedWeights, _Generate, portable
 from worker.rollout.engine import Generated, GenerateRequest
 
 
@@ -102,6 +103,18 @@ def test_an_error_that_cannot_be_sent_is_told_in_words() -> None:
     ):
         sent = pickle.loads(pickle.dumps(portable(error)))
         assert type(sent) is kind and str(sent) == words and "which sampled" in sent.__notes__[0]
+
+
+def test_a_copy_whose_answer_nobody_reads_ends_without_an_error(
+    setup: Setup, forked: ForkedEngine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As between the two halves of `close`: the pipe is closed, the process not killed yet."""
+    forked._send(_Generate(1, setup.ask(TEXTS)))
+    with socket.socket(fileno=os.dup(forked._pipe.fileno())) as ours:
+        ours.shutdown(socket.SHUT_RD)
+    _, status = os.waitpid(forked.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert capfd.readouterr().err == ""
 
 
 def test_answers_that_nobody_waited_for_are_not_taken_for_others(setup: Setup, forked: ForkedEngine) -> None:
