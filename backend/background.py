@@ -32,7 +32,7 @@ from backend.usage import service as usage
 from backend.users import service as users
 from backend.webhooks.delivery import Deliveries, forget_old
 from reinforge.errors import ReinforgeError
-from reinforge.schemas.worker_door import LEASE_SECONDS
+from reinforge.schemas.worker_api import LEASE_SECONDS
 from reinforge.storage import open_store
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
 from reinforge.net.outbound import Guard
-from reinforge.schemas.worker_door import LEASE_SECONDS
+from reinforge.schemas.worker_api import LEASE_SECONDS
 
 
 class Settings(BaseSettings):

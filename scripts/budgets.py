@@ -27,13 +27,13 @@ REFUSED_WORDS = frozenset(
 ALLOWED_NAMES = frozenset({"last_seen_at", "not_found", "stall_seconds", "NotFound"})
 """Fields of the protocol and of the database."""
 NAME_CEILINGS: dict[str, int] = {
-    "backend": 21,
+    "backend": 14,
     "benchmarks": 272,
     "examples": 4,
     "reinforge": 86,
     "scripts": 1,
     "tests": 2398,
-    "worker": 38,
+    "worker": 37,
 }
 """Refused names that a top-level folder may still have. Only lower these."""
 

@@ -11,7 +11,7 @@ from celery import shared_task, signals
 
 from reinforge.errors import ReinforgeError
 from reinforge.net.broker import IDLE_POLL_SECONDS, look
-from reinforge.schemas.worker_door import Claimed
+from reinforge.schemas.worker_api import Claimed
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.cache_cleanup import Tidying
 from worker.backend_api.client import BackendAway, WorkerApi

@@ -30,7 +30,7 @@ from backend.models import ApiKey, BrowserSession, Member, Project, User, now
 from backend.settings import Settings
 from reinforge.errors import NotAllowed, NotAuthenticated, NotFound, StateConflict
 from reinforge.schemas.keys import SCOPES_OF, Role
-from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
+from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 
 COOKIE = "reinforge_session"
 PROJECT_HEADER = "x-reinforge-project"
@@ -323,7 +323,7 @@ def get_settings(request: Request) -> Settings:
 SettingsDep = Annotated[Settings, Depends(get_settings)]
 
 
-async def worker_door(request: Request, settings: SettingsDep) -> None:
+async def require_worker(request: Request, settings: SettingsDep) -> None:
     """Require the workers' shared token and a compatible protocol version.
 
     Raises NotAuthenticated, StateConflict `worker_version`.

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.database import Database
 from backend.evaluations import repository
-from backend.evaluations.lane import retry_while_busy
+from backend.evaluations.retry import retry_while_busy
 from backend.evaluations.stored import Stored, every, read_groups
 from backend.jobs.monitoring.object_cache import ObjectCache
 from backend.jobs.submission.pinned_rewards import pinned_reward

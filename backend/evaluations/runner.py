@@ -25,7 +25,7 @@ from backend.data.objects import Objects
 from backend.datasets import service as datasets
 from backend.evaluations import repository, stand_alone
 from backend.evaluations.budgets import require_budget
-from backend.evaluations.lane import retry_while_busy
+from backend.evaluations.retry import retry_while_busy
 from backend.evaluations.stand_alone import Code, EvaluationPrompt
 from backend.models import EvaluationCompletion, EvaluationRow, now
 from backend.playground import service as playground

@@ -6,7 +6,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.http.cursors import newest_first
-from backend.jobs.lifecycle.transitions import job_not_found
+from backend.jobs.lifecycle.transitions import unknown_job
 from backend.models import Checkpoint, CheckpointPermission, FindingRow, Job, JobReward, LogLineRow
 from reinforge.errors import NotFound
 from reinforge.states import FINAL, JobStatus
@@ -16,7 +16,7 @@ async def find(session: AsyncSession, project_id: str, job_id: str) -> Job:
     """Raises NotFound."""
     job = await session.scalar(select(Job).where(Job.id == job_id, Job.project_id == project_id))
     if job is None:
-        raise job_not_found(job_id)
+        raise unknown_job(job_id)
     return job
 
 

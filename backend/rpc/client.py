@@ -42,7 +42,7 @@ from reinforge.errors import (
     Unavailable,
 )
 from reinforge.parsing.json_depth import DEEPEST, is_deeper
-from reinforge.schemas.worker_door import CallKind, CallMessage
+from reinforge.schemas.worker_api import CallKind, CallMessage
 
 ONLINE_SECONDS = 30.0
 """A worker that was not seen for longer counts as offline."""

@@ -16,7 +16,7 @@ from sqlalchemy import delete, select, update
 from backend.models import Call, CallChunk, now
 from backend.rpc.client import LOOK_AGAIN_SECONDS, Calls, call_error, is_lost, worker_lost
 from reinforge.errors import Unavailable
-from reinforge.schemas.worker_door import CallKind
+from reinforge.schemas.worker_api import CallKind
 
 LISTENER_SECONDS = 30.0
 """A listener that has not read for this long counts as gone."""
@@ -31,7 +31,7 @@ class CallStream:
     def __init__(self, calls: Calls, call_id: str, quiet_seconds: float) -> None:
         self._calls, self.call_id, self._quiet = calls, call_id, quiet_seconds
         self._seq = 0
-        self._first_heard: float | None = None
+        self._first_event_at: float | None = None
         self._over: float | None = None
         self.result: dict[str, Any] | None = None
         """The worker's answer; set when `events` has ended."""
@@ -39,9 +39,9 @@ class CallStream:
     @property
     def seconds(self) -> float:
         """From the worker's first event to the end, or to now."""
-        if self._first_heard is None:
+        if self._first_event_at is None:
             return 0.0
-        return (self._over or time.monotonic()) - self._first_heard
+        return (self._over or time.monotonic()) - self._first_event_at
 
     async def events(self) -> AsyncGenerator[Event | None, None]:
         """The worker's events in order; None now and then as a keep-alive. Ends with the worker's answer.
@@ -58,7 +58,7 @@ class CallStream:
                     call, events = await self._look()
                     if events:
                         last_event_at = time.monotonic()
-                        self._first_heard = self._first_heard or last_event_at
+                        self._first_event_at = self._first_event_at or last_event_at
                     for event in events:
                         yield event
                     if call.state == "answered":

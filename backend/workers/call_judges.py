@@ -4,7 +4,7 @@ from backend.data.sealing import Sealer
 from backend.judges import service as judges
 from backend.rpc.client import Calls
 from reinforge.errors import ReinforgeError
-from reinforge.schemas.worker_door import CallMessage
+from reinforge.schemas.worker_api import CallMessage
 
 
 async def with_judges(message: CallMessage, calls: Calls, sealer: Sealer) -> CallMessage | None:

@@ -38,7 +38,7 @@ from reinforge.grading.multi import judges as judges_named
 from reinforge.grading.source import parse_grader
 from reinforge.grading.types import EndpointGrader
 from reinforge.records import Blob, ForkStart
-from reinforge.schemas.worker_door import Claim, Claimed, ClaimedReward
+from reinforge.schemas.worker_api import Claim, Claimed, ClaimedReward
 from reinforge.states import JobStatus
 
 HELD_OUT_REWARD = "held_out/reward_mean"

@@ -1,11 +1,11 @@
-"""Worker API, /worker/v1, and GET /api/v1/workers. Schemas: `reinforge.schemas.worker_door`."""
+"""Worker API, /worker/v1, and GET /api/v1/workers. Schemas: `reinforge.schemas.worker_api`."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.access.auth import Reader, SettingsDep, bearer, worker_door
+from backend.access.auth import Reader, SettingsDep, bearer, require_worker
 from backend.data.caches import unused_jobs, unused_objects
 from backend.data.database import DatabaseDep, Session
 from backend.data.objects import ObjectsDep, find_stored, note_upload
@@ -13,15 +13,16 @@ from backend.data.sealing import SealerDep
 from backend.http.strict_json import WorkerRoute
 from backend.rpc.broker import BrokerDep
 from backend.rpc.client import CallsDep
-from backend.workers import blobs, heartbeat, service
+from backend.workers import blobs, service
 from backend.workers.blob_access import BlobHolder
 from backend.workers.call_judges import with_judges
 from backend.workers.call_models import with_hub_token
 from backend.workers.claim import claim
+from backend.workers.heartbeat import renew_lease
 from backend.workers.records import receive
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo
-from reinforge.schemas.worker_door import (
+from reinforge.schemas.worker_api import (
     Cached,
     CallAnswer,
     CallChunk,
@@ -39,11 +40,10 @@ from reinforge.schemas.worker_door import (
 
 router = APIRouter()
 worker_router = APIRouter(
-    prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute, dependencies=[Depends(worker_door)]
+    prefix="/worker/v1", tags=["worker API"], route_class=WorkerRoute, dependencies=[Depends(require_worker)]
 )
-jobs_router = APIRouter(prefix="/worker/v1", tags=["worker door"], route_class=WorkerRoute)
-"""Requests about a claimed job: they need its job token instead of the worker token. Blobs of a call need
-the latter."""
+jobs_router = APIRouter(prefix="/worker/v1", tags=["worker API"], route_class=WorkerRoute)
+"""Requests about a claimed job: with its job token instead of the worker token; blobs of a call take the latter."""
 
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}
@@ -85,10 +85,10 @@ async def claim_job(
 
 
 @jobs_router.post("/jobs/{id}/heartbeat", operation_id="heartbeat")
-async def beat(
+async def heartbeat(
     id: str, body: Heartbeat, session: Session, token: JobToken, settings: SettingsDep
 ) -> HeartbeatReply:
-    return await heartbeat.beat(session, id, token, body, settings.lease_seconds)
+    return await renew_lease(session, id, token, body, settings.lease_seconds)
 
 
 @jobs_router.post("/jobs/{id}/records", operation_id="storeRecords")

@@ -7,10 +7,10 @@ from backend.jobs.lifecycle.transitions import lease_end
 from backend.workers.fence import lock_attempt, require_lease
 from backend.workers.records.metering import count_time
 from reinforge.records import Command
-from reinforge.schemas.worker_door import Heartbeat, HeartbeatReply
+from reinforge.schemas.worker_api import Heartbeat, HeartbeatReply
 
 
-async def beat(
+async def renew_lease(
     session: AsyncSession, job_id: str, token: str | None, body: Heartbeat, lease_seconds: float
 ) -> HeartbeatReply:
     """Renew the lease; the reply repeats every command until the worker reports it as applied."""

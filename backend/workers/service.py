@@ -12,7 +12,7 @@ from backend.models import Attempt, Call, Job, Worker, now
 from backend.rpc.client import ONLINE_SECONDS
 from reinforge.net.broker import BrokerState, wake_up_problem
 from reinforge.schemas.resources import WorkerInfo
-from reinforge.schemas.worker_door import Register
+from reinforge.schemas.worker_api import Register
 from reinforge.states import LEASED
 
 _LISTED = timedelta(days=7)

@@ -31,7 +31,7 @@ from common.cpu import Account
 from common.measure import ROOT
 from reinforge.platform.cluster import recorded_cluster
 from reinforge.platform.postgres import EmbeddedPostgres
-from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
+from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 
 KEY, WORKER_TOKEN = "rf-benchmark-key", "benchmark-worker-token"
 MODEL = "bench-model"

@@ -18,8 +18,7 @@ from typing import Any
 
 from fleet.steps import RECORDS_PER_STEP, Template
 from fleet.wire import Wire
-
-HEARTBEAT_SECONDS = 5.0
+from reinforge.schemas.worker_api import HEARTBEAT_SECONDS
 
 
 class Job:

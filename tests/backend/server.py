@@ -25,7 +25,7 @@ from backend.jobs.lifecycle.leases import expire_leases
 from backend.main import create_app
 from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
-from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
+from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 from reinforge.storage import open_store
 
 OWNER_KEY = "rf-test-owner-key"

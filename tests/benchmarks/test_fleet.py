@@ -9,7 +9,7 @@ import pytest
 from fleet.steps import METRICS, PROMPTS, SAMPLES, SCHEMA, Template, prompt_hash, template
 
 from reinforge.records import Phase, Rollouts, StepMetrics
-from reinforge.schemas.worker_door import RecordBatch
+from reinforge.schemas.worker_api import RecordBatch
 from worker.training.reporting import rollout_table
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reinforge.schemas.worker_door import Claimed
+from reinforge.schemas.worker_api import Claimed
 from tests.support.worker_door import TOKEN, DoorServer
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import WorkerApi

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reinforge.errors import ReinforgeError
-from reinforge.schemas.worker_door import CACHED_AT_ONCE, Cached
+from reinforge.schemas.worker_api import CACHED_AT_ONCE, Cached
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import WorkerApi
 from worker.supervisor import run_folder

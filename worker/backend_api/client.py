@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from reinforge.errors import LeaseLost, ReinforgeError, Unavailable
 from reinforge.records import Record
-from reinforge.schemas.worker_door import (
+from reinforge.schemas.worker_api import (
     PROTOCOL,
     PROTOCOL_HEADER,
     Cached,

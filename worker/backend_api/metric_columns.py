@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from reinforge.records import Record, StepMetrics
-from reinforge.schemas.worker_door import MetricColumns, ReportedRecord
+from reinforge.schemas.worker_api import MetricColumns, ReportedRecord
 
 
 def packed(records: Iterable[Record]) -> list[ReportedRecord]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reinforge.errors import JobFailure, LeaseLost
 from reinforge.records import CheckpointSaved, Record, ResumeStateSaved, Rollouts
-from reinforge.schemas.worker_door import Claimed
+from reinforge.schemas.worker_api import Claimed
 from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 from worker.backend_api.outbox import Outbox
 from worker.supervisor.lease import Lease

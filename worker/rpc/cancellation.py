@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from reinforge.schemas.worker_door import CallChunk
+from reinforge.schemas.worker_api import CallChunk
 from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 
 log = logging.getLogger(__name__)

@@ -88,16 +88,16 @@ def grade(
     try:
         services = _services(client, models, process, grader, payload)
     except ReinforgeError as error:  # a missing checkpoint
-        return {"jail": jail, "results": [], "load_error": _said(error)}
+        return {"jail": jail, "results": [], "load_error": _described(error)}
     try:
         rows = [_row(row) for row in payload["rows"]]
         results = asyncio.run(_rated(grader, services, rows))
     except JobFailure as error:
         if error.code == "sandbox_unavailable":
             raise unavailable(error.message) from error
-        return {"jail": jail, "results": [], "load_error": _said(error)}
+        return {"jail": jail, "results": [], "load_error": _described(error)}
     except ReinforgeError as error:
-        return {"jail": jail, "results": [], "load_error": _said(error)}
+        return {"jail": jail, "results": [], "load_error": _described(error)}
     finally:
         services.close()
     return {
@@ -151,5 +151,5 @@ def _row(raw: dict[str, Any]) -> Row:
     return Row(replace(scorable, sample={**scorable.sample, **(raw.get("sample") or {})}), 0)
 
 
-def _said(error: ReinforgeError) -> str:
+def _described(error: ReinforgeError) -> str:
     return f"{error.message} {error.hint or ''}".rstrip()

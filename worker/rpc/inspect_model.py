@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reinforge.schemas.worker_door import CallChunk, CallMessage
+from reinforge.schemas.worker_api import CallChunk, CallMessage
 from worker.backend_api.client import WorkerApi
 from worker.isolated.process import Apart
 from worker.models.inspect import inspect_model

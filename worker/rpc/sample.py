@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
-from reinforge.schemas.worker_door import CallChunk, CallMessage
+from reinforge.schemas.worker_api import CallChunk, CallMessage
 from reinforge.system.archives import unpack
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, WorkerApi

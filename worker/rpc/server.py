@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import ReinforgeError
-from reinforge.schemas.worker_door import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
+from reinforge.schemas.worker_api import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
 from reinforge.system.signals import Relay
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.cache_cleanup import Cache, Tidying

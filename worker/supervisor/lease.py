@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from reinforge.errors import LeaseLost
 from reinforge.records import Command
-from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, Claimed, Heartbeat
+from reinforge.schemas.worker_api import HEARTBEAT_SECONDS, Claimed, Heartbeat
 from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 
 log = logging.getLogger(__name__)

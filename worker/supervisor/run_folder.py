@@ -12,7 +12,7 @@ from reinforge.errors import JobFailure
 from reinforge.grading.multi import checkpoints
 from reinforge.grading.source import parse_grader
 from reinforge.records import Blob, RewardCode, RunManifest
-from reinforge.schemas.worker_door import Claimed, ClaimedReward
+from reinforge.schemas.worker_api import Claimed, ClaimedReward
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, WorkerApiRefused
 from worker.backend_api.progress_callback import ProgressCallback, ignore_progress

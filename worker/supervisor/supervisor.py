@@ -20,7 +20,7 @@ from pathlib import Path
 
 from reinforge.errors import JobFailure, ReinforgeError
 from reinforge.records import Command, Ended, Record
-from reinforge.schemas.worker_door import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE, Claimed
+from reinforge.schemas.worker_api import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE, Claimed
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, WorkerApi
 from worker.backend_api.outbox import Outbox

@@ -4,7 +4,7 @@ from sqlalchemy import delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Principal, require_owner
-from backend.jobs.lifecycle.transitions import job_not_found
+from backend.jobs.lifecycle.transitions import unknown_job
 from backend.models import Adapter, Checkpoint, Deployment, Job
 from reinforge.errors import StateConflict
 from reinforge.states import FINAL
@@ -19,7 +19,7 @@ async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
     query = select(Job).where(Job.id == id, Job.project_id == who.project_id, Job.purpose == "train")
     job = await session.scalar(query.with_for_update())
     if job is None:
-        raise job_not_found(id)
+        raise unknown_job(id)
     if job.status not in FINAL:
         raise StateConflict(
             f"The job is {job.status}.",

@@ -36,11 +36,11 @@ async def lock_job(session: AsyncSession, job_id: str, project_id: str | None = 
         query = query.where(Job.project_id == project_id)
     job = await session.scalar(query.execution_options(populate_existing=True))
     if job is None:
-        raise job_not_found(job_id)
+        raise unknown_job(job_id)
     return job
 
 
-def job_not_found(job_id: str) -> NotFound:
+def unknown_job(job_id: str) -> NotFound:
     return NotFound(f"There is no job {job_id}.", code="job_not_found", param="id")
 
 

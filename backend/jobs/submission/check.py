@@ -21,7 +21,7 @@ from reinforge.spec import ColumnRoles, JobSpec
 MANY_EPOCHS = 20
 
 
-async def check(
+async def check_job(
     raw: dict[str, Any],
     project_id: str,
     database: Database,

@@ -9,7 +9,7 @@ from backend.data.database import DatabaseDep
 from backend.data.objects import ObjectsDep
 from backend.http.strict_json import StrictRoute
 from backend.jobs import service
-from backend.jobs.submission import check as checking
+from backend.jobs.submission.check import check_job
 from backend.rpc.client import CallsDep
 from reinforge.algorithm.plugins import package_of_preset
 from reinforge.offline.jobfile import spec_schema
@@ -31,7 +31,7 @@ async def check(
 ) -> JobCheck:
     """All problems of a specification, by field; `quick` skips the worker checks."""
     cache = service.dataset_cache(settings)
-    return await checking.check(spec, who.project_id, database, calls, objects, cache, quick=quick)
+    return await check_job(spec, who.project_id, database, calls, objects, cache, quick=quick)
 
 
 @router.get("/job-form", operation_id="getJobForm")

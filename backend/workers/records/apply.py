@@ -51,10 +51,10 @@ from reinforge.records import (
     Started,
     StepMetrics,
 )
-from reinforge.schemas.worker_door import MetricColumns, ReportedRecord
+from reinforge.schemas.worker_api import MetricColumns, ReportedRecord
 from reinforge.states import JobStatus
 
-KEPT_RESUME_STATES = 2
+RESUME_STATES_PER_JOB = 2
 _ROW = tuple(RowStatus.model_fields)
 """Columns of a completion in row-wise records."""
 _EVENT = ("seq", "type", "data", "step", "count")
@@ -240,7 +240,7 @@ class Applier:
         )
         await self.session.flush()
         own_states = select(ResumeState.step).where(ResumeState.job_id == job.id)
-        newest = own_states.order_by(ResumeState.step.desc()).limit(KEPT_RESUME_STATES)
+        newest = own_states.order_by(ResumeState.step.desc()).limit(RESUME_STATES_PER_JOB)
         await self.session.execute(
             delete(ResumeState).where(ResumeState.job_id == job.id, ResumeState.step.not_in(newest))
         )

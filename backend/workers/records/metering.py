@@ -14,7 +14,7 @@ from backend.models import Attempt, Job, MetricPoint, MetricSeries, now
 from backend.workers.records.metric_points import Points
 from reinforge.records import Rollouts
 from reinforge.schemas.usage import UsageKind
-from reinforge.schemas.worker_door import LEASE_SECONDS
+from reinforge.schemas.worker_api import LEASE_SECONDS
 
 GROWING: dict[str, UsageKind] = {"tokens/trained": "trained_tokens", "judge/cost": "judge_spend"}
 """Cumulative metrics, and the usage kind of their growth."""

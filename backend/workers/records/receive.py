@@ -10,7 +10,7 @@ from backend.workers.fence import lock_attempt, require_lease
 from backend.workers.records.apply import Applier
 from reinforge.errors import InvalidInput
 from reinforge.records import StepMetrics
-from reinforge.schemas.worker_door import (
+from reinforge.schemas.worker_api import (
     MetricColumns,
     RecordBatch,
     RecordReply,

@@ -13,7 +13,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Beat */
+        /** Heartbeat */
         post: operations["heartbeat"];
         delete?: never;
         options?: never;

@@ -195,7 +195,7 @@ def test_one_waits_while_its_project_has_no_room_for_calls(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = backend.app.state.calls
-    monkeypatch.setattr("backend.evaluations.lane.AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("backend.evaluations.retry.AGAIN_SECONDS", 0.05)
     refusals: list[None] = []
 
     async def full(*_: Any) -> None:

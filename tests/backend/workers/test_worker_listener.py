@@ -12,7 +12,7 @@ from backend import __main__ as command
 from backend.settings import Settings
 from reinforge.errors import InvalidInput
 from reinforge.platform.environment import Environment
-from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
+from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 from tests.backend.server import OWNER_KEY, WORKER_TOKEN, Backend
 
 REGISTER = {

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER, Register
+from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER, Register
 from tests.backend.server import WORKER_TOKEN, Backend
 from worker.backend_api.client import WorkerApi, WorkerApiRefused
 

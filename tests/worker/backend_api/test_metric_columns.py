@@ -1,7 +1,7 @@
 """Records on their way to the backend, neighbouring metrics as columns."""
 
 from reinforge.records import RECORD, LogLine, Record, StepMetrics
-from reinforge.schemas.worker_door import MetricColumns, ReportedRecord
+from reinforge.schemas.worker_api import MetricColumns, ReportedRecord
 from tests.support.worker_door import unpacked
 from worker.backend_api.metric_columns import packed
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from reinforge.schemas.worker_door import CallMessage
+from reinforge.schemas.worker_api import CallMessage
 from tests.support.hub_stub import COMMIT, HubStub, Repository
 from tests.support.supervised import wait_for
 from tests.support.worker_door import TOKEN, DoorServer

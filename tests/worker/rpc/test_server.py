@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from reinforge.schemas.worker_door import CallMessage
+from reinforge.schemas.worker_api import CallMessage
 from tests.support.supervised import wait_for
 from tests.support.worker_door import TOKEN, DoorServer
 from tests.worker.sandbox.harness import running_daemon

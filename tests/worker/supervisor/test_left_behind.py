@@ -14,7 +14,7 @@ from worker.supervisor.slots import end_leftover, process_start, take_slot
 _SUPERVISE = """
 import json, sys, threading
 from pathlib import Path
-from reinforge.schemas.worker_door import Claimed
+from reinforge.schemas.worker_api import Claimed
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore

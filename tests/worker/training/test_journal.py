@@ -13,7 +13,7 @@ from tests.support.small_jobs import SmallJob, share_of_low_letters, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.sandbox.outcome import RewardRow
 from worker.trainer.reporter import LocalReporter
-from worker.training.reporting.job_reporter import HEARTBEAT_SECONDS, PHASE_SECONDS, JobReporter
+from worker.training.reporting.job_reporter import KEEP_ALIVE_SECONDS, PHASE_SECONDS, JobReporter
 
 
 class Clock:
@@ -50,7 +50,7 @@ def test_a_phase_that_goes_on_says_so_with_what_it_said_last(tmp_path: Path) -> 
     made.heartbeat()
     assert told == [], "there is none yet"
     made.phase("generating", 4, 1, 3, [17])
-    clock.now += HEARTBEAT_SECONDS - 0.1
+    clock.now += KEEP_ALIVE_SECONDS - 0.1
     made.heartbeat()
     assert len(told) == 1
     clock.now += 0.1

@@ -36,8 +36,8 @@ from worker.training.update import Update
 PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
 PHASE_SECONDS = 0.5
 """Progress inside a phase is reported at most this often."""
-HEARTBEAT_SECONDS = 5.0
-"""Heartbeats of a phase are reported at most this often."""
+KEEP_ALIVE_SECONDS = 5.0
+"""A phase without progress is reported at most this often."""
 
 
 class JobReporter:
@@ -98,7 +98,7 @@ class JobReporter:
 
     def heartbeat(self) -> None:
         """Report that the phase is still running; can be called at any rate."""
-        if self._phase is not None and self._clock() - self._reported_at >= HEARTBEAT_SECONDS:
+        if self._phase is not None and self._clock() - self._reported_at >= KEEP_ALIVE_SECONDS:
             self._reported_at = self._clock()
             self._reporter.report(Phase, **self._reported)
 

@@ -10,7 +10,7 @@ import psycopg
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from reinforge.schemas.worker_door import PROTOCOL, PROTOCOL_HEADER
+from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 from reinforge.states import FINAL, LEASED
 from tests.backend.jobs.lifecycle.race_model import Action, Doing, Model, after
 from tests.backend.jobs.lifecycle.race_watch import Clockwork, Stored

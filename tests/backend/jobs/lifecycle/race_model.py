@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from backend.jobs.lifecycle.leases import STOP_SECONDS, STOP_STEPS, STOPPED_BY
 from backend.jobs.lifecycle.transitions import MAX_LOST_ATTEMPTS
-from backend.workers.records.apply import KEPT_RESUME_STATES
+from backend.workers.records.apply import RESUME_STATES_PER_JOB
 from reinforge.states import FINAL, LEASED, JobStatus
 
 S = JobStatus
@@ -194,7 +194,7 @@ def _tell(model: Model, record: tuple[Any, ...]) -> Model:
             recent = (*model.seconds, seconds)[-RECENT:]
             return replace(model, step=step, points=tuple(sorted(points.items())), seconds=recent)
         case ("resume", step):
-            kept = sorted({*model.resumes, step})[-KEPT_RESUME_STATES:]
+            kept = sorted({*model.resumes, step})[-RESUME_STATES_PER_JOB:]
             return replace(model, resumes=tuple(kept), lost=0)
         case ("command", place):
             return _obeyed(model, [place])
