@@ -83,8 +83,8 @@ class Bench:
     def __init__(self, model: Path, texts: Sequence[str], tokens: int) -> None:
         self.model, self.tokens = model, tokens
         self.base = load_base_model(model)
-        lanes = set_threads(self.base.model.config.get_text_config().hidden_size)
-        self.host = LocalHost(self.base, lanes)
+        threads = set_threads(self.base.model.config.get_text_config().hidden_size)
+        self.host = LocalHost(self.base, threads)
         self.policy: LoraPolicy = self.host.create_policy(
             POLICY, rank=16, alpha=32, targets="all-linear", seed=0
         )

@@ -15,7 +15,7 @@ from worker.machine.memory import is_out_of_memory
 from worker.policy.critic import LoraCritic
 from worker.policy.forward.activations import GradientPasses, mode
 from worker.policy.forward.fused_layers import fuse
-from worker.policy.forward.threads import Lanes
+from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.policy.merged_weights import Active, merged
@@ -29,10 +29,10 @@ faster: the activations leave its caches."""
 class LocalHost:
     """`PolicyHost` over one loaded base model."""
 
-    def __init__(self, base: BaseModel, lanes: int = 1) -> None:
+    def __init__(self, base: BaseModel, threads: int = 1) -> None:
         """lanes: micro-batches that run side by side."""
         self.base = base
-        self.lanes = Lanes(lanes)
+        self.threads = MicroBatchThreads(threads)
         self._layers = Layers(base.model)
         self._fused = fuse(base.model) if base.model.device.type == "cuda" else {}
         self._peft: PeftModel | None = None
@@ -51,7 +51,7 @@ class LocalHost:
             activate=self.activate,
             split=self._head(),
             passes=self._passes(),
-            lanes=self.lanes,
+            threads=self.threads,
         )
 
     def create_critic(
@@ -75,7 +75,7 @@ class LocalHost:
             device,
             MICRO_BATCH_TOKENS[device.type],
             mode(),
-            side_by_side=self.lanes.count,
+            parallel=self.threads.count,
         )
 
     def _add(self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int) -> PeftModel:
@@ -176,7 +176,7 @@ class LocalHost:
             "precision": str(model.dtype).removeprefix("torch."),
             "context_length": self.base.context_length,
             "torch_threads": torch.get_num_threads(),
-            "lanes": self.lanes.count,
+            "lanes": self.threads.count,
             "fused": self._fused,
         }
 

@@ -25,7 +25,7 @@ from worker.policy.base import (
 from worker.policy.forward.activations import GradientPasses
 from worker.policy.forward.micro_batches import MicroBatch, micro_batches
 from worker.policy.forward.scoring import Layouts, layouts_of, score
-from worker.policy.forward.threads import Lanes
+from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.merged_weights import computing
 from worker.policy.parameters import Trained, on_cpu
 
@@ -44,12 +44,12 @@ class LoraPolicy:
         activate: Activate,
         split: Callable[[Tensor], Tensor] | None,
         passes: GradientPasses,
-        lanes: Lanes | None = None,
+        threads: MicroBatchThreads | None = None,
     ) -> None:
         self.name = name
         self.passes = passes
         # Without a head of its own the whole model runs, in ways of which not all may be side by side.
-        self._lanes = lanes if lanes is not None and split is not None else Lanes()
+        self._threads = threads if threads is not None and split is not None else MicroBatchThreads()
         self._peft = peft
         self._model = peft.get_base_model()
         self._activate = activate
@@ -119,7 +119,7 @@ class LoraPolicy:
                     self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
                 run = partial(self._run, batch, loss, scores, needs_gradient)
                 with self.passes.running():
-                    for value, part_gradients in self._lanes.map(run, self._plan(batch.sequences, chosen)):
+                    for value, part_gradients in self._threads.map(run, self._plan(batch.sequences, chosen)):
                         self._trained.add(part_gradients)
                         self.passes.heartbeat()
                         for key, (total, count) in value.metrics.items():
@@ -158,7 +158,7 @@ class LoraPolicy:
         """Copies on the CPU, by parameter."""
         return self._trained.weights()
 
-    def take_weights(self, weights: Mapping[str, Tensor]) -> None:
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Those of another copy of this adapter; optimizer and reference stay. Raises KeyError or RuntimeError where
         they are of another adapter."""
         self._trained.put(weights)
@@ -182,7 +182,7 @@ class LoraPolicy:
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> list[MicroBatch]:
         parts = micro_batches(
-            sequences, rows, self.passes.tokens, layout=self.layout, lanes=self._lanes.count
+            sequences, rows, self.passes.tokens, layout=self.layout, threads=self._threads.count
         )
         return self.passes.planned(sequences, parts)
 
@@ -197,7 +197,7 @@ class LoraPolicy:
                 return score(self._model, sequences.take(part.rows), self._split, layout=part.layout)
 
         parts = self._plan(sequences, rows)
-        for part, part_scores in zip(parts, self._lanes.map(run, parts), strict=True):
+        for part, part_scores in zip(parts, self._threads.map(run, parts), strict=True):
             _store(scores, part.rows, part_scores)
             self.passes.heartbeat()
         return scores

@@ -86,8 +86,8 @@ class MergedLinear(torch.nn.Module):
         """(O, I)."""
         return self._weight
 
-    def hold(self, weight: Tensor) -> None:
-        """Compute with this one from now on, which has the same numbers."""
+    def set_weight(self, weight: Tensor) -> None:
+        """Replace the weight by an equal one, for example a view."""
         self._weight = weight
 
     @property

@@ -1,8 +1,7 @@
-"""Batched decoding on a transformers model with a KV cache.
+"""Batched decoding: samples one token per row and step until every row has ended.
 
-Each prompt is run once. Its cache is repeated for its samples, or, where prompts are long and the step is lean, read
-by all of them. Prompts of different lengths are padded on the left. Rows that have ended leave the batch in bulk, when
-enough of them have: a function of the sampled tokens alone, so the same requests always form the same forward batches.
+Ended rows leave the batch in bulk, when enough of them have: a function of the sampled tokens alone, so the same
+requests always form the same forward batches.
 """
 
 import itertools
@@ -14,19 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
-from worker.rollout.cpu.decode_step import LeanStep
-from worker.rollout.cpu.kv_cache import roomy_cache
-from worker.rollout.cpu.shared_prompts import LONG_PROMPT, SharedPrompts
+from worker.rollout.decoder import Decoder
 from worker.rollout.engine import FinishReason, GenerateRequest, Sample
 from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
 
 COMPACT_AT = 0.75
-"""Ended rows are dropped from the cache when at most this share of the batch still runs: dropping copies the cache."""
-
-
+"""Ended rows leave the batch when at most this share of its rows still runs, since that copies the cache."""
 REASONS: tuple[FinishReason, ...] = ("stop", "length", "cancelled")
 _RUNNING = -1
 
@@ -41,22 +35,18 @@ class Part:
 
 
 class DecodeBatch:
-    """Rows of several parts that share one `Sampling`. Call `advance` until every part has its samples."""
+    """Rows of several parts that share one `Sampling`. Call `advance` until every part has its samples.
+
+    A new batch runs its prompts. decoder: a new one. decode: text of token ids, to find stop texts.
+    """
 
     def __init__(
-        self,
-        model: PreTrainedModel,
-        parts: Sequence[Part],
-        decode: Callable[[Sequence[int]], str],
-        lean: LeanStep | None = None,
+        self, decoder: Decoder, parts: Sequence[Part], decode: Callable[[Sequence[int]], str]
     ) -> None:
-        """lean: the model's fast decoding step, if it has one."""
         self.parts = parts
         self.sampling = parts[0].request.sampling
-        self._model = model
+        self._decoder = decoder
         self._decode = decode
-        self._lean = lean
-        self._device = model.device
         self._bounds = [0, *itertools.accumulate(part.count for part in parts)]
         rows = self._bounds[-1]
         self._prompt_of = np.repeat(np.arange(len(parts)), [part.count for part in parts])
@@ -69,18 +59,14 @@ class DecodeBatch:
         self._reasons = np.full(rows, _RUNNING, np.int8)
         """Index into `REASONS`, or `_RUNNING`."""
         self._batch_rows = np.arange(rows)
-        """Row behind each line of the forward batch; ended rows stay until the next compaction."""
+        """Row of each line of the forward batch; ended rows stay until the next compaction."""
         self._stop_ids = np.array(self.sampling.stop_ids, np.int64)
-        self._cache = roomy_cache(model)
-        self._mask: Tensor | None = None
-        """(R, columns so far): 0 over the padding on the left; None where no row has any."""
-        self._prompts: SharedPrompts | None = None
-        """What stands before the cache's columns; None where those begin with the prompt."""
         self._step = 0
-        self._logits, self._positions = self._prefill()
+        prompts = [part.request.prompt_ids for part in parts]
+        self._logits = decoder.prefill(prompts, torch.from_numpy(self._prompt_of))
 
     def advance(self) -> None:
-        """Sample one token for every running row and, where any still runs, look at it."""
+        """Sample one token for every running row, then compute the next logits if any row still runs."""
         rows = self._batch_rows
         tokens, logprobs, entropies = choose(
             self._logits,
@@ -98,14 +84,13 @@ class DecodeBatch:
         if not keep.any():
             return
         if keep.sum() <= COMPACT_AT * len(rows):
-            tokens = self._compact(tokens, keep)
-        if self._mask is not None:
-            self._mask = torch.cat([self._mask, self._mask.new_ones((len(self._batch_rows), 1))], dim=1)
-        self._logits = self._next(tokens)
-        self._positions = self._positions + 1
+            lines = torch.from_numpy(np.flatnonzero(keep)).to(tokens.device)
+            self._batch_rows, tokens = rows[keep], tokens[lines]
+            self._decoder.keep(lines)
+        self._logits = self._decoder.step(tokens)
 
     def end(self, reason: FinishReason, rows: Sequence[int] | None = None) -> None:
-        """End these rows, or all rows; rows that have already ended do not change."""
+        """End these rows, or all rows; ended rows keep their reason."""
         chosen = np.arange(len(self._reasons)) if rows is None else np.asarray(rows, np.int64)
         self._reasons[chosen[self._reasons[chosen] == _RUNNING]] = REASONS.index(reason)
 
@@ -119,12 +104,12 @@ class DecodeBatch:
 
     @property
     def logits(self) -> Tensor:
-        """(R, V): what the next `advance` samples from, a line for every row of `lines`."""
+        """(R, V): logits of the next token, one line for every row of `lines`."""
         return self._logits
 
     @property
     def lines(self) -> list[int]:
-        """Row behind each line of `logits`; some may have ended."""
+        """Row of each line of `logits`; some may have ended."""
         batch_rows: list[int] = self._batch_rows.tolist()
         return batch_rows
 
@@ -157,48 +142,6 @@ class DecodeBatch:
             for row in range(start, stop)
         )
 
-    def _prefill(self) -> tuple[Tensor, Tensor]:
-        """Logits (R, V) after the prompts and the next position (R,) of every row."""
-        prompts = [part.request.prompt_ids for part in self.parts]
-        lengths = torch.tensor([len(prompt) for prompt in prompts])
-        longest = int(lengths.max())
-        padded = torch.zeros((len(prompts), longest), dtype=torch.int64)
-        for line, prompt in enumerate(prompts):
-            padded[line, longest - len(prompt) :] = torch.tensor(prompt)
-        columns = torch.arange(longest)[None, :]
-        starts = (longest - lengths)[:, None]
-        if int(lengths.min()) < longest:
-            self._mask = (columns >= starts).long().to(self._device)
-        positions = (columns - starts).clamp(min=0)
-        logits = self._forward(padded.to(self._device), positions.to(self._device))
-        repeat = torch.from_numpy(self._prompt_of).to(self._device)
-        if self._lean is not None and longest >= LONG_PROMPT and len(repeat) > len(prompts):
-            self._prompts = SharedPrompts(self._cache, self._mask, repeat)
-            self._cache, self._mask = roomy_cache(self._model), None
-        else:
-            self._cache.batch_select_indices(repeat)
-            self._mask = None if self._mask is None else self._mask[repeat]
-        return logits[repeat], lengths.to(self._device)[repeat]
-
-    def _next(self, tokens: Tensor) -> Tensor:
-        """Logits (R, V) behind one more token of every row."""
-        if self._lean is not None:
-            return self._lean(tokens, self._positions, self._mask, self._cache, self._prompts)
-        return self._forward(tokens[:, None], self._positions[:, None])
-
-    def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """Logits (R, V) after the last column."""
-        output = self._model(
-            input_ids=ids,
-            attention_mask=self._mask,
-            position_ids=positions,
-            past_key_values=self._cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        logits: Tensor = output.logits[:, -1]
-        return logits
-
     def _noise(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         key = self.parts[0].request.noise
         return uniform(
@@ -227,13 +170,3 @@ class DecodeBatch:
         length = self._lengths[row]
         tail = self._decode(self._tokens[row, max(0, length - reach) : length].tolist())
         return any(text in tail for text in self.sampling.stop)
-
-    def _compact(self, tokens: Tensor, keep: npt.NDArray[np.bool_]) -> Tensor:
-        lines = torch.from_numpy(np.flatnonzero(keep)).to(self._device)
-        self._batch_rows = self._batch_rows[keep]
-        self._cache.batch_select_indices(lines)
-        if self._prompts is not None:
-            self._prompts.keep(lines)
-        self._positions = self._positions[lines]
-        self._mask = None if self._mask is None else self._mask[lines]
-        return tokens[lines]

@@ -1,7 +1,7 @@
 """In-process rollout engine on the trainer's own model, with the policy's adapter enabled or disabled.
 
-Decoding runs in the caller's thread, one token per turn of the event loop, so finished groups can be scored
-while others are still being generated, and torch keeps one thread pool.
+Decoding runs in the caller's thread, one token per turn of the event loop, so that finished groups are scored while
+others are still being generated and torch needs one thread pool.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from worker.machine.memory import (
     release,
     with_amount,
 )
-from worker.rollout.cpu.decode_step import has_lean_step, lean_step
+from worker.rollout.cpu import decoder_for
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import Generated, GenerateRequest, Sample
 
 CPU_CACHE_BYTES = 2 * 1024**3
-"""Fixed on the CPU, so that batches do not depend on what else the machine is doing."""
+"""Fixed on the CPU, so that batches do not depend on the machine's load."""
 _LEAST_CACHE_BYTES = 256 * 1024**2
 """Smallest cache of an engine that shares memory with others."""
 
@@ -35,8 +35,8 @@ _LEAST_CACHE_BYTES = 256 * 1024**2
 class TransformersEngine:
     """`RolloutEngine` over a loaded model.
 
-    `sampling_as(policy)` is a context for the time of a batch, and gives contexts in which the model computes as that
-    policy (None: as the base).
+    sampling_as: context of a batch for a policy (None: the base); it yields a function that creates contexts in which
+    the model computes as that policy. copies: engines that share the memory for caches, this one included.
     """
 
     def __init__(
@@ -50,31 +50,30 @@ class TransformersEngine:
         cache_bytes: int | None = None,
         copies: int = 1,
     ) -> None:
-        """copies: engines that share the memory for caches, this one included."""
         self._model = model
         self._tokenizer = tokenizer
         self._sampling_as = sampling_as
         with sampling_as(None) as active, active():
-            self._lean = has_lean_step(model)
+            self._new_decoder = decoder_for(model)
         share = cache_bytes or max(_cache_bytes(model) // copies, _LEAST_CACHE_BYTES)
         self._tokens_in_cache = share // cache_bytes_per_token(model)
-        self.tell: Callable[[str], None] = lambda message: None
-        """Warning callback for out-of-memory retries."""
+        self.warn: Callable[[str], None] = lambda message: None
+        """Receives a message for every out-of-memory retry."""
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Raises JobFailure `out_of_memory` (retryable) where not even one row has room."""
+        """Raises JobFailure `out_of_memory` (retryable) if not even one row fits."""
         collected: dict[int, list[tuple[int, tuple[Sample, ...]]]] = {}
         waiting = plan(requests, self._tokens_in_cache)
         try:
             while waiting:
-                left = list(waiting[0])
-                self._check_version(left[0].request)
+                unfinished = list(waiting[0])
+                self._check_version(unfinished[0].request)
                 try:
                     async with aclosing(self._run(waiting[0])) as finished:
                         async for part, samples in finished:
-                            left = [other for other in left if other is not part]
+                            unfinished = [other for other in unfinished if other is not part]
                             part_samples = collected.setdefault(id(part.request), [])
                             part_samples.append((part.first, samples))
                             if sum(len(some) for _, some in part_samples) == part.request.n:
@@ -85,17 +84,17 @@ class TransformersEngine:
                     if not is_out_of_memory(error):
                         raise
                     requested = amount_asked(error)
-                # Outside the handler: the error holds the frames and their tensors. Noise belongs to rows: sampled
-                # again in other batches, they become the same completions.
+                # Outside the handler, since the error references frames and their tensors. Noise depends on the row
+                # alone, so a retry in smaller batches gives the same completions.
                 release(self._model.device)
                 self._shrink(waiting[0], requested)
-                left.extend(part for parts in waiting[1:] for part in parts)
-                waiting = plan_parts(left, self._tokens_in_cache)
+                unfinished.extend(part for parts in waiting[1:] for part in parts)
+                waiting = plan_parts(unfinished, self._tokens_in_cache)
         finally:
             self._cancelled.clear()
 
     def _shrink(self, parts: Sequence[Part], requested: str | None) -> None:
-        """Plan for half the tokens that this batch had."""
+        """Halve the tokens per batch."""
         rows, widest = sum(part.count for part in parts), max(_width(part.request) for part in parts)
         tokens, device = min(self._tokens_in_cache, rows * widest), self._model.device
         at_hand = memory_in_words(device)
@@ -103,9 +102,9 @@ class TransformersEngine:
         if rows == 1:
             raise out_of_memory(device, f"sampling one row of {widest:,} tokens does not fit{why}")
         self._tokens_in_cache = max(widest, tokens // 2)
-        self.tell(
-            f"Out of memory while {rows:,} rows of up to {widest:,} tokens were sampled at once{why}. What had not "
-            f"ended is sampled again, {self._tokens_in_cache // widest:,} rows at once"
+        self.warn(
+            f"Out of memory while {rows:,} rows of up to {widest:,} tokens were sampled at once{why}. Unfinished "
+            f"requests are sampled again, {self._tokens_in_cache // widest:,} rows at once"
         )
 
     async def _run(self, parts: list[Part]) -> AsyncGenerator[tuple[Part, tuple[Sample, ...]], None]:
@@ -114,11 +113,10 @@ class TransformersEngine:
         batch: DecodeBatch | None = None
         with self._sampling_as(policy) as active:
             while waiting:
-                # All is switched inside one turn: between turns other code may use the model.
+                # The context is left before each turn of the event loop: other code may use the model then.
                 with torch.inference_mode(), active():
                     if batch is None:
-                        lean = lean_step(self._model) if self._lean else None
-                        batch = DecodeBatch(self._model, parts, self._decode, lean)
+                        batch = DecodeBatch(self._new_decoder(), parts, self._decode)
                     if self._cancelled.is_set():
                         batch.end("cancelled")
                     else:
@@ -135,15 +133,17 @@ class TransformersEngine:
         self._versions[policy] = version
 
     async def rest(self) -> None:
-        """Holds nothing between samplings."""
+        """No memory to release between samplings."""
 
     async def close(self) -> None:
         self._versions.clear()
 
     def _check_version(self, request: GenerateRequest) -> None:
         if request.policy is not None and self._versions.get(request.policy) != request.version:
-            held = self._versions.get(request.policy)
-            raise ValueError(f"asked for {request.policy} version {request.version}, the engine holds {held}")
+            present = self._versions.get(request.policy)
+            raise ValueError(
+                f"requested {request.policy} version {request.version}, but the engine has {present}"
+            )
 
     def _decode(self, token_ids: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(token_ids, skip_special_tokens=False)
@@ -156,7 +156,7 @@ def plan(requests: Sequence[GenerateRequest], tokens_in_cache: int) -> list[list
 
 
 def plan_parts(parts: Sequence[Part], tokens_in_cache: int) -> list[list[Part]]:
-    """As `plan`, of what is left of requests."""
+    """As `plan`, for parts of requests."""
     batches: list[list[Part]] = []
     rows = 0
     for part in sorted(parts, key=lambda part: -len(part.request.prompt_ids)):
@@ -164,7 +164,7 @@ def plan_parts(parts: Sequence[Part], tokens_in_cache: int) -> list[list[Part]]:
         while first < end:
             head = batches[-1][0].request if batches else None
             same = head is not None and _kind(head) == _kind(request)
-            # The longest prompt comes first, so every row of a batch needs at most what its first row does.
+            # Longest prompt first: no row of a batch is wider than its first.
             widest = _width(head) if same and head else _width(request)
             room = tokens_in_cache // widest - rows if same else 0
             if room < 1:
@@ -178,18 +178,18 @@ def plan_parts(parts: Sequence[Part], tokens_in_cache: int) -> list[list[Part]]:
 
 
 def _width(request: GenerateRequest) -> int:
-    """Tokens of a row, at most."""
+    """Most tokens of a row."""
     return len(request.prompt_ids) + request.sampling.max_tokens
 
 
 def _in_order(parts: list[tuple[int, tuple[Sample, ...]]]) -> tuple[Sample, ...]:
-    """Samples by sample number; retried parts may have finished in any order."""
+    """Samples by sample number; parts finish in any order."""
     ordered = sorted(parts, key=lambda part: part[0])
     return tuple(sample for _, samples in ordered for sample in samples)
 
 
 def cache_bytes_per_token(model: PreTrainedModel) -> int:
-    """Keys and values of one token in all layers."""
+    """Bytes of one token's keys and values in all layers."""
     config = model.config.get_text_config()
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads

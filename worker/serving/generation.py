@@ -2,6 +2,7 @@
 
 from reinforge.errors import InvalidInput
 from worker.policy.load import BaseModel
+from worker.rollout.decoder import Decoder
 from worker.rollout.decoding import DecodeBatch
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
@@ -49,7 +50,7 @@ class Generation:
     def step(self) -> None:
         """Run the prompts of the next batch, or sample one token for every running row."""
         if self._batch is None:
-            self._batch = DecodeBatch(self._base.model, self._plan.pop(0), _never)
+            self._batch = DecodeBatch(Decoder(self._base.model), self._plan.pop(0), _never)
             self._places = [
                 {"prompt": part.request.tag, "sample": sample} for part, sample in self._batch.rows
             ]

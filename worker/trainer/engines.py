@@ -18,8 +18,7 @@ from worker.policy.base import Sequences
 from worker.policy.host import LocalHost
 from worker.policy.load import BaseModel
 from worker.policy.lora import LoraPolicy, base_bytes
-from worker.rollout.cpu.forked_engine import ForkedEngine, SharedWeights
-from worker.rollout.cpu.parallel_engines import LEAST_ROWS, SideBySide
+from worker.rollout.cpu import ParallelEngines, SharedWeights, process_count, with_forks
 from worker.rollout.engine import RolloutEngine
 from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token
 from worker.rollout.vllm.demand import STATE_BYTES, fused_experts, job_demand, memory_of
@@ -79,7 +78,7 @@ def rollout_engine(
         own = own_engine(
             prompts, completions, base, host, policy, lambda message: journal.log("warning", message)
         )
-        if isinstance(own, SideBySide):
+        if isinstance(own, ParallelEngines):
             journal.log(
                 "info", f"Completions are sampled by {own.processes} processes: the trainer and forks of it"
             )
@@ -124,25 +123,21 @@ def own_engine(
     base: BaseModel,
     host: LocalHost,
     policy: LoraPolicy,
-    say: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> RolloutEngine:
-    """In this process, and in copies of it where cores would be idle and `prompts` × `completions` at once are enough
-    for them. `say`: receives warnings about recovered errors."""
-    alone = torch.get_num_threads() > 1 or base.model.device.type != "cpu"
-    count = 1 if alone else max(1, min(host.lanes.count, prompts, prompts * completions // LEAST_ROWS))
-    engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=count)
-    if count == 1:
-        engine.tell = say
-        return engine
-    weights, copies = SharedWeights(policy.weights, policy.take_weights), list[RolloutEngine]()
-    try:
-        while len(copies) < count - 1:
-            copies.append(ForkedEngine(engine, weights))
-    except OSError as error:  # a limit on processes, or memory that the system does not promise twice
-        say(f"Sampling with {len(copies) + 1} processes instead of {count}: {error}")
-    # Set after the forks: the copies cannot write to the log.
-    engine.tell = say
-    return SideBySide(engine, copies, say)
+    """An engine in this process, and in forks of it if cores would be idle otherwise.
+
+    prompts, completions: sampled at once. warn: receives messages about recovered errors.
+    """
+    cores = host.threads.count if torch.get_num_threads() == 1 and base.model.device.type == "cpu" else 1
+    processes = process_count(cores, prompts, completions)
+    engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=processes)
+    sampler: RolloutEngine = engine
+    if processes > 1:
+        sampler = with_forks(engine, processes, SharedWeights(policy.weights, policy.load_weights), warn)
+    # Set after the forks, which cannot write to the log.
+    engine.warn = warn
+    return sampler
 
 
 def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:

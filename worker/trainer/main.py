@@ -147,8 +147,8 @@ class Job:
         engine_versions = check_engine(spec, Path(manifest.model_path))
         base, texts = load_with_texts(Path(manifest.model_path))
         reporter.report(Phase, phase="loading", step=0)
-        lanes = set_threads(base.model.config.get_text_config().hidden_size)
-        host = LocalHost(base, lanes if base.model.device.type == "cpu" else 1)
+        threads = set_threads(base.model.config.get_text_config().hidden_size)
+        host = LocalHost(base, threads if base.model.device.type == "cpu" else 1)
         adapter = spec.adapter
         alpha = adapter.alpha or 2.0 * adapter.rank
         policy = host.create_policy(

@@ -56,7 +56,7 @@ def move(policy: LoraPolicy, scale: float = 0.02) -> None:
     for name, tensor in weights.items():
         if "lora_B" in name:
             tensor.copy_(scale * torch.randn(tensor.shape, generator=generator))
-    policy.take_weights(weights)
+    policy.load_weights(weights)
 
 
 def sequences(

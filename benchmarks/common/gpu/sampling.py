@@ -7,6 +7,7 @@ import torch
 
 from common.gpu.models import Trainable, sequences, trainable
 from common.gpu.rows import Row, Setting, figure
+from worker.rollout.decoder import Decoder
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
@@ -38,7 +39,7 @@ def _decode(model: Trainable, rows: int, setting: Setting) -> float:
         for number, prompt in enumerate(prompts)
     ]
     with torch.inference_mode(), model.host.sampling_as("policy") as active, active():
-        batch = DecodeBatch(model.host.base.model, parts, lambda ids: "")
+        batch = DecodeBatch(Decoder(model.host.base.model), parts, lambda ids: "")
         for _ in range(WARM):
             batch.advance()
         setting.wait()

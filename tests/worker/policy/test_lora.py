@@ -89,10 +89,10 @@ def test_the_adapter_is_float32_and_alone_in_training(folder: Path) -> None:
     assert {p.dtype for p in policy._parameters.values()} == {torch.float32}
 
 
-def test_lanes_change_neither_gradient_nor_scores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the bit: what is summed up over micro-batches is summed in their order, whichever lane was faster."""
+def test_threads_change_neither_gradient_nor_scores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the bit: what is summed up over micro-batches is summed in their order, whichever thread was faster."""
     _, one = make(folder)
-    two = LocalHost(load_base_model(folder), lanes=2).create_policy(
+    two = LocalHost(load_base_model(folder), threads=2).create_policy(
         "policy", rank=4, alpha=8, targets="all-linear", seed=0
     )
     monkeypatch.setattr("worker.policy.forward.micro_batches.SMALLEST", 1)
@@ -109,7 +109,7 @@ def test_lanes_change_neither_gradient_nor_scores(folder: Path, monkeypatch: pyt
         one.forward_backward(batch_of(), weighted_logprob),
         two.forward_backward(batch_of(), loss),
     )
-    assert threads - {"MainThread"} == {"lane_0", "lane_1"}
+    assert threads - {"MainThread"} == {"micro-batch_0", "micro-batch_1"}
     assert torch.equal(found.scores.logprobs, expected.scores.logprobs)
     assert torch.equal(found.scores.entropies, expected.scores.entropies)
     assert found.metrics == expected.metrics
@@ -136,13 +136,13 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
 
 
 def test_packed_rows_have_the_same_scores_and_gradient(folder: Path) -> None:
-    """In one line and in several, in lanes too, and with rows that are looked at only."""
+    """In one line and in several, in threads too, and with rows that are looked at only."""
     batch = batch_of(Sequences([[5, 6, 7]] * 3, SEQUENCES.completions, 0.8), [True, True, False])
     _, padded = make(folder)
     padded.layout = "padded"
     expected = padded.forward_backward(batch, weighted_logprob)
-    for lanes in (1, 2):
-        host = LocalHost(load_base_model(folder), lanes=lanes)
+    for threads in (1, 2):
+        host = LocalHost(load_base_model(folder), threads=threads)
         policy = host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
         policy.layout = "packed"
         for tokens in (2048, 6):

@@ -18,9 +18,9 @@ END = 1
 
 
 class Setup:
-    def __init__(self, folder: Path, architecture: Any, lanes: int = 1) -> None:
+    def __init__(self, folder: Path, architecture: Any, threads: int = 1) -> None:
         self.base = load_base_model(write_tiny_model(folder, architecture))
-        self.host = LocalHost(self.base, lanes)
+        self.host = LocalHost(self.base, threads)
         self.policy = self.host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
         with torch.no_grad():
             for name, parameter in self.base.model.named_parameters():

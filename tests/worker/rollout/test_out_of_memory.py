@@ -77,7 +77,7 @@ def test_completions_are_the_same_in_smaller_batches(
     requests = setup.ask(TEXTS, n=4, stop_ids=tuple(range(1, 40)))
     expected = generate(setup.new_engine(), requests)
     engine, told = setup.new_engine(), list[str]()
-    engine.tell = told.append
+    engine.warn = told.append
     with short_of_memory(monkeypatch, lambda rows, step: rows > most and step >= at) as batches:
         found = generate(engine, requests)
         same(found, expected)

@@ -127,7 +127,7 @@ def test_groups_stream_as_they_finish(setup: Setup) -> None:
 def test_a_version_that_the_engine_does_not_hold_is_refused(setup: Setup) -> None:
     engine = setup.new_engine()
     asyncio.run(engine.publish("policy", 1))
-    with pytest.raises(ValueError, match="asked for policy version 0, the engine holds 1"):
+    with pytest.raises(ValueError, match="requested policy version 0, but the engine has 1"):
         generate(engine, setup.ask(["x"]))
 
 

@@ -91,7 +91,7 @@ def test_versions_that_may_be_asked_for_stay_and_folders_go_one_sync_later(tmp_p
     assert [each.version for each in adapters.held] == [2, 3]
     assert sorted(folder.name[:8] for folder in tmp_path.iterdir()) == ["policy-1", "policy-2", "policy-3"]
     assert adapters.name(request(version=2)) != adapters.name(request(version=3))
-    with pytest.raises(ValueError, match="asked for policy version 1, the engine holds 2, 3"):
+    with pytest.raises(ValueError, match="requested policy version 1, but the engine has 2, 3"):
         adapters.name(request(version=1))
     assert adapters.name(request(policy=None)) == "base"
 

@@ -10,7 +10,7 @@ import torch
 from reinforge.errors import JobFailure
 from tests.support.small_jobs import small_spec
 from tests.worker.rollout.asking import Setup, generate
-from worker.rollout.cpu.parallel_engines import SideBySide
+from worker.rollout.cpu.parallel_engines import ParallelEngines
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.rollout.vllm.model_shape import model_shape
 from worker.rollout.vllm.options import DEVICES, GPU_MEMORY, SLEEP, Options
@@ -27,23 +27,23 @@ def _one_thread() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("lanes", "prompts", "completions", "threads"),
+    ("cores", "prompts", "completions", "threads"),
     [(1, 16, 8, 1), (2, 2, 8, 1), (2, 1, 128, 1), (2, 16, 8, 2)],
     ids=["one core", "few rows", "one prompt", "wide"],
 )
 def test_one_process_samples_where_another_has_nothing_to_do(
-    tmp_path: Path, lanes: int, prompts: int, completions: int, threads: int
+    tmp_path: Path, cores: int, prompts: int, completions: int, threads: int
 ) -> None:
-    setup = Setup(tmp_path, "qwen3", lanes)
+    setup = Setup(tmp_path, "qwen3", cores)
     torch.set_num_threads(threads)
     engine = own_engine(prompts, completions, setup.base, setup.host, setup.policy, print)
     assert isinstance(engine, TransformersEngine)
 
 
 def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> None:
-    setup = Setup(tmp_path, "qwen3", lanes=2)
+    setup = Setup(tmp_path, "qwen3", threads=2)
     engine = own_engine(16, 8, setup.base, setup.host, setup.policy, print)
-    assert isinstance(engine, SideBySide)
+    assert isinstance(engine, ParallelEngines)
     try:
         asyncio.run(engine.publish("policy", 0))
         requests = setup.ask([f"prompt {number}" for number in range(16)], n=8)
@@ -60,7 +60,7 @@ def test_a_machine_that_lets_nothing_be_forked_is_no_end(
     def refused() -> int:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    setup, said = Setup(tmp_path, "qwen3", lanes=2), list[str]()
+    setup, said = Setup(tmp_path, "qwen3", threads=2), list[str]()
     monkeypatch.setattr("worker.rollout.cpu.forked_engine.os.fork", refused)
     engine = own_engine(16, 8, setup.base, setup.host, setup.policy, said.append)
     asyncio.run(engine.publish("policy", 0))

@@ -223,8 +223,8 @@ def test_a_job_goes_on_without_a_copy_that_is_killed(start: Callable[..., Traine
     os.kill(copy, signal.SIGKILL)
     assert trainer.wait() == 0
     said = [record["message"] for record in trainer.records if record["kind"] == "log"]
-    (told,) = [message for message in said if message.startswith("Sampling goes on")]
-    assert told.startswith(f"Sampling goes on with 1 processes: process {copy}, which sample")
+    (told,) = [message for message in said if message.startswith("Sampling continues")]
+    assert told.startswith(f"Sampling continues with 1 processes: sampling process {copy}")
     assert trainer.records[-1]["outcome"] == "succeeded" and "Traceback" not in trainer.log
 
 

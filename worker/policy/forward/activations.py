@@ -83,9 +83,9 @@ class GradientPasses:
         budget: int,
         mode: Mode = "auto",
         *,
-        side_by_side: int = 1,
+        parallel: int = 1,
     ) -> None:
-        """side_by_side: micro-batches that run at once and share the memory."""
+        """parallel: micro-batches that run at once and share the memory."""
         self.tokens = budget
         """Of a micro-batch, at most."""
         self.checkpointing = mode == "on" and can_checkpoint(model)
@@ -94,7 +94,7 @@ class GradientPasses:
         self.heartbeat: Callable[[], None] = lambda: None
         """Called after every micro-batch, those without gradient too."""
         self._model, self._device, self._mode = model, device, mode
-        self._side_by_side = side_by_side
+        self._parallel = parallel
         self._per_token, self._room = 0.0, math.inf
         self._measured = False
         self._first = self.tokens, self.checkpointing
@@ -205,16 +205,14 @@ class GradientPasses:
     def _measure(self, tokens: int, attempt: Callable[[], None]) -> None:
         at_hand = memory_at_hand(self._device)
         if at_hand is not None:
-            self._room = SHARE[self._device.type] * at_hand / self._side_by_side
+            self._room = SHARE[self._device.type] * at_hand / self._parallel
             self._per_token = activation_bytes(self._model, self._device, attempt, self._room) / tokens
 
     def _reason(self, longest: int) -> str:
         needed, room = self._per_token * longest / _GIB, self._room / _GIB
         how = f"about {needed:.2g} GiB" if math.isfinite(needed) else "more than that"
         done = "gradient checkpointing is on, " if self.checkpointing else ""
-        per_micro_batch = (
-            f" for each of {self._side_by_side} micro-batches at once" if self._side_by_side > 1 else ""
-        )
+        per_micro_batch = f" for each of {self._parallel} micro-batches at once" if self._parallel > 1 else ""
         return (
             f"Memory for activations: {room:.2g} GiB are at hand{per_micro_batch}, and the longest row, of "
             f"{longest:,} tokens, keeps {how} without gradient checkpointing. Therefore {done}micro-batches have at "

@@ -1,5 +1,5 @@
-"""Micro-batches by token budget: rows of similar length together, so that little is padding; rows of one long prompt,
-which is then run once for all of them; or all kinds of rows packed into one line."""
+"""Micro-batches by token budget: padded rows of similar length, rows of one long prompt that is run once, or rows
+packed into one line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from worker.policy.base import Sequences
 from worker.policy.forward.rows import groups
 
 Layout = Literal["padded", "prompt_once", "packed"]
-"""How the rows of a pass lie: each padded in a line of its own; behind their common prompt, which is run first; or one
-after the other in a single line, each prompt once."""
+"""Layout of a forward pass: one padded line per row; completions after their common prompt, which is run first; or all
+rows in a single line, each prompt once."""
 
 LONG_PROMPT = 64
-"""Tokens from which a prompt is worth a pass of its own."""
+"""Prompt tokens from which `prompt_once` pays."""
 SMALLEST = 256
-"""Tokens below which a micro-batch is not split for another lane."""
+"""Tokens below which a micro-batch is not split for another thread."""
 SPARED = 0.25
-"""Share of a group's tokens that running its prompt once has to spare."""
+"""Least share of a group's tokens that `prompt_once` has to save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,33 +27,34 @@ class MicroBatch:
 
 
 def micro_batches(
-    sequences: Sequences, rows: Sequence[int], budget: int, *, layout: Layout, lanes: int = 1
+    sequences: Sequences, rows: Sequence[int], budget: int, *, layout: Layout, threads: int = 1
 ) -> list[MicroBatch]:
-    """`rows` in parts of at most `budget` tokens, padding counted. layout: the one to use; with `prompt_once`
-    rows whose prompts are not worth a pass of their own are padded. lanes: parts that run side by side, for which there
-    are as many as make all of them busy."""
+    """Micro-batches of at most `budget` tokens with padding, a multiple of `threads` where rows allow it.
+
+    With `prompt_once`, rows whose prompts are too short for it are padded.
+    """
     if layout == "packed":
         return [MicroBatch(part, "packed") for part in lines(sequences, rows, budget)]
     together: list[list[int]] = []
     apart = list(rows)
     if layout == "prompt_once":
-        together = [group for _, group in groups(sequences, rows) if _pays(sequences, group)]
+        together = [group for _, group in groups(sequences, rows) if _prompt_once_pays(sequences, group)]
         taken = {row for group in together for row in group}
         apart = [row for row in rows if row not in taken]
-    made = []
+    parts = []
     for group in together:
         prompt = len(sequences.prompts[group[0]])
         lengths = [len(sequences.completions[row]) for row in group]
-        made += [
+        parts += [
             MicroBatch([group[i] for i in part], "prompt_once")
             for part in plan(lengths, max(1, budget - prompt))
         ]
     lengths = [len(sequences.prompts[row]) + len(sequences.completions[row]) for row in apart]
-    return made + [MicroBatch([apart[i] for i in part]) for part in spread(lengths, budget, lanes)]
+    return parts + [MicroBatch([apart[i] for i in part]) for part in spread(lengths, budget, threads)]
 
 
 def tokens_of(sequences: Sequences, part: MicroBatch) -> int:
-    """Of one micro-batch, padding counted."""
+    """Tokens of a micro-batch, with padding."""
     completions = [len(sequences.completions[row]) for row in part.rows]
     if part.layout == "packed":
         return sum(map(len, {tuple(sequences.prompts[row]) for row in part.rows})) + sum(completions)
@@ -65,9 +66,9 @@ def tokens_of(sequences: Sequences, part: MicroBatch) -> int:
 
 
 def lines(sequences: Sequences, rows: Sequence[int], budget: int) -> list[list[int]]:
-    """Rows by the line that they are packed into, of at most `budget` tokens, each prompt counted once per line.
+    """Rows of each packed line of at most `budget` tokens, each prompt counted once per line.
 
-    Groups stay together but for what does not fit; those with the longest rows come first, as in `plan`.
+    Groups are split only where a line is full; groups with the longest rows come first, as in `plan`.
     """
     parts: list[list[int]] = []
     room = 0
@@ -88,22 +89,21 @@ def lines(sequences: Sequences, rows: Sequence[int], budget: int) -> list[list[i
     return parts
 
 
-def spread(lengths: Sequence[int], budget: int, lanes: int) -> list[list[int]]:
-    """As `plan`, in a multiple of `lanes` parts where rows allow it."""
+def spread(lengths: Sequence[int], budget: int, threads: int) -> list[list[int]]:
+    """As `plan`, with a multiple of `threads` parts where rows allow it."""
     parts = plan(lengths, budget)
-    if len(parts) % lanes == 0:
+    if len(parts) % threads == 0:
         return parts
-    part_count = -(-len(parts) // lanes) * lanes
+    part_count = -(-len(parts) // threads) * threads
     padded = sum(len(part) * lengths[part[0]] for part in parts)
-    # A part is full when the next row does not fit: half a row of room on average.
+    # On average, half a row of a full part stays empty.
     return plan(lengths, min(budget, max(SMALLEST, -(-padded // part_count) + max(lengths) // 2)))
 
 
 def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Split rows into micro-batches of at most `budget` tokens, padding counted; longest first.
+    """Row numbers of micro-batches of at most `budget` tokens with padding; a longer row gets its own.
 
-    The longest come first so that a batch too large for the memory fails at once. A row longer than the budget is
-    a micro-batch of its own.
+    Longest first, so that a batch that is too large for the memory fails at once.
     """
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     batches: list[list[int]] = []
@@ -115,7 +115,7 @@ def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
     return batches
 
 
-def _pays(sequences: Sequences, group: Sequence[int]) -> bool:
+def _prompt_once_pays(sequences: Sequences, group: Sequence[int]) -> bool:
     prompt = len(sequences.prompts[group[0]])
     tokens = sum(prompt + len(sequences.completions[row]) for row in group)
     return prompt >= LONG_PROMPT and prompt * (len(group) - 1) >= SPARED * tokens

@@ -9,20 +9,22 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Lanes:
-    """`count` threads; one is the caller's own.
+class MicroBatchThreads:
+    """`count` threads.
 
-    A thread has torch's defaults: whether gradients are recorded is for the function itself to say. Results come in
-    the order of the items, so what is summed up over them does not depend on which lane was faster.
+    Each thread has torch's defaults, so the function itself sets whether gradients are recorded. Results come in the
+    order of the items: sums over them do not depend on which thread was faster.
     """
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
-        self._pool = ThreadPoolExecutor(count, thread_name_prefix="lane") if count > 1 else None
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="micro-batch") if count > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """All items are begun at once where there are lanes; one by one, as results are taken, where there are none.
-        Raises what `function` raises, at the item's place; nothing runs any more then."""
+        """Starts all items at once; with one thread, each when its result is read.
+
+        Raises what `function` raises, at the item's place, after all running items have ended.
+        """
         if self._pool is None:
             return map(function, items)
         return _results(deque(self._pool.submit(function, item) for item in items))
@@ -31,7 +33,7 @@ class Lanes:
 def _results(futures: deque[Future[Result]]) -> Iterator[Result]:
     try:
         while futures:
-            # Out of the list first: a result is held for as long as it is needed.
+            # Removed first, so that a result is released as soon as its reader drops it.
             yield futures.popleft().result()
     finally:
         for future in futures:

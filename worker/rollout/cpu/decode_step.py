@@ -1,8 +1,8 @@
-"""Fast decoding step on the CPU: one token per row, for Llama-like models.
+"""Fast decode step on the CPU: one token per row, for Llama-like models.
 
-A decoding step of a small model is spent on many small operations. Here masks are made once per step, projections of
-the same input are one product, queries and keys are turned together, nothing is transposed or repeated for grouped
-heads, and attention is two batched products over the cache.
+A decode step of a small model consists of many small operations. This step builds masks once, multiplies each input
+once for all its projections, rotates queries and keys together, and avoids transposes and repeated key heads: attention
+is two batched products over the cache.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,23 +13,23 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-from worker.rollout.cpu.kv_cache import RoomyLayer, roomy_cache
 from worker.rollout.cpu.matmul import Product, fastest_product
-from worker.rollout.cpu.shared_prompts import SharedPrompts, joined
+from worker.rollout.cpu.shared_prompts import SharedPrompts, combine_attention
+from worker.rollout.kv_cache import RoomyLayer, roomy_cache
 
 _LAYER = ("self_attn", "mlp", "input_layernorm", "post_attention_layernorm")
 _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
 _MLP = ("gate_proj", "up_proj", "down_proj", "act_fn")
 _TOLERANCE = 1e-4
 COPIED_BYTES = 2**31
-"""A larger model's weights are not copied for faster products."""
+"""Weights of larger models are not copied for faster products."""
 MakeProduct = Callable[[Tensor, Tensor | None], Product]
-"""Of a weight (O, I) and a bias (O,)."""
+"""Creates the product of a weight (O, I) and a bias (O,)."""
 
 
-class LeanStep:
-    """The decoding step of models built as Llama, Mistral, Qwen 2 and Qwen 3 are, in float32 or float64, with the
-    weights that their layers have now. Raises NotDense."""
+class DecodeStep:
+    """Decode step of models built like Llama, Mistral, Qwen 2 and Qwen 3, in float32 or float64, with their present
+    weights. Raises UnsupportedLayer."""
 
     def __init__(self, model: PreTrainedModel, make: MakeProduct = fastest_product) -> None:
         self._model = model
@@ -46,38 +46,38 @@ class LeanStep:
         cache: DynamicCache,
         prompts: SharedPrompts | None = None,
     ) -> Tensor:
-        """Logits (R, V) behind token ids (R,) at positions (R,), which are written into the cache.
+        """Logits (R, V) after token ids (R,) at positions (R,); appends the tokens to the cache.
 
-        padding: (R, columns, these included), 0 where a row has none; None where every row has all. prompts: what comes
-        before the cache's first column; None where the cache has all.
+        padding: (R, columns with the new one), 0 over padding, or None. prompts: keys and values before the cache's
+        first column, or None.
         """
         decoder = self._decoder
         x = decoder.embed_tokens(ids)
         cos, sin = decoder.rotary_emb(x[:, None], positions[:, None])
-        turn = cos, _signed(sin)
+        rotary = cos, _signed(sin)
         bias = None if padding is None else _bias(padding, x.dtype)
         for number, layer in enumerate(self._layers):
-            behind = None if prompts is None else partial(prompts.attend, number)
-            x = layer.attend(x, turn, bias, cache.layers[number], behind)
-            x = layer.transform(x)
+            attend_prompts = None if prompts is None else partial(prompts.attend, number)
+            x = layer.attend(x, rotary, bias, cache.layers[number], attend_prompts)
+            x = layer.mlp(x)
         logits: Tensor = self._head(_norm(decoder.norm, x))
         return logits
 
 
-def lean_step(model: PreTrainedModel) -> LeanStep | None:
-    """The fast step of the model; None if a layer is not supported."""
+def fast_step(model: PreTrainedModel) -> DecodeStep | None:
+    """The model's fast step; None if a layer is not supported."""
     small = sum(weight.nbytes for weight in model.parameters()) <= COPIED_BYTES
-    return _lean_step(model, fastest_product if small else Product)
+    return _fast_step(model, fastest_product if small else Product)
 
 
-def _lean_step(model: PreTrainedModel, make: MakeProduct) -> LeanStep | None:
+def _fast_step(model: PreTrainedModel, make: MakeProduct) -> DecodeStep | None:
     try:
-        return LeanStep(model, make)
-    except NotDense:
+        return DecodeStep(model, make)
+    except UnsupportedLayer:
         return None
 
 
-class NotDense(Exception):
+class UnsupportedLayer(Exception):
     """A layer is not a plain linear layer, for example because it has an adapter."""
 
 
@@ -86,16 +86,16 @@ class _Layer:
 
     def __init__(self, layer: Any, make: MakeProduct) -> None:
         attention, mlp = layer.self_attn, layer.mlp
-        self._into, self._between = layer.input_layernorm, layer.post_attention_layernorm
-        self._project = _Joint((attention.q_proj, attention.k_proj, attention.v_proj), make)
+        self._attention_norm, self._mlp_norm = layer.input_layernorm, layer.post_attention_layernorm
+        self._project = _JoinedLinear((attention.q_proj, attention.k_proj, attention.v_proj), make)
         self._out = _product(attention.o_proj, make)
-        self._widen = _Joint((mlp.gate_proj, mlp.up_proj), make)
+        self._gate_up = _JoinedLinear((mlp.gate_proj, mlp.up_proj), make)
         self._down, self._act = _product(mlp.down_proj, make), mlp.act_fn
         self._size, self._scaling = attention.head_dim, attention.scaling
         self._query_heads, self._key_heads, _ = (rows // self._size for rows in self._project.parts)
         self._eps = 0.0
         self._head_norms: Tensor | None = None
-        """(query and key heads, D); None where heads are not normed."""
+        """(query and key heads, D); None if heads are not normed."""
         if hasattr(attention, "q_norm"):
             weights = attention.q_norm.weight, attention.k_norm.weight
             counts = self._query_heads, self._key_heads
@@ -105,46 +105,46 @@ class _Layer:
     def attend(
         self,
         x: Tensor,
-        turn: tuple[Tensor, Tensor],
+        rotary: tuple[Tensor, Tensor],
         bias: Tensor | None,
         cache: RoomyLayer,
-        behind: Callable[[Tensor], tuple[Tensor, Tensor]] | None,
+        attend_prompts: Callable[[Tensor], tuple[Tensor, Tensor]] | None,
     ) -> Tensor:
-        """x (R, H) → (R, H), over what the cache has, x itself and what `behind` finds."""
+        """x (R, H) → (R, H): attention over the prompts, the cache and x itself."""
         rows, size, heads = len(x), self._size, self._query_heads
-        projected = self._project(_norm(self._into, x)).view(rows, -1, size)
-        turned = projected[:, : heads + self._key_heads]
+        projected = self._project(_norm(self._attention_norm, x)).view(rows, -1, size)
+        query_key = projected[:, : heads + self._key_heads]
         if self._head_norms is not None:
-            turned = _scaled(turned, self._eps).mul_(self._head_norms)
-        turned = _turned(turned, turn)
+            query_key = _scaled(query_key, self._eps).mul_(self._head_norms)
+        query_key = _rotate(query_key, rotary)
         keys, values = cache.update(
-            turned[:, heads:].unsqueeze(2), projected[:, heads + self._key_heads :].unsqueeze(2)
+            query_key[:, heads:].unsqueeze(2), projected[:, heads + self._key_heads :].unsqueeze(2)
         )
-        query = turned[:, :heads] * self._scaling
-        # The query heads that share a key head stand together: they are the rows of one product.
+        query = query_key[:, :heads] * self._scaling
+        # Query heads that share a key head are the rows of one product.
         grouped = query.view(rows * self._key_heads, -1, size)
-        weights = torch.bmm(grouped, keys.flatten(0, 1).mT)
+        scores = torch.bmm(grouped, keys.flatten(0, 1).mT)
         if bias is not None:
-            weights.view(rows, -1, keys.shape[2]).add_(bias)
-        attended = torch.bmm(weights.softmax(-1), values.flatten(0, 1)).view(rows, -1, size)
-        if behind is not None:
-            attended = joined(attended, weights.logsumexp(-1).view(rows, -1), *behind(query))
-        return self._out(attended.view(rows, -1)).add_(x)
+            scores.view(rows, -1, keys.shape[2]).add_(bias)
+        output = torch.bmm(scores.softmax(-1), values.flatten(0, 1)).view(rows, -1, size)
+        if attend_prompts is not None:
+            output = combine_attention(output, scores.logsumexp(-1).view(rows, -1), *attend_prompts(query))
+        return self._out(output.view(rows, -1)).add_(x)
 
-    def transform(self, x: Tensor) -> Tensor:
-        """x (R, H) → (R, H), through the layer's perceptron."""
-        gate, up = torch.split(self._widen(_norm(self._between, x)), self._widen.parts, dim=-1)
+    def mlp(self, x: Tensor) -> Tensor:
+        """x (R, H) → (R, H)."""
+        gate, up = torch.split(self._gate_up(_norm(self._mlp_norm, x)), self._gate_up.parts, dim=-1)
         return self._down(self._act(gate).mul_(up)).add_(x)
 
 
-class _Joint:
-    """Several linear layers of one input as one product, where all were made for sampling: these keep views of its
-    weight, so that nothing is held twice. Others stay products of their own."""
+class _JoinedLinear:
+    """Linear layers of one input as one product if all are `MergedLinear`s: these then hold views of its weight, so
+    that no weight exists twice. Otherwise one product per layer."""
 
     def __init__(self, modules: Sequence[Any], make: MakeProduct) -> None:
         layers = [_dense(module) for module in modules]
         self.parts = [len(layer.weight) for layer in layers]
-        if not all(hasattr(layer, "hold") for layer in layers):
+        if not all(hasattr(layer, "set_weight") for layer in layers):
             self._products = [make(layer.weight, layer.bias) for layer in layers]
             return
         weight = torch.cat([layer.weight for layer in layers])
@@ -155,7 +155,7 @@ class _Joint:
         plain = all(layer.bias is None for layer in layers)
         self._products = [make(weight, None if plain else torch.cat(biases))]
         for layer, view in zip(layers, torch.split(weight, self.parts), strict=True):
-            layer.hold(view)
+            layer.set_weight(view)
 
     def __call__(self, x: Tensor) -> Tensor:
         outputs = [product(x) for product in self._products]
@@ -168,20 +168,22 @@ def _product(module: Any, make: MakeProduct) -> Product:
 
 
 def _dense(module: Any) -> Any:
-    """What has the weight (O, I) and the bias (O,) or None that the module computes with. Raises NotDense."""
+    """The module's plain linear layer, with weight (O, I) and bias (O,) or None. Raises UnsupportedLayer."""
     if getattr(module, "disable_adapters", False):
         module = module.base_layer
-    if type(module) is torch.nn.Linear or hasattr(module, "hold"):
+    if type(module) is torch.nn.Linear or hasattr(module, "set_weight"):
         return module
-    raise NotDense(type(module).__name__)
+    raise UnsupportedLayer(type(module).__name__)
 
 
-def has_lean_step(model: PreTrainedModel) -> bool:
-    """Whether the model is built that way and says what its lean step says: tried, since an architecture may do more
-    than its parts show."""
-    if model.dtype not in (torch.float32, torch.float64) or not _is_built_so(model):
+def supports_decode_step(model: PreTrainedModel) -> bool:
+    """Whether the model has the parts that the step uses and the step reproduces its logits on a small batch.
+
+    The trial is needed because an architecture may compute more than its parts show.
+    """
+    if model.dtype not in (torch.float32, torch.float64) or not _has_parts(model):
         return False
-    step, size = _lean_step(model, Product), model.config.get_text_config().vocab_size
+    step, size = _fast_step(model, Product), model.config.get_text_config().vocab_size
     if step is None:
         return False
     padding = torch.ones((2, 5), dtype=torch.int64, device=model.device)
@@ -208,8 +210,8 @@ def has_lean_step(model: PreTrainedModel) -> bool:
     return True
 
 
-def _is_built_so(model: PreTrainedModel) -> bool:
-    """Whether it has the parts that the step uses, and keeps every token of every layer."""
+def _has_parts(model: PreTrainedModel) -> bool:
+    """Whether the model has the parts that the step uses, and caches every token of every layer."""
     decoder = getattr(model, "model", None)
     layers = getattr(decoder, "layers", None)
     if decoder is not model.get_decoder() or not layers or not hasattr(model, "lm_head"):
@@ -243,24 +245,24 @@ def _norm(norm: Any, x: Tensor) -> Tensor:
 
 
 def _scaled(x: Tensor, eps: float) -> Tensor:
-    """x over the root of its mean square along the last dimension."""
+    """x divided by the root of its mean square along the last dimension."""
     square: Tensor = torch.linalg.vecdot(x, x)
     return x * square.div_(x.shape[-1]).add_(eps).rsqrt_().unsqueeze(-1)
 
 
-def _turned(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+def _rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
     """Rotary positions on (R, heads, D): the halves of a head are the two coordinates (Su et al. 2021)."""
-    cos, signed = turn
+    cos, signed = rotary
     return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), signed)
 
 
 def _signed(sin: Tensor) -> Tensor:
-    """For `_turned`: the first half is turned by the second with a minus."""
+    """For `_rotate`: the sine with its first half negated."""
     half = sin.shape[-1] // 2
     return torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)
 
 
 def _bias(padding: Tensor, dtype: torch.dtype) -> Tensor:
-    """(R, 1, columns): what attention weights get added, minus infinity over padding."""
-    none = torch.zeros(padding.shape, dtype=dtype, device=padding.device)
-    return none.masked_fill_(padding == 0, -torch.inf).unsqueeze(1)
+    """(R, 1, columns): 0, minus infinity over padding; added to attention scores."""
+    zeros = torch.zeros(padding.shape, dtype=dtype, device=padding.device)
+    return zeros.masked_fill_(padding == 0, -torch.inf).unsqueeze(1)

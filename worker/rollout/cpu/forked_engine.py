@@ -1,7 +1,7 @@
 """Rollout engine in a forked copy of this process, to use an idle core.
 
-The copy shares the base's memory and is there in milliseconds, without loading anything. Torch's pool of threads does
-not survive a fork, so it computes with one thread. It ends with its parent, whatever ends that.
+The fork shares the base model's memory and starts in milliseconds. Torch's thread pool does not survive a fork, so the
+fork computes with one thread. It ends with its parent, however that ends.
 """
 
 import asyncio
@@ -32,19 +32,21 @@ from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sam
 Weights = Mapping[str, Tensor]
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
-"""Of a whole process group; what they mean is for the parent to decide."""
+"""Sent to the whole process group; only the parent handles them."""
 
 
 class EngineLost(Exception):
-    """The forked process has ended; its unanswered requests are open."""
+    """The forked process has ended with unanswered requests."""
 
 
 class SharedWeights:
-    """A policy's weights in memory shared by all forked copies of this process."""
+    """A policy's weights in memory that all forks of this process share.
 
-    def __init__(self, read: Callable[[], Weights], take: Callable[[Weights], None]) -> None:
-        """read: the weights as they are. take: give the policy these."""
-        self._read, self._take = read, take
+    read, load: get and set the policy's weights.
+    """
+
+    def __init__(self, read: Callable[[], Weights], load: Callable[[Weights], None]) -> None:
+        self._read, self._load = read, load
         weights = read()
         # An anonymous mapping: /dev/shm is small in containers.
         self._memory = mmap.mmap(-1, max(1, sum(tensor.nbytes for tensor in weights.values())))
@@ -59,9 +61,9 @@ class SharedWeights:
         for key, tensor in self._read().items():
             self._tensors[key].copy_(tensor)
 
-    def take(self) -> None:
-        """In a copy: load the weights written last."""
-        self._take(self._tensors)
+    def load(self) -> None:
+        """In a fork: load the weights written last."""
+        self._load(self._tensors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class _Generate:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """`index` None: no more answers of this call; with an `error` there should have been more."""
+    """`index` None: the call has ended, with an `error` prematurely."""
 
     call: int
     index: int | None
@@ -87,9 +89,9 @@ class _Answer:
 
 
 class ForkedEngine:
-    """`RolloutEngine` that hands everything to `engine` in a copy of this process, made now: OSError where none can be.
+    """`RolloutEngine` that forwards to `engine` in a fork of this process, one `generate` at a time.
 
-    One `generate` at a time.
+    Forks in the constructor; raises OSError if that fails.
     """
 
     def __init__(self, engine: RolloutEngine, weights: SharedWeights) -> None:
@@ -100,14 +102,14 @@ class ForkedEngine:
         self._cancelling.setblocking(False)
         parent = os.getpid()
         with ours, theirs, cancelled:
-            # A signal between the fork and the copy's own handlers would run its parent's.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+            # Until the fork has its own handlers, a signal would run its parent's.
+            previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
             try:
                 self._pid = os.fork()
                 if self._pid == 0:
-                    _sample_until_the_end(engine, weights, theirs.detach(), cancelled.detach(), parent)
+                    _run_fork(engine, weights, theirs.detach(), cancelled.detach(), parent)
             finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
             self._pipe = Connection(ours.detach())
 
     @property
@@ -115,7 +117,7 @@ class ForkedEngine:
         return self._pid
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Raises EngineLost, and what the engine raised."""
+        """Raises EngineLost, and any exception of the engine."""
         self._calls += 1
         call, loop = self._calls, asyncio.get_running_loop()
         arrived: asyncio.Queue[_Answer | None] = asyncio.Queue()
@@ -132,20 +134,20 @@ class ForkedEngine:
         try:
             while (answer := await arrived.get()) is not None:
                 if answer.call != call:
-                    continue  # of a call whose caller went away
+                    continue  # from an earlier call that was abandoned
                 if answer.error is not None:
                     raise answer.error
                 if answer.index is None:
                     return
                 yield Generated(requests[answer.index], answer.samples)
-            raise EngineLost(f"process {self._pid}, which sampled, has ended")
+            raise EngineLost(f"sampling process {self._pid} has ended")
         finally:
-            # A pipe that was closed meanwhile has no reader, and its number may be another's.
+            # A closed pipe has no reader, and its descriptor may have been reused.
             if not self._pipe.closed:
                 loop.remove_reader(descriptor)
 
     def cancel(self) -> None:
-        """A byte on a way of its own: no lock that a signal's handler could wait for, nothing within a message."""
+        """Sends a byte over a separate socket: takes no lock, so a signal handler may call it."""
         with contextlib.suppress(OSError):
             self._cancelling.send(b"c")
 
@@ -155,7 +157,7 @@ class ForkedEngine:
         self._send(_Publish(policy, version))
 
     async def rest(self) -> None:
-        """Nothing to release between samplings."""
+        """No memory to release between samplings."""
 
     async def close(self) -> None:
         if self._pipe.closed:
@@ -175,7 +177,7 @@ class ForkedEngine:
             with self._sending:
                 self._pipe.send(message)
         except OSError as error:
-            raise EngineLost(f"process {self._pid}, which samples, does not listen: {error}") from error
+            raise EngineLost(f"cannot send to sampling process {self._pid}: {error}") from error
 
     def _receive(self) -> _Answer | None:
         """The next answer; None when the process has ended."""
@@ -186,36 +188,36 @@ class ForkedEngine:
         return answer
 
 
-def _sample_until_the_end(
+def _run_fork(
     engine: RolloutEngine, weights: SharedWeights, messages: int, cancelled: int, parent: int
 ) -> NoReturn:
-    """What the copy does; it never goes on to what its parent does next."""
+    """The fork's whole life; never returns into the parent's code."""
     try:
-        _become_a_copy((messages, cancelled), parent)
-        asyncio.run(_Served(engine, weights, Connection(messages), cancelled).run())
-    except BaseException:  # noqa: BLE001 - nothing above this may run in the copy; its parent sees it end
+        _set_up_fork((messages, cancelled), parent)
+        asyncio.run(_ForkServer(engine, weights, Connection(messages), cancelled).run())
+    except BaseException:  # noqa: BLE001 - no caller's code may run in the fork; the parent sees it end
         traceback.print_exc()
         sys.stderr.flush()
     finally:
         os._exit(1)
 
 
-def _become_a_copy(open_descriptors: Sequence[int], parent: int) -> None:
-    """End with the parent, leave its files and signals to it."""
+def _set_up_fork(open_descriptors: Sequence[int], parent: int) -> None:
+    """Tie the fork's life to the parent; close the parent's files and ignore its signals."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    # A record pipe or a sandbox's connection held here would never end for whoever reads it.
+    # An inherited pipe or connection would never reach end-of-file for its reader.
     for low, high in itertools.pairwise((2, *sorted(open_descriptors), os.sysconf("SC_OPEN_MAX"))):
         os.closerange(low + 1, high)
     gc.freeze()
     torch.set_num_threads(1)
 
 
-class _Served:
+class _ForkServer:
     """Message loop of the forked process."""
 
     def __init__(
@@ -233,23 +235,23 @@ class _Served:
         while True:
             message = self._queue.get()
             if isinstance(message, _Publish):
-                self._weights.take()
+                self._weights.load()
                 await self._engine.publish(message.policy, message.version)
             else:
                 self._send(await self._generate(message))
 
     async def _generate(self, message: _Generate) -> _Answer:
-        """The last answer of the call, with the others sent."""
+        """Sends all answers of the call but the last, which it returns."""
         index_of = {id(request): index for index, request in enumerate(message.requests)}
         try:
             async for answer in self._engine.generate(message.requests):
                 self._send(_Answer(message.call, index_of[id(answer.request)], answer.samples))
-        except Exception as error:  # noqa: BLE001 - raised where the samples were asked for
+        except Exception as error:  # noqa: BLE001 - raised again in the parent's `generate`
             return _Answer(message.call, None, error=portable(error))
         return _Answer(message.call, None)
 
     def _send(self, answer: _Answer) -> None:
-        """Ends the process if nobody reads: the parent closes its end before it kills."""
+        """Ends the process if the parent has closed the pipe."""
         try:
             self._pipe.send(answer)
         except OSError:
@@ -268,11 +270,11 @@ class _Served:
 
 
 def portable(error: Exception) -> Exception:
-    """The error for another process, with where it was raised as a note: itself, or its words where it cannot go."""
+    """A copy for another process, with the traceback as a note; a RuntimeError if the error cannot be pickled."""
     trace = "".join(traceback.format_exception(error))
     try:
         copy: Exception = pickle.loads(pickle.dumps(error))
-    except Exception:  # noqa: BLE001 - whatever its class does when it is read; its words are kept
+    except Exception:  # noqa: BLE001 - unpickling may run any code of the error's class
         copy = RuntimeError(f"{type(error).__name__}: {error}")
-    copy.add_note(f"In process {os.getpid()}, which sampled:\n{trace}")
+    copy.add_note(f"In sampling process {os.getpid()}:\n{trace}")
     return copy

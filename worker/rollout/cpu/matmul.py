@@ -1,8 +1,8 @@
 """Matrix products of few rows with constant weights, faster than `F.linear` on some CPUs.
 
-On x86 `F.linear` is MKL's, which leaves the widest instructions alone of processors that Intel did not make. oneDNN,
-which torch has too, takes a quarter to nine tenths of its time there for 1 to 256 rows (benchmarks/products.py), once
-the weight is in its own order. A row's bits do not depend on the rows beside it, which with MKL they do.
+On x86 `F.linear` uses MKL, which does not use the widest instructions of non-Intel processors. There, oneDNN with a
+reordered weight takes a quarter to nine tenths of MKL's time for 1 to 256 rows (benchmarks/products.py). With oneDNN,
+unlike MKL, a row's bits do not depend on the other rows.
 """
 
 import platform
@@ -28,7 +28,7 @@ class Product:
 
 
 class OrderedProduct(Product):
-    """With a copy of the weight as it is now, in oneDNN's order. float32 on the CPU only."""
+    """With a copy of the weight in oneDNN's order. float32 on the CPU only."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
@@ -36,14 +36,14 @@ class OrderedProduct(Product):
 
     def __call__(self, x: Tensor) -> Tensor:
         rows = len(x)
-        if missing := _room(rows) - rows:
+        if missing := _padded_rows(rows) - rows:
             x = F.pad(x, (0, 0, 0, missing))
         output: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
         return output[:rows]
 
 
 def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
-    """With the weight itself where that is as fast."""
+    """An `OrderedProduct` where it is faster, otherwise a `Product`."""
     supported = weight.dtype == torch.float32 and weight.device.type == "cpu"
     if supported and weight.numel() >= LARGE and onednn_is_faster():
         return OrderedProduct(weight, bias)
@@ -52,7 +52,7 @@ def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
 
 @cache
 def onednn_is_faster() -> bool:
-    """By the processor's maker, not by a clock: a machine has to compute the same bits each time."""
+    """Decided by the processor's vendor, not by timing: a machine has to compute the same bits each time."""
     if platform.machine() != "x86_64" or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     try:
@@ -61,8 +61,10 @@ def onednn_is_faster() -> bool:
         return False
 
 
-def _room(rows: int) -> int:
-    """The rows that are computed for so many, at most a quarter more from 33 on. oneDNN makes code for each number of
-    rows, in 0.5 ms, and keeps it, and the memory between: of batches whose rows leave one by one hundreds of MiB."""
+def _padded_rows(rows: int) -> int:
+    """Rows to compute for `rows`: at most a quarter more from 33 on.
+
+    oneDNN compiles code for each number of rows (0.5 ms) and caches it, hundreds of MiB if rows leave a batch singly.
+    """
     unit = 1 << max(3, (rows - 1).bit_length() - 3)
     return -(-rows // unit) * unit

@@ -1,27 +1,47 @@
-"""Several engines of one policy in parallel: requests are distributed over them."""
+"""Several engines of one policy in parallel: this process and forks of it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
-from worker.rollout.cpu.forked_engine import EngineLost
+from worker.rollout.cpu.forked_engine import EngineLost, ForkedEngine, SharedWeights
 from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine
 
 LEAST_ROWS = 24
 """Fewest completions per engine: smaller batches are not faster."""
 
 
-class SideBySide:
-    """`RolloutEngine` over several that answer alike. One that is lost is left out from then on: `first` does what it
-    had left, and `say` tells it."""
+def process_count(cores: int, prompts: int, completions: int) -> int:
+    """Processes for `prompts` x `completions` rows at once: at most one per core and prompt."""
+    return max(1, min(cores, prompts, prompts * completions // LEAST_ROWS))
+
+
+def with_forks(
+    engine: RolloutEngine, processes: int, weights: SharedWeights, warn: Callable[[str], None]
+) -> "ParallelEngines":
+    """`engine` and forks of it, in `processes` processes or as many as the machine allows."""
+    forks = list[RolloutEngine]()
+    try:
+        while len(forks) < processes - 1:
+            forks.append(ForkedEngine(engine, weights))
+    except OSError as error:  # a limit on processes, or on memory that the system promises
+        warn(f"Sampling with {len(forks) + 1} processes instead of {processes}: {error}")
+    return ParallelEngines(engine, forks, warn)
+
+
+class ParallelEngines:
+    """`RolloutEngine` that distributes requests over equal engines.
+
+    A lost engine is removed with a warning; `first` answers its open requests.
+    """
 
     def __init__(
-        self, first: RolloutEngine, others: Sequence[RolloutEngine], say: Callable[[str], None]
+        self, first: RolloutEngine, others: Sequence[RolloutEngine], warn: Callable[[str], None]
     ) -> None:
         self._first = first
         self._others = list(others)
-        self._say = say
+        self._warn = warn
 
     @property
     def processes(self) -> int:
@@ -29,8 +49,8 @@ class SideBySide:
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
         open_requests = {id(request): request for request in requests}
-        dealt = deal(requests, 1 + len(self._others))
-        async with aclosing(self._together(dealt)) as answers:
+        shares = distribute(requests, 1 + len(self._others))
+        async with aclosing(self._answers(shares)) as answers:
             async for answer in answers:
                 del open_requests[id(answer.request)]
                 yield answer
@@ -48,7 +68,7 @@ class SideBySide:
             try:
                 await engine.publish(policy, version, path)
             except EngineLost as error:
-                await self._leave_out(engine, error)
+                await self._remove(engine, error)
 
     async def rest(self) -> None:
         for engine in self._engines:
@@ -62,8 +82,8 @@ class SideBySide:
     def _engines(self) -> list[RolloutEngine]:
         return [self._first, *self._others]
 
-    async def _together(self, dealt: Sequence[Sequence[GenerateRequest]]) -> AsyncGenerator[Generated, None]:
-        """Answers of all engines as they come, without those of one that is lost. Raises what an engine raises."""
+    async def _answers(self, shares: Sequence[Sequence[GenerateRequest]]) -> AsyncGenerator[Generated, None]:
+        """Answers of all engines as they arrive; those of a lost engine are missing. Raises any engine's exception."""
         arrived: asyncio.Queue[Generated | Exception | None] = asyncio.Queue()
 
         async def run(engine: RolloutEngine, share: Sequence[GenerateRequest]) -> None:
@@ -73,13 +93,13 @@ class SideBySide:
                     async for answer in answers:
                         arrived.put_nowait(answer)
             except EngineLost as error:
-                await self._leave_out(engine, error)
-            except Exception as error:  # noqa: BLE001 - raised below, where the answers are taken
+                await self._remove(engine, error)
+            except Exception as error:  # noqa: BLE001 - raised below
                 end = error
             arrived.put_nowait(end)
 
-        # Those elsewhere first: the engine of this process leaves others no turn before its first token.
-        pairs = list(zip(self._engines, dealt, strict=False))
+        # Forks first: the engine of this process blocks the event loop until its first token.
+        pairs = list(zip(self._engines, shares, strict=False))
         tasks = [asyncio.create_task(run(engine, share)) for engine, share in reversed(pairs)]
         running = len(tasks)
         try:
@@ -96,16 +116,16 @@ class SideBySide:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _leave_out(self, engine: RolloutEngine, error: EngineLost) -> None:
+    async def _remove(self, engine: RolloutEngine, error: EngineLost) -> None:
         self._others.remove(engine)
         await engine.close()
-        self._say(f"Sampling goes on with {self.processes} processes: {error}")
+        self._warn(f"Sampling continues with {self.processes} processes: {error}")
 
 
-def deal(requests: Sequence[GenerateRequest], engines: int) -> list[list[GenerateRequest]]:
-    """Whole requests for as many engines as there is enough for, at least one; a function of the requests alone.
+def distribute(requests: Sequence[GenerateRequest], engines: int) -> list[list[GenerateRequest]]:
+    """Whole requests per engine, for at most `engines` with `LEAST_ROWS` each; depends on the requests alone.
 
-    Longest prompts go first, in turns, each to the engine with the fewest completions so far.
+    Longest prompts go first, each to the engine with the fewest completions so far.
     """
     rows = sum(request.n for request in requests)
     shares: list[list[GenerateRequest]] = [[] for _ in range(max(1, min(engines, rows // LEAST_ROWS)))]

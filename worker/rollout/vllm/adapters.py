@@ -64,8 +64,10 @@ class Adapters:
             return BASE
         names = {version.version: version.name for version in self._held if version.policy == request.policy}
         if request.version not in names:
-            held = ", ".join(map(str, sorted(names))) or "none"
-            raise ValueError(f"asked for {request.policy} version {request.version}, the engine holds {held}")
+            present = ", ".join(map(str, sorted(names))) or "none"
+            raise ValueError(
+                f"requested {request.policy} version {request.version}, but the engine has {present}"
+            )
         return names[request.version]
 
 

@@ -42,8 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_model(tmp_path_factory.mktemp("model"))
 
 
-def make(folder: Path, lanes: int = 1) -> LoraPolicy:
-    host = LocalHost(load_base_model(folder), lanes)
+def make(folder: Path, threads: int = 1) -> LoraPolicy:
+    host = LocalHost(load_base_model(folder), threads)
     return host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
 
 
@@ -220,7 +220,7 @@ def test_micro_batches_are_made_to_fit(folder: Path, monkeypatch: pytest.MonkeyP
 
 def test_micro_batches_side_by_side_share_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_hand(monkeypatch, 2 * kept(folder))
-    told, policy = Told(), make(folder, lanes=2)
+    told, policy = Told(), make(folder, threads=2)
     ran(policy, told)
     ((message, _),) = told
     assert "are at hand for each of 2 micro-batches at once" in message

@@ -78,17 +78,17 @@ def test_groups_are_packed_together_with_the_longest_rows_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lengths", "budget", "lanes", "parts"),
+    ("lengths", "budget", "threads", "parts"),
     [
         ([400] * 10, 2048, 1, 2),
         ([400] * 10, 2048, 2, 2),
-        ([400] * 11, 2048, 2, 4),  # three parts would leave a lane idle at the end
+        ([400] * 11, 2048, 2, 4),  # three parts would leave a thread idle at the end
         ([400] * 4, 2048, 2, 2),  # a batch that fits one part
         ([60] * 3, 2048, 2, 1),  # too little to share
     ],
 )
-def test_lanes_have_equal_work(lengths: list[int], budget: int, lanes: int, parts: int) -> None:
-    found = spread(lengths, budget, lanes)
+def test_threads_have_equal_work(lengths: list[int], budget: int, threads: int, parts: int) -> None:
+    found = spread(lengths, budget, threads)
     assert sorted(row for part in found for row in part) == list(range(len(lengths)))
     assert len(found) == parts
     assert all(len(part) * max(lengths[row] for row in part) <= budget for part in found)

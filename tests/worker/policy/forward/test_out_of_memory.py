@@ -24,7 +24,7 @@ from worker.policy.critic import LoraCritic
 from worker.policy.forward import activations, micro_batches, out_of_memory
 from worker.policy.forward.micro_batches import MicroBatch
 from worker.policy.forward.out_of_memory import Planned, halved
-from worker.policy.forward.threads import Lanes
+from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
@@ -56,8 +56,8 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activations, "memory_at_hand", lambda device: None)
 
 
-def make(folder: Path, tokens: int = BUDGET, lanes: int = 1) -> LoraPolicy:
-    host = LocalHost(load_base_model(folder), lanes)
+def make(folder: Path, tokens: int = BUDGET, threads: int = 1) -> LoraPolicy:
+    host = LocalHost(load_base_model(folder), threads)
     policy = host.create_policy("policy", **SHAPE)
     return started(policy, tokens)
 
@@ -280,9 +280,9 @@ def test_other_failures_are_not_retried(folder: Path) -> None:
     assert len(calls) == 1
 
 
-def test_in_lanes_it_is_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_threads_it_is_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(micro_batches, "SMALLEST", 1)
-    policy, whole = make(folder, lanes=2), make(folder, lanes=2)
+    policy, whole = make(folder, threads=2), make(folder, threads=2)
     with short_of_memory(policy._model, lambda here: here.number == 1):
         found = policy.forward_backward(batch(), weighted)
     expected = whole.forward_backward(batch(), weighted)
@@ -303,7 +303,7 @@ def test_no_lane_runs_any_more_when_one_has_failed() -> None:
         return item
 
     with pytest.raises(MemoryError):
-        list(Lanes(2).map(work, range(8)))
+        list(MicroBatchThreads(2).map(work, range(8)))
     held = list(done)
     time.sleep(0.1)
     assert done == held and held

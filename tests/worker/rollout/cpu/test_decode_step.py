@@ -1,6 +1,7 @@
-"""The lean decoding step: the model's own numbers, and nobody's model but one that is built for it."""
+"""The fast decode step: same numbers as the model's forward pass, for supported models only."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,17 +12,18 @@ from torch import Tensor
 from tests.support.architectures import ARCHITECTURES, write_architecture
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
-from worker.rollout import transformers_engine
-from worker.rollout.cpu.decode_step import LeanStep, has_lean_step, lean_step
+from worker.rollout.cpu import decoder
+from worker.rollout.cpu.decode_step import DecodeStep, fast_step, supports_decode_step
+from worker.rollout.decoder import Decoder
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.transformers_engine import TransformersEngine
 
-LEAN = {"llama", "mistral", "qwen2", "qwen3", "smollm3"}
+SUPPORTED = {"llama", "mistral", "qwen2", "qwen3", "smollm3"}
 LENGTHS = (3, 40, 17)
 
 
-class Counted(LeanStep):
+class Counted(DecodeStep):
     steps: ClassVar[int]
 
     def __call__(self, *arguments: Any) -> Tensor:
@@ -45,13 +47,14 @@ def host_of(folder: Path, architecture: str, targets: str | list[str] = "all-lin
 
 def sampled(
     host: LocalHost,
-    lean: bool,
+    fast: bool,
     policy: str | None = "policy",
     lengths: tuple[int, ...] = LENGTHS,
 ) -> list[Generated]:
     """Prompts of these lengths, whose completions end at different times."""
     engine = TransformersEngine(host.base.model, host.base.tokenizer, host.sampling_as)
-    engine._lean &= lean
+    if not fast:
+        engine._new_decoder = partial(Decoder, host.base.model)
     requests = [
         GenerateRequest(
             policy,
@@ -74,7 +77,7 @@ def sampled(
 
 @pytest.mark.parametrize("prompts", [LENGTHS, (90, 70, 3), (70, 70)], ids=["short", "long", "even"])
 @pytest.mark.parametrize("policy", ["policy", None])
-@pytest.mark.parametrize("architecture", sorted(LEAN))
+@pytest.mark.parametrize("architecture", sorted(SUPPORTED))
 def test_it_samples_what_the_model_itself_samples(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -84,7 +87,7 @@ def test_it_samples_what_the_model_itself_samples(
 ) -> None:
     """From 64 tokens on prompts are read once for all their rows."""
     host = host_of(tmp_path, architecture)
-    monkeypatch.setattr(transformers_engine, "lean_step", Counted)
+    monkeypatch.setattr(decoder, "fast_step", Counted)
     Counted.steps = 0
     found, expected = sampled(host, True, policy, prompts), sampled(host, False, policy, prompts)
     lengths = {len(sample.token_ids) for answer in found for sample in answer.samples}
@@ -101,7 +104,7 @@ def test_some_layers_may_be_without_an_adapter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, architecture: str
 ) -> None:
     host = host_of(tmp_path, architecture, ["k_proj", "down_proj"])
-    monkeypatch.setattr(transformers_engine, "lean_step", Counted)
+    monkeypatch.setattr(decoder, "fast_step", Counted)
     Counted.steps = 0
     found, expected = sampled(host, True), sampled(host, False)
     assert Counted.steps
@@ -113,7 +116,7 @@ def test_some_layers_may_be_without_an_adapter(
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_model_has_it_where_it_is_built_that_way(tmp_path: Path, architecture: str) -> None:
     model = load_base_model(write_architecture(tmp_path, architecture)).model
-    assert has_lean_step(model) == (architecture in LEAN)
+    assert supports_decode_step(model) == (architecture in SUPPORTED)
 
 
 @pytest.mark.parametrize("change", ["a layer without positions", "scaled residuals", "another activation"])
@@ -135,22 +138,22 @@ def test_a_model_that_does_more_than_its_parts_show_has_none(tmp_path: Path, cha
         layer.register_forward_hook(lambda *given: given[-1] * 1.1)
     else:
         layer.mlp.forward = lambda x: layer.mlp.down_proj(layer.mlp.gate_proj(x) * layer.mlp.up_proj(x))
-    assert not has_lean_step(model)
+    assert not supports_decode_step(model)
 
 
 def test_a_model_of_half_precision_has_none(tmp_path: Path) -> None:
     model = load_base_model(write_architecture(tmp_path, "llama")).model
-    assert not has_lean_step(model.to(torch.bfloat16))
+    assert not supports_decode_step(model.to(torch.bfloat16))
 
 
 def test_a_layer_with_an_adapter_beside_it_is_left_to_the_model(tmp_path: Path) -> None:
     host = host_of(tmp_path, "qwen3")
     with host.activate("policy"):
-        assert lean_step(host.base.model) is None
+        assert fast_step(host.base.model) is None
     with host.activate(None):
-        assert lean_step(host.base.model) is not None
+        assert fast_step(host.base.model) is not None
     with host.sampling_as("policy") as active, active():
-        assert lean_step(host.base.model) is not None
+        assert fast_step(host.base.model) is not None
 
 
 @pytest.mark.parametrize("policy", ["policy", None])
@@ -164,11 +167,11 @@ def test_weights_of_a_batch_are_held_once(
         model = host.base.model
         ids = torch.arange(6)[None]
         before = model(input_ids=ids, use_cache=False).logits
-        step = lean_step(model)
+        step = fast_step(model)
         assert step is not None
-        for layer, lean in zip(model.model.layers, step._layers, strict=True):
+        for layer, step_layer in zip(model.model.layers, step._layers, strict=True):
             modules = [getattr(layer.self_attn, f"{name}_proj") for name in "qkv"]
             own = {module.weight.untyped_storage().data_ptr() for module in modules}
-            joint = {product.weight.untyped_storage().data_ptr() for product in lean._project._products}
+            joint = {product.weight.untyped_storage().data_ptr() for product in step_layer._project._products}
             assert joint == own and len(own) == (1 if policy and targets == "all-linear" else 3)
         assert torch.equal(model(input_ids=ids, use_cache=False).logits, before)

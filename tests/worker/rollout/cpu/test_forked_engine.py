@@ -28,7 +28,7 @@ def setup(tmp_path: Path) -> Setup:
 
 @pytest.fixture
 def forked(setup: Setup) -> Iterator[ForkedEngine]:
-    made = ForkedEngine(setup.new_engine(), SharedWeights(setup.policy.weights, setup.policy.take_weights))
+    made = ForkedEngine(setup.new_engine(), SharedWeights(setup.policy.weights, setup.policy.load_weights))
     asyncio.run(made.publish("policy", 0))
     yield made
     asyncio.run(made.close())
@@ -83,10 +83,10 @@ def test_what_the_engine_raises_is_raised_here_and_the_copy_goes_on(
     setup: Setup, forked: ForkedEngine
 ) -> None:
     asyncio.run(forked.publish("policy", 1))
-    with pytest.raises(ValueError, match="asked for policy version 0, the engine holds 1") as raised:
+    with pytest.raises(ValueError, match="requested policy version 0, but the engine has 1") as raised:
         generate(forked, setup.ask(TEXTS))
     (note,) = raised.value.__notes__
-    assert note.startswith(f"In process {forked.pid}, which sampled:") and "_check_version" in note
+    assert note.startswith(f"In sampling process {forked.pid}:") and "_check_version" in note
     asyncio.run(forked.publish("policy", 0))
     assert len(generate(forked, setup.ask(TEXTS))) == len(TEXTS)
 
@@ -102,7 +102,7 @@ def test_an_error_that_cannot_be_sent_is_told_in_words() -> None:
         (Special("this", other="that"), RuntimeError, "Special: this and that"),
     ):
         sent = pickle.loads(pickle.dumps(portable(error)))
-        assert type(sent) is kind and str(sent) == words and "which sampled" in sent.__notes__[0]
+        assert type(sent) is kind and str(sent) == words and "In sampling process" in sent.__notes__[0]
 
 
 def test_a_copy_whose_answer_nobody_reads_ends_without_an_error(
@@ -145,7 +145,7 @@ def test_a_copy_that_is_killed_is_lost(setup: Setup, forked: ForkedEngine, when:
 
 def test_signals_for_the_group_are_left_to_the_parent(setup: Setup) -> None:
     """From its first moment on."""
-    weights = SharedWeights(setup.policy.weights, setup.policy.take_weights)
+    weights = SharedWeights(setup.policy.weights, setup.policy.load_weights)
     for _ in range(5):
         forked = ForkedEngine(setup.engine, weights)
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from tests.support.architectures import write_architecture
 from worker.policy.load import load_base_model
 from worker.rollout.cpu import decode_step, matmul
-from worker.rollout.cpu.decode_step import has_lean_step, lean_step
+from worker.rollout.cpu.decode_step import fast_step, supports_decode_step
 from worker.rollout.cpu.matmul import LARGE, OrderedProduct, Product, fastest_product, onednn_is_faster
 
 WIDE = 640, 512
@@ -56,7 +56,7 @@ def test_a_row_that_is_not_finite_stays_with_itself() -> None:
 
 def test_few_numbers_of_rows_are_computed() -> None:
     """oneDNN keeps code for each, and glibc the memory between."""
-    rooms = {rows: matmul._room(rows) for rows in range(1, 513)}
+    rooms = {rows: matmul._padded_rows(rows) for rows in range(1, 513)}
     assert len(set(rooms.values())) <= 20
     assert all(rows <= room <= rows + max(7, rows / 4) for rows, room in rooms.items())
 
@@ -88,7 +88,7 @@ def test_the_processors_maker_decides(
 
 @needs_onednn
 @pytest.mark.parametrize("architecture", ["qwen2", "llama"])
-def test_the_lean_step_says_the_same_with_either(
+def test_the_fast_step_computes_the_same_with_either(
     architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load_base_model(write_architecture(tmp_path, architecture)).model
@@ -97,8 +97,8 @@ def test_the_lean_step_says_the_same_with_either(
     said, kinds = [], []
     for faster in (False, True):
         monkeypatch.setattr(matmul, "onednn_is_faster", lambda faster=faster: faster)
-        assert has_lean_step(model)
-        step = lean_step(model)
+        assert supports_decode_step(model)
+        step = fast_step(model)
         assert step is not None
         kinds.append(type(step._head))
         with torch.inference_mode():
@@ -113,5 +113,5 @@ def test_a_large_models_weights_are_not_copied(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(matmul, "onednn_is_faster", lambda: True)
     held = sum(weight.nbytes for weight in model.parameters())
     monkeypatch.setattr(decode_step, "COPIED_BYTES", held - 1)
-    step = lean_step(model)
+    step = fast_step(model)
     assert step is not None and type(step._head) is Product

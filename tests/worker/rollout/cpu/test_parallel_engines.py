@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from worker.rollout.cpu.forked_engine import EngineLost
-from worker.rollout.cpu.parallel_engines import LEAST_ROWS, SideBySide, deal
+from worker.rollout.cpu.parallel_engines import LEAST_ROWS, ParallelEngines, distribute
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sample, Sampling
 from worker.rollout.noise import Stream
 
@@ -52,7 +52,7 @@ def ask(lengths: Sequence[int], n: int = 8) -> list[GenerateRequest]:
     ]
 
 
-def answers(engine: SideBySide, requests: Sequence[GenerateRequest]) -> dict[int, int]:
+def answers(engine: ParallelEngines, requests: Sequence[GenerateRequest]) -> dict[int, int]:
     """Which engine answered, by tag."""
 
     async def run() -> list[Generated]:
@@ -64,29 +64,29 @@ def answers(engine: SideBySide, requests: Sequence[GenerateRequest]) -> dict[int
 
 
 def test_every_engine_gets_as_much_and_long_prompts_are_spread() -> None:
-    shares = deal(ask([3, 9, 3, 9, 3, 9, 3, 9]), 2)
+    shares = distribute(ask([3, 9, 3, 9, 3, 9, 3, 9]), 2)
     assert [[len(request.prompt_ids) for request in share] for share in shares] == [[9, 9, 3, 3]] * 2
     assert sorted(request.tag for share in shares for request in share) == list(range(8))
 
 
 def test_unequal_requests_are_evened_out() -> None:
     requests = [*ask([2], n=40), *ask([2] * 5, n=8)]
-    assert [sum(request.n for request in share) for share in deal(requests, 2)] == [40, 40]
+    assert [sum(request.n for request in share) for share in distribute(requests, 2)] == [40, 40]
 
 
 @pytest.mark.parametrize(
     ("rows", "engines"), [(1, 1), (2 * LEAST_ROWS - 1, 1), (2 * LEAST_ROWS, 2), (9 * LEAST_ROWS, 4)]
 )
 def test_few_completions_are_not_spread(rows: int, engines: int) -> None:
-    assert len(deal(ask([2] * rows, n=1), 4)) == engines
+    assert len(distribute(ask([2] * rows, n=1), 4)) == engines
 
 
 def test_nothing_asked_is_nothing_answered() -> None:
-    assert answers(SideBySide(Scripted(0), [Scripted(1)], print), []) == {}
+    assert answers(ParallelEngines(Scripted(0), [Scripted(1)], print), []) == {}
 
 
 def test_answers_come_from_all_engines_each_once() -> None:
-    found = answers(SideBySide(Scripted(0), [Scripted(1), Scripted(2)], print), ask([2] * 12))
+    found = answers(ParallelEngines(Scripted(0), [Scripted(1), Scripted(2)], print), ask([2] * 12))
     assert sorted(found) == list(range(12))
     assert sorted(found.values()) == [0] * 4 + [1] * 4 + [2] * 4
 
@@ -94,31 +94,31 @@ def test_answers_come_from_all_engines_each_once() -> None:
 @pytest.mark.parametrize("lives", [0, 1])
 def test_a_lost_engine_is_left_out_and_its_requests_are_answered(lives: int) -> None:
     first, other, said = Scripted(0), Scripted(1, lives), list[str]()
-    engine = SideBySide(first, [other], said.append)
+    engine = ParallelEngines(first, [other], said.append)
     found = answers(engine, ask([2] * 8))
     assert sorted(found) == list(range(8)) and list(found.values()).count(1) == lives
-    assert said == ["Sampling goes on with 1 processes: it was killed"] and other.log[-1] == "close"
+    assert said == ["Sampling continues with 1 processes: it was killed"] and other.log[-1] == "close"
     assert set(answers(engine, ask([2] * 8)).values()) == {0}
     assert len(said) == 1
 
 
 def test_an_engine_that_is_lost_before_it_is_asked_is_left_out() -> None:
     first, other, said = Scripted(0), Scripted(1, 0), list[str]()
-    engine = SideBySide(first, [other], said.append)
+    engine = ParallelEngines(first, [other], said.append)
     asyncio.run(engine.publish("policy", 3))
     assert first.log == ["publish policy 3"] and len(said) == 1
     assert set(answers(engine, ask([2] * 8)).values()) == {0}
 
 
 def test_what_an_engine_raises_is_raised() -> None:
-    engine = SideBySide(Scripted(0), [Scripted(1, 1, RuntimeError("no such version"))], print)
+    engine = ParallelEngines(Scripted(0), [Scripted(1, 1, RuntimeError("no such version"))], print)
     with pytest.raises(RuntimeError, match="no such version"):
         answers(engine, ask([2] * 8))
 
 
 def test_all_are_told_to_rest_to_stop_and_to_close() -> None:
     engines = [Scripted(0), Scripted(1)]
-    engine = SideBySide(engines[0], engines[1:], print)
+    engine = ParallelEngines(engines[0], engines[1:], print)
     asyncio.run(engine.rest())
     engine.cancel()
     asyncio.run(engine.close())

@@ -130,7 +130,7 @@ def test_every_version_samples_from_its_own_weights(bench: Bench, trainer: Train
     assert names == ["base", *(each.name for each in bench.engine._adapters.held)] and len(names) == 2
     assert len(list(bench.server.adapters.iterdir())) == 2  # this one, and the one before until the next sync
     assert time.monotonic() - began < 60
-    with pytest.raises(ValueError, match="asked for policy version 1, the engine holds 11"):
+    with pytest.raises(ValueError, match="requested policy version 1, but the engine has 11"):
         bench.generate(trainer.ask(PROMPTS, version=1))
     trainer.move(1)
     bench.publish(1)

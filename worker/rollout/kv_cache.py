@@ -5,19 +5,19 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
-ROOM = 64
-"""Tokens that a layer has room for beyond those at hand, at least; it grows by a quarter of its length."""
+SPARE_TOKENS = 64
+"""Least spare capacity of a layer; it grows by a quarter of its length."""
 
 
 def roomy_cache(model: PreTrainedModel) -> DynamicCache:
-    """An empty cache of the model's kinds of layers; those that keep all tokens have room."""
+    """An empty cache of the model's layer types; layers that keep all tokens have spare capacity."""
     cache = DynamicCache(config=model.config)
     cache.layers = [RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
-    """`keys` and `values` are views of the front of larger tensors (rows, heads, room, head size)."""
+    """`keys` and `values` are views of the front of larger tensors (rows, heads, capacity, head size)."""
 
     keys: Tensor
     values: Tensor
@@ -32,9 +32,9 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         before = self.get_seq_length()
         length = before + key_states.shape[-2]
         if self._all_keys is None or self._all_values is None or length > self._all_keys.shape[-2]:
-            room = length + max(ROOM, length // 4)
-            self._all_keys = _moved(self.keys, key_states, before, room)
-            self._all_values = _moved(self.values, value_states, before, room)
+            capacity = length + max(SPARE_TOKENS, length // 4)
+            self._all_keys = _grown(self.keys, key_states, before, capacity)
+            self._all_values = _grown(self.values, value_states, before, capacity)
         self._all_keys[:, :, before:length] = key_states
         self._all_values[:, :, before:length] = value_states
         self.keys, self.values = self._all_keys[:, :, :length], self._all_values[:, :, :length]
@@ -49,10 +49,10 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         self._all_keys = self._all_values = None
 
 
-def _moved(held: Tensor, like: Tensor, length: int, room: int) -> Tensor:
-    """(rows, heads, room, size), starting with the held states."""
+def _grown(states: Tensor, like: Tensor, length: int, capacity: int) -> Tensor:
+    """(rows, heads, capacity, size), starting with the `length` present states."""
     rows, heads, _, size = like.shape
-    made = torch.empty((rows, heads, room, size), dtype=like.dtype, device=like.device)
+    larger = torch.empty((rows, heads, capacity, size), dtype=like.dtype, device=like.device)
     if length:
-        made[:, :, :length] = held
-    return made
+        larger[:, :, :length] = states
+    return larger
