@@ -67,7 +67,7 @@ class Backend:
             stack.callback(self._stop)
             self._start()
             self.api = stack.enter_context(self.client(KEY, "/api/v1"))
-            self.door = stack.enter_context(self.client(WORKER_TOKEN, "/worker/v1"))
+            self.worker_api = stack.enter_context(self.client(WORKER_TOKEN, "/worker/v1"))
             self._lane = threading.Thread(target=self._answer_calls, daemon=True)
             self._lane.start()
             self._await_lane()
@@ -114,7 +114,9 @@ class Backend:
             "limits": {"steps": 100_000},
         }
         id = str(_checked(self.api.post("/jobs", json=spec), 201).json()["id"])
-        claimed = _checked(self.door.post("/jobs/claim", json={"worker": "wrk_bench", "job": id}), 200).json()
+        claimed = _checked(
+            self.worker_api.post("/jobs/claim", json={"worker": "wrk_bench", "job": id}), 200
+        ).json()
         job = ClaimedJob(id, claimed["attempt"], claimed["job_token"])
         self.post(job, [{"kind": "started", "step": 0, "steps": 100_000, "facts": {"jail": "L"}}])
         return job
@@ -124,7 +126,7 @@ class Backend:
         for record in records:
             job.sequence += 1
             numbered.append({"sequence": job.sequence, "ts": time.time(), **record})
-        reply = self.door.post(
+        reply = self.worker_api.post(
             f"/jobs/{job.id}/records",
             json={"attempt": job.attempt, "records": numbered},
             headers={"authorization": f"Bearer {job.token}"},

@@ -15,7 +15,7 @@ def backend(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-def open_lane(backend: Backend) -> Iterator[Backend]:
+def rpc_backend(backend: Backend) -> Iterator[Backend]:
     """The backend with a worker that agrees to everything."""
-    with backend.lane():
+    with backend.rpc_worker():
         yield backend

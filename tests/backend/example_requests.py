@@ -86,13 +86,13 @@ def score(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_all(backend: Backend, found: dict[str, dict[str, Any]]) -> None:
-    with backend.lane(score=score):
+    with backend.rpc_worker(score=score):
         people(backend)
         other = Stranger(backend)
         things(backend)
         on_openais_wire(backend, other)
         jobs(backend)
-    with backend.lane(score=score):
+    with backend.rpc_worker(score=score):
         todo = [each for each in operations(backend) if each.id not in found]
         order = sorted(
             todo,

@@ -64,12 +64,12 @@ class Backend:
         wait_until(lambda: self._server.started or not self._thread.is_alive(), "the backend to start")
         assert self._server.started, "the backend did not start"
         self.api = self.client(OWNER_KEY, "/api/v1")
-        self.door = self.client(WORKER_TOKEN, "/worker/v1")
+        self.worker_api = self.client(WORKER_TOKEN, "/worker/v1")
         self.bare = httpx.Client(base_url=self.url, timeout=30)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for client in (self.api, self.door, self.bare):
+        for client in (self.api, self.worker_api, self.bare):
             client.close()
         self._server.should_exit = True
         self._thread.join(15)
@@ -162,7 +162,7 @@ class Backend:
     def get_blob(self, sha256: str) -> httpx.Response:
         """As the lane of calls reads what it is to sample with."""
         with self.call_with(sha256):
-            return self.door.get(f"/blobs/{sha256}")
+            return self.worker_api.get(f"/blobs/{sha256}")
 
     def add_dataset(self, rows: list[dict[str, Any]] | None = None) -> str:
         rows = rows if rows is not None else [{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(20)]
@@ -230,18 +230,18 @@ class Backend:
     ) -> str:
         body: dict[str, Any] = {"id": id, "kind": kind, "hostname": "here", "version": "0", "jail": "L"}
         body |= {"device": "cpu", "answers": answers} | more
-        assert self.door.post("/workers", json=body).status_code == 204
+        assert self.worker_api.post("/workers", json=body).status_code == 204
         return id
 
     def claim(self, job: str | None = None, worker: str = "wrk_test") -> "Trainer":
-        response = self.door.post("/jobs/claim", json={"worker": worker, "job": job})
+        response = self.worker_api.post("/jobs/claim", json={"worker": worker, "job": job})
         assert response.status_code == 200, f"{response.status_code} {response.text}"
         return Trainer(self, response.json())
 
     @contextlib.contextmanager
-    def lane(self, **answers: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator["Lane"]:
+    def rpc_worker(self, **answers: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator["RpcWorker"]:
         """A worker that answers calls for as long as the block lasts; `answers` replace the agreeable ones."""
-        lane = Lane(self, AGREEABLE | answers)
+        lane = RpcWorker(self, AGREEABLE | answers)
         lane.start()
         try:
             yield lane
@@ -337,15 +337,15 @@ class Trainer:
         self.send({"kind": "ended", "outcome": outcome, **fields})
 
 
-class Lane(threading.Thread):
-    """A calls worker; `asked` remembers what it was asked."""
+class RpcWorker(threading.Thread):
+    """An RPC worker; `calls` lists the kind and payload of every call."""
 
     def __init__(
         self, backend: Backend, answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
     ) -> None:
         super().__init__(daemon=True)
         self.backend, self.answers = backend, answers
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []
         self._done = threading.Event()
         self.worker = f"wrk_calls_{time.monotonic_ns()}"
 
@@ -366,7 +366,7 @@ class Lane(threading.Thread):
                 if response.status_code != 200:
                     continue
                 call = response.json()
-                self.asked.append((call["kind"], call["payload"]))
+                self.calls.append((call["kind"], call["payload"]))
                 answer = self.answers[call["kind"]](call["payload"])
                 answer = answer if "error" in answer else {"result": answer}
                 door.post(f"/calls/{call['id']}/answer", json=answer)

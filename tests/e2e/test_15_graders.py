@@ -159,7 +159,7 @@ class TestJudges:
         expect(dialog).to_have_count(0)
         page.get_by_role("button", name=f"Try {name}").click()
         expect(page.get_by_role("status").filter(has_text=f"{name} answers")).to_contain_text("0.75")
-        assert judge_server.asked[-1].headers["authorization"] == f"Bearer {KEY}"
+        assert judge_server.requests[-1].headers["authorization"] == f"Bearer {KEY}"
 
         page.get_by_role("button", name=f"Change {name}").click()
         dialog = page.get_by_role("dialog", name=f"Change {name}")

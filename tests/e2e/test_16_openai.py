@@ -18,7 +18,7 @@ import pytest
 from reinforge.platform.up import Platform
 from scripts.openai_sdks import RELEASES, install
 from tests.backend.openai import schemas
-from tests.backend.openai.chat_lane import CHUNK
+from tests.backend.openai.chat_request import CHUNK
 from tests.e2e.conftest import KEY
 
 SCRIPT = Path(__file__).with_name("openai_script.py")

@@ -71,7 +71,7 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     expect(peek.get_by_role("region", name="Delivery body")).to_contain_text('"type": "webhook.test"')
     peek.get_by_role("button", name="Close").click()
     expect(first).to_contain_text("Delivered")
-    for seen in stub.seen:
+    for seen in stub.requests:
         assert verify(secret, seen.headers, seen.body)
 
     first.get_by_role("button", name=re.compile("^Send (again|now): ")).click()

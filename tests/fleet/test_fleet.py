@@ -27,7 +27,7 @@ SEED = 3
 
 @pytest.fixture
 def jobs_of(database_url: str, tmp_path: Path) -> Any:
-    with Fleet(database_url, tmp_path) as fleet, fleet.backend.lane():
+    with Fleet(database_url, tmp_path) as fleet, fleet.backend.rpc_worker():
         yield fleet
 
 

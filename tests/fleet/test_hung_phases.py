@@ -20,7 +20,7 @@ WORKERS = 4
 def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
     """Whose phases may take a second; what has none of its own may take a minute, which the test has not."""
     bounds = ",".join(["60", *(f"{phase}=1" for phase in PHASES)])
-    with Fleet(database_url, tmp_path, REINFORGE_STALL_SECONDS=bounds) as fleet, fleet.backend.lane():
+    with Fleet(database_url, tmp_path, REINFORGE_STALL_SECONDS=bounds) as fleet, fleet.backend.rpc_worker():
         yield fleet
 
 

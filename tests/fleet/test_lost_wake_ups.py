@@ -25,11 +25,11 @@ def fleet_and_flush(
         with (
             redis_server(tmp_path) as (url, port),
             Fleet(database_url, tmp_path, url, TEST_POLL_SECONDS="3600") as fleet,
-            fleet.backend.lane(),
+            fleet.backend.rpc_worker(),
         ):
             yield fleet, lambda: _flush_all(port)
     else:
-        with Fleet(database_url, tmp_path, TEST_POLL_SECONDS="3600") as fleet, fleet.backend.lane():
+        with Fleet(database_url, tmp_path, TEST_POLL_SECONDS="3600") as fleet, fleet.backend.rpc_worker():
             yield fleet, lambda: _empty(fleet.home / "broker" / "queue")
 
 
@@ -69,7 +69,7 @@ def test_a_second_worker_with_a_home_of_its_own_runs_a_job_while_the_first_is_bu
     database_url: str, tmp_path: Path
 ) -> None:
     """Its folder broker is not the backend's, so no wake-up reaches it."""
-    with Fleet(database_url, tmp_path) as fleet, fleet.backend.lane():
+    with Fleet(database_url, tmp_path) as fleet, fleet.backend.rpc_worker():
         backend = fleet.backend
         fleet.start_workers(1)
         fleet.start_workers(1, home=tmp_path / "other")

@@ -57,7 +57,7 @@ def test_every_body_has_an_example() -> None:
 
 @pytest.fixture(scope="module")
 def stranger(backend: Backend) -> Iterator[Stranger]:
-    with backend.lane() as lane:
+    with backend.rpc_worker() as lane:
         backend.register(lane.worker, "calls", answers=list(lane.answers))
         made = Stranger(backend)
         yield made

@@ -102,12 +102,12 @@ def test_nothing_known_passes_after_asking_about_every_pinned_version(places: Pa
         "audit of pins.txt: 0 to fix",
         "audit of page/package-lock.json: 0 to fix",
     ]
-    (batch,) = [seen for seen in stub.seen if seen.path == "/v1/querybatch"]
+    (batch,) = [seen for seen in stub.requests if seen.path == "/v1/querybatch"]
     assert batch.json["queries"] == [
         {"package": {"name": "jinja2", "ecosystem": "PyPI"}, "version": "3.1.2"},
         {"package": {"name": "idna", "ecosystem": "PyPI"}, "version": "3.10"},
     ]
-    (bulk,) = [seen for seen in stub.seen if seen.path == BULK]
+    (bulk,) = [seen for seen in stub.requests if seen.path == BULK]
     body = gzip.decompress(bulk.body) if bulk.headers.get("content-encoding") == "gzip" else bulk.body
     assert json.loads(body) == {"lodash": ["4.17.20"]}
 
@@ -147,7 +147,7 @@ def test_one_that_cannot_be_read_about_counts(places: Path, stub: StubServer) ->
     assert done.returncode == 1
     assert f"jinja2 3.1.2: {GHSA} (severity unknown)" in done.stdout
     assert f"jinja2 3.1.2: {PYSEC} (severity unknown)" in done.stdout  # of the second page
-    pages = [seen.json["queries"] for seen in stub.seen if seen.path == "/v1/querybatch"]
+    pages = [seen.json["queries"] for seen in stub.requests if seen.path == "/v1/querybatch"]
     assert [query.get("page_token") for query in pages[1]] == ["more"]
 
 

@@ -39,7 +39,7 @@ def judged(result: Any, field: str = "result") -> Reply:
 
 
 @dataclass
-class Asked:
+class JudgeRequest:
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
@@ -54,9 +54,9 @@ class Asked:
 class Stub:
     """`behave(asked, number)` says what to answer; number counts from 1."""
 
-    def __init__(self, behave: Callable[[Asked, int], Reply]) -> None:
+    def __init__(self, behave: Callable[[JudgeRequest, int], Reply]) -> None:
         self.behave = behave
-        self.asked: list[Asked] = []
+        self.requests: list[JudgeRequest] = []
         self.most_at_once = 0
         self._at_once = 0
         self._lock = threading.Lock()
@@ -93,10 +93,10 @@ class Stub:
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in handler.headers.items()}
-        asked = Asked(handler.path, headers, json.loads(raw), raw)
+        asked = JudgeRequest(handler.path, headers, json.loads(raw), raw)
         with self._lock:
-            self.asked.append(asked)
-            number = len(self.asked)
+            self.requests.append(asked)
+            number = len(self.requests)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass
-class Seen:
+class RecordedRequest:
     method: str
     path: str
     query: str
@@ -36,7 +36,7 @@ class Answer:
 class StubServer:
     def __init__(self) -> None:
         self.routes: dict[tuple[str, str], list[Answer]] = defaultdict(list)
-        self.seen: list[Seen] = []
+        self.requests: list[RecordedRequest] = []
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,7 +47,7 @@ class StubServer:
                 length = int(self.headers.get("content-length") or 0)
                 body = self.rfile.read(length)
                 headers = {k.lower(): v for k, v in self.headers.items()}
-                stub.seen.append(Seen(self.command, path, query, headers, body))
+                stub.requests.append(RecordedRequest(self.command, path, query, headers, body))
                 scripted = stub.routes.get((self.command, path.removeprefix("/api/v1")))
                 missing = Answer(404, {"error": {"message": f"no {path}", "code": "not_found"}})
                 answer = (scripted.pop(0) if len(scripted) > 1 else scripted[0]) if scripted else missing

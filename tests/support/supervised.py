@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.schemas.worker_api import Claimed
-from tests.support.worker_door import TOKEN, DoorServer
+from tests.support.worker_api_stub import TOKEN, StubWorkerApi
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
@@ -43,7 +43,7 @@ def is_running(pid: int) -> bool:
 class Bench:
     """A supervisor on a folder, running one job in the test's thread or aside."""
 
-    def __init__(self, home: Path, server: DoorServer, model: Path) -> None:
+    def __init__(self, home: Path, server: StubWorkerApi, model: Path) -> None:
         self.home, self.server, self.model = home, server, model
         self.slot = take_slot(home / "workers", "trainer", "host.example")
         self.stop = threading.Event()

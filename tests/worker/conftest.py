@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.supervised import DATASET, Bench
-from tests.support.worker_door import DoorServer
+from tests.support.worker_api_stub import StubWorkerApi
 
 
 @pytest.fixture
-def server() -> Iterator[DoorServer]:
-    server = DoorServer()
+def server() -> Iterator[StubWorkerApi]:
+    server = StubWorkerApi()
     server.state.blobs[hashlib.sha256(DATASET).hexdigest()] = DATASET
     yield server
     server.stop()
@@ -28,7 +28,7 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, server: DoorServer, model: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path, server: StubWorkerApi, model: Path) -> Iterator[Bench]:
     home = tmp_path / "home"
     home.mkdir()
     bench = Bench(home, server, model)

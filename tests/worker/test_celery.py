@@ -14,7 +14,7 @@ from celery import Celery
 
 from tests.support.redis import redis_server
 from tests.support.supervised import DATASET, TOY, is_running, wait_for
-from tests.support.worker_door import TOKEN, DoorServer
+from tests.support.worker_api_stub import TOKEN, StubWorkerApi
 from worker.celery_app import broker_configuration
 from worker.folder_broker import Channel
 from worker.settings import WorkerSettings
@@ -36,7 +36,7 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(params=["folder", "redis"])
-def settings(tmp_path: Path, server: DoorServer, request: pytest.FixtureRequest) -> WorkerSettings:
+def settings(tmp_path: Path, server: StubWorkerApi, request: pytest.FixtureRequest) -> WorkerSettings:
     redis_url = {"folder": None, "dead": "redis://127.0.0.1:1/0"}.get(request.param)
     if request.param == "redis":
         redis_url = request.getfixturevalue("redis_url")
@@ -68,7 +68,7 @@ def worker(settings: WorkerSettings, tmp_path: Path) -> Iterator[subprocess.Pope
         yield process
 
 
-def queue_job(server: DoorServer, model: Path, job: str, script: str) -> None:
+def queue_job(server: StubWorkerApi, model: Path, job: str, script: str) -> None:
     model.mkdir(exist_ok=True)
     (model / "config.json").write_text("{}")
     (model / "model.safetensors").write_bytes(b"weights")
@@ -93,7 +93,7 @@ def wake(settings: WorkerSettings, job: str) -> None:
 
 
 def test_a_wake_up_runs_the_job_and_others_do_nothing(
-    server: DoorServer, settings: WorkerSettings, worker: subprocess.Popen[bytes], tmp_path: Path
+    server: StubWorkerApi, settings: WorkerSettings, worker: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     queue_job(server, tmp_path / "model", "ftjob-1", "metrics:2 end")
     for job in ("ftjob-unknown", "ftjob-1", "ftjob-1"):
@@ -110,7 +110,7 @@ def test_a_wake_up_runs_the_job_and_others_do_nothing(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_worker_told_to_leave_takes_its_trainer_along(
     number: signal.Signals,
-    server: DoorServer,
+    server: StubWorkerApi,
     settings: WorkerSettings,
     worker: subprocess.Popen[bytes],
     tmp_path: Path,
@@ -145,7 +145,7 @@ def test_a_message_still_being_written_is_left_for_the_next_look(settings: Worke
 
 @pytest.mark.parametrize("settings", ["dead"], indirect=True)
 def test_a_worker_whose_broker_is_dead_runs_jobs_and_leaves_nothing_behind(
-    server: DoorServer, settings: WorkerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: StubWorkerApi, settings: WorkerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_POLL_SECONDS", "0.2")
     with running_worker(settings, tmp_path) as worker:

@@ -29,9 +29,9 @@ LINE = 10 * MB
 """Bytes per second of an ordinary line."""
 
 
-def test_one_key_reads_300_streams_at_once(open_lane: Backend) -> None:
+def test_one_key_reads_300_streams_at_once(rpc_backend: Backend) -> None:
     """All are open together, each gets the next event of the job, and other requests are still answered."""
-    backend, job = open_lane, open_lane.create_job()
+    backend, job = rpc_backend, rpc_backend.create_job()
     asyncio.run(asyncio.wait_for(read_all(backend, job), 60))
 
 

@@ -64,7 +64,7 @@ def test_a_key_has_so_many_requests_under_way(narrow: Backend) -> None:
         wait_until(lambda: amount(narrow, "requests") == 8, "the requests")
         assert refusal(narrow.api.get("/me")) == "too_many_requests"
         assert other.get("/me").status_code == 200, "another key of the project"
-        assert narrow.door.post("/jobs/claim", json={"worker": "wrk_test"}).status_code != 429
+        assert narrow.worker_api.post("/jobs/claim", json={"worker": "wrk_test"}).status_code != 429
         assert narrow.bare.get("/healthz").status_code == 200
     wait_until(lambda: narrow.api.get("/me").status_code == 200, "the requests to be over")
 
@@ -105,7 +105,7 @@ def test_files_have_bytes_of_their_own(narrow: Backend) -> None:
 
 
 def test_live_streams_are_counted_apart(narrow: Backend) -> None:
-    with narrow.lane():
+    with narrow.rpc_worker():
         job = narrow.create_job()
     address = f"/jobs/{job}/stream"
     with contextlib.ExitStack() as stack:
@@ -131,7 +131,7 @@ def test_a_project_has_so_many_calls_waiting(narrow: Backend) -> None:
         held = [pool.submit(narrow.api.post, "/rewards", json=body) for _ in range(2)]
         wait_until(lambda: narrow.sql(waiting) == [(2,)], "two calls to wait")
         assert refusal(narrow.api.post("/rewards", json=body)) == "too_many_calls"
-        with narrow.lane():
+        with narrow.rpc_worker():
             assert [each.result().status_code for each in held] == [201, 201]
     narrow.sql("DELETE FROM worker WHERE id = 'wrk_busy'")
 

@@ -12,7 +12,7 @@ import pytest
 from tests.backend.people import made, sign_in
 from tests.backend.server import Backend, wait_until
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 class Stream(threading.Thread):

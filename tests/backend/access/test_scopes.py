@@ -24,8 +24,8 @@ def key(backend: Backend, *wanted: str, role: str = "owner") -> str:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_a_key_may_do_what_its_scope_names_and_nothing_else(open_lane: Backend, scope: str) -> None:
-    with open_lane.client(key(open_lane, scope), "/api/v1") as client:
+def test_a_key_may_do_what_its_scope_names_and_nothing_else(rpc_backend: Backend, scope: str) -> None:
+    with rpc_backend.client(key(rpc_backend, scope), "/api/v1") as client:
         me = client.get("/me").json()
         assert me["scopes"] == [scope]
         for other, (method, path, body) in ASKED.items():

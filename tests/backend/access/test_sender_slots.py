@@ -137,7 +137,7 @@ def test_a_request_waits_for_its_lane_and_for_no_other(backend: Backend) -> None
         wait_until(lambda: STRANGERS in slots._waiting, "the stranger to wait")
         assert backend.api.get("/me").status_code == 200
         assert httpx.get(f"{backend.url}/healthz").status_code == 200
-        assert backend.door.post("/jobs/claim", json={"worker": "wrk_test"}).status_code < 500
+        assert backend.worker_api.post("/jobs/claim", json={"worker": "wrk_test"}).status_code < 500
         assert not late.done()
         loop = slots._waiting[STRANGERS][0].get_loop()
         for _ in range(STRANGER_PLACES):

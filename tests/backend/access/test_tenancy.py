@@ -15,10 +15,10 @@ NEEDS_MORE = {
 
 
 @pytest.fixture(scope="module")
-def stranger(open_lane: Backend) -> Iterator[Stranger]:
+def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
     # A first job of our own, so that lists have something to show.
-    open_lane.create_job()
-    other = Stranger(open_lane)
+    rpc_backend.create_job()
+    other = Stranger(rpc_backend)
     yield other
     other.api.close()
     other.us.close()

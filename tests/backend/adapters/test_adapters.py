@@ -54,7 +54,7 @@ def unpack(content: bytes, folder: Path) -> Path:
 
 
 def test_a_downloaded_adapter_loads_with_peft_and_computes_the_same(
-    open_lane: Backend, tmp_path: Path
+    rpc_backend: Backend, tmp_path: Path
 ) -> None:
     torch.manual_seed(0)
     config = Qwen3Config(
@@ -71,8 +71,8 @@ def test_a_downloaded_adapter_loads_with_peft_and_computes_the_same(
     files = {
         path.name: path.read_bytes() for path in (tmp_path / "adapter").iterdir() if path.name != "README.md"
     }
-    id = finish_job(open_lane, packed(files))
-    response = open_lane.api.get(f"/adapters/{id}/download")
+    id = finish_job(rpc_backend, packed(files))
+    response = rpc_backend.api.get(f"/adapters/{id}/download")
     folder = unpack(response.content, tmp_path / "unpacked")
     fresh = AutoModelForCausalLM.from_pretrained(tmp_path / "base")
     loaded = PeftModel.from_pretrained(fresh, folder)
@@ -81,23 +81,25 @@ def test_a_downloaded_adapter_loads_with_peft_and_computes_the_same(
 
 
 @pytest.fixture(scope="module")
-def adapter(open_lane: Backend) -> str:
+def adapter(rpc_backend: Backend) -> str:
     return finish_job(
-        open_lane, packed({"adapter_config.json": b"{}", "adapter_model.safetensors": bytes(100_000)})
+        rpc_backend, packed({"adapter_config.json": b"{}", "adapter_model.safetensors": bytes(100_000)})
     )
 
 
-def test_an_adapter_is_listed_with_where_it_comes_from(open_lane: Backend, adapter: str) -> None:
-    found = open_lane.api.get(f"/adapters/{adapter}").json()
+def test_an_adapter_is_listed_with_where_it_comes_from(rpc_backend: Backend, adapter: str) -> None:
+    found = rpc_backend.api.get(f"/adapters/{adapter}").json()
     assert (found["step"], found["held_out_reward"], found["model"]) == (3, 0.75, "tiny")
     assert found["job"].startswith("ftjob-")
-    assert found in open_lane.api.get("/adapters").json()["data"]
-    assert open_lane.api.get("/adapters/adp_nowhere").status_code == 404
-    assert open_lane.api.get("/adapters/adp_nowhere/download").status_code == 404
+    assert found in rpc_backend.api.get("/adapters").json()["data"]
+    assert rpc_backend.api.get("/adapters/adp_nowhere").status_code == 404
+    assert rpc_backend.api.get("/adapters/adp_nowhere/download").status_code == 404
 
 
-def test_a_download_has_a_name_a_card_and_the_same_bytes_every_time(open_lane: Backend, adapter: str) -> None:
-    first, second = (open_lane.api.get(f"/adapters/{adapter}/download") for _ in range(2))
+def test_a_download_has_a_name_a_card_and_the_same_bytes_every_time(
+    rpc_backend: Backend, adapter: str
+) -> None:
+    first, second = (rpc_backend.api.get(f"/adapters/{adapter}/download") for _ in range(2))
     assert first.headers["content-type"] == "application/gzip"
     assert first.headers["content-disposition"].endswith('-step-3.tar.gz"')
     assert "/" not in first.headers["content-disposition"].split("filename")[1]
@@ -110,15 +112,15 @@ def test_a_download_has_a_name_a_card_and_the_same_bytes_every_time(open_lane: B
     assert "0.750" in card
     assert "PeftModel.from_pretrained" in card
 
-    again = open_lane.api.get(
+    again = rpc_backend.api.get(
         f"/adapters/{adapter}/download", headers={"if-none-match": first.headers["etag"]}
     )
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_nobody_else_may_download(open_lane: Backend, adapter: str) -> None:
-    assert httpx.get(f"{open_lane.url}/api/v1/adapters/{adapter}/download").status_code == 401
-    with open_lane.add_key("viewer") as viewer:
+def test_nobody_else_may_download(rpc_backend: Backend, adapter: str) -> None:
+    assert httpx.get(f"{rpc_backend.url}/api/v1/adapters/{adapter}/download").status_code == 401
+    with rpc_backend.add_key("viewer") as viewer:
         assert viewer.get(f"/adapters/{adapter}/download").status_code == 200
 
 
@@ -161,19 +163,19 @@ def test_a_damaged_archive_is_an_error_of_the_store() -> None:
     ],
 )
 def test_the_cards_snippet_names_the_base_as_it_is_loaded(
-    open_lane: Backend, adapter: str, source: str, lines: list[str]
+    rpc_backend: Backend, adapter: str, source: str, lines: list[str]
 ) -> None:
-    open_lane.sql("UPDATE base_model SET source = %s WHERE id = 'tiny'", source)
+    rpc_backend.sql("UPDATE base_model SET source = %s WHERE id = 'tiny'", source)
     try:
-        snippet = card_snippet(open_lane.api.get(f"/adapters/{adapter}/download").content)
+        snippet = card_snippet(rpc_backend.api.get(f"/adapters/{adapter}/download").content)
     finally:
-        open_lane.sql("UPDATE base_model SET source = '/models/tiny' WHERE id = 'tiny'")
+        rpc_backend.sql("UPDATE base_model SET source = '/models/tiny' WHERE id = 'tiny'")
     compile(snippet, "README.md", "exec")
     assert all(line in snippet for line in lines), snippet
 
 
 def test_the_cards_snippet_runs_for_the_built_in_model(
-    open_lane: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rpc_backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = Path(worker.__file__).parent / "starter" / "starter-arith"
     model = AutoModelForCausalLM.from_pretrained(base)
@@ -181,12 +183,12 @@ def test_the_cards_snippet_runs_for_the_built_in_model(
     files = {
         path.name: path.read_bytes() for path in (tmp_path / "made").iterdir() if path.name != "README.md"
     }
-    id = finish_job(open_lane, packed(files))
-    open_lane.sql("UPDATE base_model SET source = 'builtin:starter-arith' WHERE id = 'tiny'")
+    id = finish_job(rpc_backend, packed(files))
+    rpc_backend.sql("UPDATE base_model SET source = 'builtin:starter-arith' WHERE id = 'tiny'")
     try:
-        content = open_lane.api.get(f"/adapters/{id}/download").content
+        content = rpc_backend.api.get(f"/adapters/{id}/download").content
     finally:
-        open_lane.sql("UPDATE base_model SET source = '/models/tiny' WHERE id = 'tiny'")
+        rpc_backend.sql("UPDATE base_model SET source = '/models/tiny' WHERE id = 'tiny'")
     monkeypatch.chdir(unpack(content, tmp_path / "unpacked"))
     names: dict[str, Any] = {}
     exec(card_snippet(content), names)

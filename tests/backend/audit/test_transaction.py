@@ -63,12 +63,12 @@ def together(backend: Backend, table: str, id: str, action: str) -> bool:
     return bool(found)
 
 
-def test_entry_and_change_are_of_one_transaction(open_lane: Backend) -> None:
-    api = open_lane.api
+def test_entry_and_change_are_of_one_transaction(rpc_backend: Backend) -> None:
+    api = rpc_backend.api
     judge = made(api.post("/judges", json={"name": "one", "base_url": "http://127.0.0.1:9/v1", "model": "m"}))
     reward = made(api.post("/rewards", json={"name": "one", "source": REWARD}))
     hook = made(api.post("/webhooks", json={"url": "http://93.184.215.14/hook"}))
-    job = open_lane.create_job()
+    job = rpc_backend.create_job()
     body = {"source": REWARD + "# another\n"}
     made(api.post(f"/rewards/{reward['id']}/revisions", json=body, headers={"if-match": "*"}))
     made(api.patch(f"/webhooks/{hook['id']}", json={"description": "x"}, headers={"if-match": "*"}), 200)
@@ -82,7 +82,7 @@ def test_entry_and_change_are_of_one_transaction(open_lane: Backend) -> None:
         ("job", job, "createJob"),
         ("job", job, "cancelJob"),
     ]
-    assert [each for each in wanted if not together(open_lane, *each)] == []
+    assert [each for each in wanted if not together(rpc_backend, *each)] == []
 
 
 def test_a_sign_in_is_noted_with_its_session(backend: Backend) -> None:
@@ -91,9 +91,9 @@ def test_a_sign_in_is_noted_with_its_session(backend: Backend) -> None:
     assert together(backend, "browser_session", session, "signIn")
 
 
-def test_a_change_that_cannot_be_noted_is_not_made(open_lane: Backend) -> None:
-    api = open_lane.api
-    with no_entries(open_lane):
+def test_a_change_that_cannot_be_noted_is_not_made(rpc_backend: Backend) -> None:
+    api = rpc_backend.api
+    with no_entries(rpc_backend):
         answers = {
             "key": api.post("/keys", json={"name": "unnoted"}),
             "judge": api.post(
@@ -104,14 +104,14 @@ def test_a_change_that_cannot_be_noted_is_not_made(open_lane: Backend) -> None:
                 "/webhooks", json={"url": "http://93.184.215.14/hook", "description": "unnoted"}
             ),
             "dataset": api.post("/datasets", files={"file": ("unnoted", b'{"prompt": "1"}\n')}),
-            "job": api.post("/jobs", json=open_lane.spec(name="unnoted")),
+            "job": api.post("/jobs", json=rpc_backend.spec(name="unnoted")),
         }
     assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(answers, 500)
     for table, column in (
         ("api_key", "name"), ("judge", "name"), ("reward", "name"), ("webhook", "description"),
         ("dataset", "name"), ("job", "name"),
     ):  # fmt: skip
-        assert open_lane.sql(f"SELECT 1 FROM {table} WHERE {column} = 'unnoted'") == [], table
+        assert rpc_backend.sql(f"SELECT 1 FROM {table} WHERE {column} = 'unnoted'") == [], table
 
 
 def asked(stranger: Stranger, each: Operation) -> Any:
@@ -121,11 +121,11 @@ def asked(stranger: Stranger, each: Operation) -> Any:
     return answer, after[0][0] - before[0][0]
 
 
-def test_every_operation_that_changes_something_leaves_one_entry(open_lane: Backend) -> None:
+def test_every_operation_that_changes_something_leaves_one_entry(rpc_backend: Backend) -> None:
     """Made from the OpenAPI document; what is refused, or changes nothing, leaves none."""
-    stranger = Stranger(open_lane)
+    stranger = Stranger(rpc_backend)
     wrong, noted = {}, 0
-    todo = [each for each in operations(open_lane) if each.method != "get" and each.id not in NEVER]
+    todo = [each for each in operations(rpc_backend) if each.method != "get" and each.id not in NEVER]
     for each in sorted(todo, key=lambda one: (one.method == "delete", one.id == "deleteProject")):
         try:
             answer, entries = asked(stranger, each)
@@ -139,20 +139,20 @@ def test_every_operation_that_changes_something_leaves_one_entry(open_lane: Back
     assert noted > 25
 
 
-def test_an_answer_that_is_sent_again_is_noted_once(open_lane: Backend) -> None:
+def test_an_answer_that_is_sent_again_is_noted_once(rpc_backend: Backend) -> None:
     body = {"name": "twice", "source": REWARD}
     for _ in range(2):
-        made(open_lane.api.post("/rewards", json=body, headers={"idempotency-key": "twice"}))
-    [(count,)] = open_lane.sql(
+        made(rpc_backend.api.post("/rewards", json=body, headers={"idempotency-key": "twice"}))
+    [(count,)] = rpc_backend.sql(
         "SELECT count(*) FROM audit_entry WHERE action = 'createReward' AND details->>'name' = 'twice'"
     )
     assert count == 1
 
 
 @pytest.mark.parametrize("field", ["target", "details"])
-def test_what_a_request_commits_before_its_answer_is_complete_too(open_lane: Backend, field: str) -> None:
-    job = open_lane.create_job(name="complete")
-    [(target, details)] = open_lane.sql(
+def test_what_a_request_commits_before_its_answer_is_complete_too(rpc_backend: Backend, field: str) -> None:
+    job = rpc_backend.create_job(name="complete")
+    [(target, details)] = rpc_backend.sql(
         "SELECT target, details FROM audit_entry WHERE action = 'createJob' AND details->>'name' = 'complete'"
         " ORDER BY created_at DESC LIMIT 1"
     )

@@ -59,9 +59,9 @@ def test_a_token_reaches_the_worker_and_nobody_else(lane: Backend, hub: HubStub)
     )
     assert TOKEN not in seen + stored
     # Whoever renders or trains needs the files, too.
-    with lane.lane() as other:
+    with lane.rpc_worker() as other:
         job = lane.create_job(model="g")
-    assert [payload.get("hub_token") for kind, payload in other.asked if kind == "render"] == [TOKEN]
+    assert [payload.get("hub_token") for kind, payload in other.calls if kind == "render"] == [TOKEN]
     assert lane.claim(job).claimed["hub_token"] == TOKEN
 
 
@@ -100,7 +100,7 @@ def test_a_model_in_use_is_not_removed_and_a_bad_look_changes_nothing(lane: Back
     hub.repositories["org/used"] = Repository(model_files())
     body = {"id": "used", "source": "hub:org/used"}
     before = lane.api.post("/models", json=body).json()
-    with lane.lane():
+    with lane.rpc_worker():
         lane.create_job(model="used")
     removal = lane.api.delete("/models/used")
     assert (removal.status_code, removal.json()["error"]["code"]) == (409, "model_in_use")

@@ -153,9 +153,9 @@ def given_out(backend: Backend, client: httpx.Client, model: str) -> list[Any]:
     claimed = backend.claim(job_of(client, backend, model)).claimed
     rows = {"file": ("sums.jsonl", b'{"prompt": "1+1=", "answer": "2"}\n')}
     dataset = client.post("/datasets", files=rows).json()["id"]
-    with backend.lane() as asked:
+    with backend.rpc_worker() as asked:
         assert client.post(f"/datasets/{dataset}/render", json={"model": model}).status_code == 200
-        [payload] = [payload for kind, payload in asked.asked if kind == "render"]
+        [payload] = [payload for kind, payload in asked.calls if kind == "render"]
     assert "model_key" not in payload
     return [claimed["hub_token"], payload.get("hub_token")]
 

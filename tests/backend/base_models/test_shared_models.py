@@ -45,7 +45,7 @@ def add(client: httpx.Client, id: str, source: str, **more: Any) -> httpx.Respon
 def job_of(client: httpx.Client, backend: Backend, model: str) -> str:
     """A queued job of the client's project."""
     rows = b"".join(b'{"prompt": "%d+1=", "answer": "%d"}\n' % (n, n + 1) for n in range(9))
-    with backend.lane():
+    with backend.rpc_worker():
         dataset = client.post("/datasets", files={"file": ("sums.jsonl", rows)}).json()["id"]
         spec = backend.spec(model=model) | {"data": {"dataset": dataset}}
         response = client.post("/jobs", json=spec)
@@ -96,7 +96,7 @@ def test_the_same_files_under_another_commit_are_the_same_model(
 ) -> None:
     hub.repositories["org/card"] = Repository(model_files())
     before = add(lane.api, "card", "hub:org/card").json()
-    with lane.lane():
+    with lane.rpc_worker():
         lane.create_job(model="card")
     hub.repositories["org/card"].commit = LATER
     after = add(colleague, "card", "hub:org/card@main").json()
@@ -123,7 +123,7 @@ def test_a_wrong_token_replaces_no_good_one(
     client: httpx.Client = request.getfixturevalue(other)
     hub.repositories["org/gated"] = Repository(model_files(), token=TOKEN, gated=True)
     source = add(lane.api, "gated", "hub:org/gated", token=TOKEN).json()["source"]
-    with lane.lane():
+    with lane.rpc_worker():
         job = lane.create_job(model="gated")
     before = known(lane, "gated")
     # The files lie on the worker already, so that nothing is downloaded with this token.
@@ -152,7 +152,7 @@ def test_what_failed_is_tried_again_with_its_token(lane: Backend, hub: HubStub) 
 def test_a_token_that_only_failed_opens_nothing_else(lane: Backend, hub: HubStub) -> None:
     hub.repositories["org/open"] = Repository(model_files())
     source = add(lane.api, "open", "hub:org/open").json()["source"]
-    with lane.lane():
+    with lane.rpc_worker():
         job = lane.create_job(model="open")
     hub.away = True
     body = {"id": "pending", "source": source, "token": "hf_unknown"}

@@ -59,41 +59,41 @@ def messages(backend: Backend, job: str) -> int:
     return sum(header["argsrepr"] == f"['{job}']" for header in headers)
 
 
-def test_a_queued_job_is_announced_again_when_its_message_may_be_lost(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    with_leader(open_lane, Leader.wake_ups_again)
-    assert messages(open_lane, job) == 1
-    open_lane.sql("UPDATE job SET woken_at = now() - interval '21 s' WHERE id = %s", job)
-    with_leader(open_lane, Leader.wake_ups_again)
-    with_leader(open_lane, Leader.wake_ups_again)
-    assert messages(open_lane, job) == 2
+def test_a_queued_job_is_announced_again_when_its_message_may_be_lost(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    with_leader(rpc_backend, Leader.wake_ups_again)
+    assert messages(rpc_backend, job) == 1
+    rpc_backend.sql("UPDATE job SET woken_at = now() - interval '21 s' WHERE id = %s", job)
+    with_leader(rpc_backend, Leader.wake_ups_again)
+    with_leader(rpc_backend, Leader.wake_ups_again)
+    assert messages(rpc_backend, job) == 2
 
 
 def test_a_broker_that_is_away_fails_no_request(
     database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with Backend(database_url, tmp_path, redis_url="redis://127.0.0.1:1/0") as backend, backend.lane():
+    with Backend(database_url, tmp_path, redis_url="redis://127.0.0.1:1/0") as backend, backend.rpc_worker():
         job = backend.create_job()
         assert backend.job(job)["status"] == "queued"
     assert "not sent" in caplog.text
 
 
-def test_objects_that_nothing_refers_to_go_after_a_day(open_lane: Backend) -> None:
-    kept = open_lane.claim(open_lane.create_job()).claimed["dataset"]["sha256"]
-    young, old, half = (open_lane.add_object(content, "resume") for content in (b"young", b"old", b"half"))
-    open_lane.sql("UPDATE stored_object SET state = 'writing' WHERE sha256 = %s", half)
+def test_objects_that_nothing_refers_to_go_after_a_day(rpc_backend: Backend) -> None:
+    kept = rpc_backend.claim(rpc_backend.create_job()).claimed["dataset"]["sha256"]
+    young, old, half = (rpc_backend.add_object(content, "resume") for content in (b"young", b"old", b"half"))
+    rpc_backend.sql("UPDATE stored_object SET state = 'writing' WHERE sha256 = %s", half)
     for sha256 in (kept, old, half):
-        open_lane.sql(
+        rpc_backend.sql(
             "UPDATE stored_object SET touched_at = now() - interval '25 h' WHERE sha256 = %s", sha256
         )
-    with_leader(open_lane, Leader.objects_sweep)
-    status = {name: open_lane.get_blob(name).status_code for name in (kept, young, old, half)}
+    with_leader(rpc_backend, Leader.objects_sweep)
+    status = {name: rpc_backend.get_blob(name).status_code for name in (kept, young, old, half)}
     assert status == {kept: 200, young: 200, old: 404, half: 404}
-    files = {path.name for path in (open_lane.home / "objects").rglob("*") if path.is_file()}
+    files = {path.name for path in (rpc_backend.home / "objects").rglob("*") if path.is_file()}
     assert {kept, young} <= files
     assert not {old, half} & files
-    assert open_lane.add_object(b"old", "resume") == old
-    assert open_lane.get_blob(old).content == b"old"
+    assert rpc_backend.add_object(b"old", "resume") == old
+    assert rpc_backend.get_blob(old).content == b"old"
 
 
 def test_the_sweep_knows_everything_that_refers_to_objects() -> None:

@@ -18,7 +18,7 @@ OLD = 3600
 
 
 def unused(backend: Backend, *, objects: tuple[str, ...] = (), jobs: tuple[str, ...] = ()) -> set[str]:
-    reply = backend.door.post("/caches", json={"objects": list(objects), "jobs": list(jobs)})
+    reply = backend.worker_api.post("/caches", json={"objects": list(objects), "jobs": list(jobs)})
     assert reply.status_code == 200, reply.text
     return {*reply.json()["objects"], *reply.json()["jobs"]}
 
@@ -51,62 +51,62 @@ def age(paths: list[Path], seconds: float = OLD) -> None:
         os.utime(path, (time.time() - seconds, time.time() - seconds))
 
 
-def test_rows_of_a_deleted_dataset_leave_the_servers_caches(open_lane: Backend) -> None:
-    api = open_lane.api
+def test_rows_of_a_deleted_dataset_leave_the_servers_caches(rpc_backend: Backend) -> None:
+    api = rpc_backend.api
     (gone, gone_sha256), (kept, kept_sha256) = push(api, "gone"), push(api, "kept")
     for id in (gone, kept):
         assert api.get(f"/datasets/{id}/rows").status_code == 200
         assert api.get(f"/datasets/{id}/report", params={"wait": 20}).json()["status"] == "ready"
-    assert len(cached(open_lane, gone_sha256)) == 2, "the rows, and the report"
+    assert len(cached(rpc_backend, gone_sha256)) == 2, "the rows, and the report"
     assert api.delete(f"/datasets/{gone}").status_code == 204
-    tidy(open_lane)
-    assert cached(open_lane, gone_sha256), "read a moment ago: somebody may be at it"
-    age(cached(open_lane, gone_sha256) + cached(open_lane, kept_sha256))
-    tidy(open_lane)
-    assert cached(open_lane, gone_sha256) == []
-    assert len(cached(open_lane, kept_sha256)) == 2
+    tidy(rpc_backend)
+    assert cached(rpc_backend, gone_sha256), "read a moment ago: somebody may be at it"
+    age(cached(rpc_backend, gone_sha256) + cached(rpc_backend, kept_sha256))
+    tidy(rpc_backend)
+    assert cached(rpc_backend, gone_sha256) == []
+    assert len(cached(rpc_backend, kept_sha256)) == 2
     assert api.get(f"/datasets/{kept}/rows").status_code == 200
 
 
-def test_a_dataset_of_an_unfinished_job_is_needed(open_lane: Backend) -> None:
-    id, sha256 = push(open_lane.api, "of a job")
-    job = open_lane.create_job(data={"dataset": id})
-    other, other_sha256 = push(open_lane.api, "of nobody")
-    open_lane.sql("UPDATE dataset SET deleted_at = now() WHERE id = ANY(%s)", [id, other])
-    assert unused(open_lane, objects=(sha256, other_sha256)) == {other_sha256}
-    assert open_lane.api.post(f"/jobs/{job}/cancel").status_code == 200
-    assert unused(open_lane, objects=(sha256,)) == {sha256}, "a finished job reads it no more"
+def test_a_dataset_of_an_unfinished_job_is_needed(rpc_backend: Backend) -> None:
+    id, sha256 = push(rpc_backend.api, "of a job")
+    job = rpc_backend.create_job(data={"dataset": id})
+    other, other_sha256 = push(rpc_backend.api, "of nobody")
+    rpc_backend.sql("UPDATE dataset SET deleted_at = now() WHERE id = ANY(%s)", [id, other])
+    assert unused(rpc_backend, objects=(sha256, other_sha256)) == {other_sha256}
+    assert rpc_backend.api.post(f"/jobs/{job}/cancel").status_code == 200
+    assert unused(rpc_backend, objects=(sha256,)) == {sha256}, "a finished job reads it no more"
 
 
-def test_what_a_deleted_job_has_made_is_needed_no_more(open_lane: Backend) -> None:
-    job, other = ended(open_lane), ended(open_lane)
+def test_what_a_deleted_job_has_made_is_needed_no_more(rpc_backend: Backend) -> None:
+    job, other = ended(rpc_backend), ended(rpc_backend)
     made = {
         id: {
             sha256
             for table in ("checkpoint", "resume_state", "adapter")
-            for (sha256,) in open_lane.sql(f"SELECT sha256 FROM {table} WHERE job_id = %s", id)
+            for (sha256,) in rpc_backend.sql(f"SELECT sha256 FROM {table} WHERE job_id = %s", id)
         }
         for id in (job, other)
     }
     hashes = tuple(made[job] | made[other])
-    assert unused(open_lane, objects=hashes, jobs=(job, other)) == set()
-    open_lane.api.delete(f"/jobs/{job}")
-    assert unused(open_lane, objects=hashes, jobs=(job, other)) == {job} | (made[job] - made[other])
+    assert unused(rpc_backend, objects=hashes, jobs=(job, other)) == set()
+    rpc_backend.api.delete(f"/jobs/{job}")
+    assert unused(rpc_backend, objects=hashes, jobs=(job, other)) == {job} | (made[job] - made[other])
 
 
-def test_a_deleted_projects_rows_are_needed_no_more(open_lane: Backend) -> None:
-    project = open_lane.api.post("/projects", json={"name": "to be deleted"}).json()["id"]
-    with open_lane.client("rf-test-owner-key", "/api/v1") as theirs:
+def test_a_deleted_projects_rows_are_needed_no_more(rpc_backend: Backend) -> None:
+    project = rpc_backend.api.post("/projects", json={"name": "to be deleted"}).json()["id"]
+    with rpc_backend.client("rf-test-owner-key", "/api/v1") as theirs:
         theirs.headers["x-reinforge-project"] = project
         id, sha256 = push(theirs, "of a project")
         assert theirs.get(f"/datasets/{id}/rows").status_code == 200
-    assert unused(open_lane, objects=(sha256,)) == set()
-    done = open_lane.api.request("DELETE", f"/projects/{project}", json={"name": "to be deleted"})
+    assert unused(rpc_backend, objects=(sha256,)) == set()
+    done = rpc_backend.api.request("DELETE", f"/projects/{project}", json={"name": "to be deleted"})
     assert done.status_code in (200, 204), done.text
-    assert unused(open_lane, objects=(sha256,)) == {sha256}
-    age(cached(open_lane, sha256))
-    tidy(open_lane)
-    assert cached(open_lane, sha256) == []
+    assert unused(rpc_backend, objects=(sha256,)) == {sha256}
+    age(cached(rpc_backend, sha256))
+    tidy(rpc_backend)
+    assert cached(rpc_backend, sha256) == []
 
 
 def test_completions_of_a_deleted_job_leave_the_caches_of_processes_that_are_gone(backend: Backend) -> None:
@@ -134,7 +134,7 @@ def test_files_that_a_killed_process_was_writing_go_after_a_day(backend: Backend
 
 @pytest.mark.parametrize("body", [{"objects": ["../../etc"]}, {"objects": ["a" * 64] * 1001}, {"jobs": [""]}])
 def test_what_is_no_cache_is_refused(backend: Backend, body: dict[str, list[str]]) -> None:
-    assert backend.door.post("/caches", json=body).status_code == 422
+    assert backend.worker_api.post("/caches", json=body).status_code == 422
 
 
 def test_only_workers_ask(backend: Backend) -> None:

@@ -75,7 +75,7 @@ KEPT = (
 
 def test_down_and_up_again_with_data(database_url: str, tmp_path: Path) -> None:
     """Every migration is taken back and made again, one after the other, below a finished job."""
-    with Backend(database_url, tmp_path / "home") as backend, backend.lane():
+    with Backend(database_url, tmp_path / "home") as backend, backend.rpc_worker():
         trainer = backend.claim(backend.create_job())
         trainer.start()
         row = {"prompt_no": 0, "sample_no": 0, "prompt_hash": "ab", "row_index": 0, "reward": 1.0, "advantage": None,

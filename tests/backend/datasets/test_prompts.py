@@ -73,7 +73,7 @@ def test_a_view_may_not_name_columns_that_are_not_there(backend: Backend) -> Non
 
 def test_who_reads_may_look_but_not_change(backend: Backend) -> None:
     id = backend.add_dataset(ROWS)
-    with backend.add_key("viewer") as viewer, backend.lane(render=only_short):
+    with backend.add_key("viewer") as viewer, backend.rpc_worker(render=only_short):
         assert (
             viewer.patch(f"/datasets/{id}", headers={"if-match": "*"}, json={"name": "x"}).status_code == 403
         )
@@ -91,7 +91,7 @@ def test_who_reads_may_look_but_not_change(backend: Backend) -> None:
 def test_rows_are_shown_as_the_model_reads_them(backend: Backend) -> None:
     id = backend.add_dataset(ROWS)
     body = {"model": backend.add_model(), **VIEW, "offset": 10, "limit": 5}
-    with backend.lane(render=only_short):
+    with backend.rpc_worker(render=only_short):
         page = backend.api.post(f"/datasets/{id}/render", json=body).json()
     assert (page["offset"], page["total"], page["context_length"]) == (10, 12, 128)
     first, second = page["data"]
@@ -105,9 +105,9 @@ def test_a_row_that_cannot_be_rendered_says_why_and_the_others_go_on(backend: Ba
     rows = [{"q": "fine"}, {"q": "bad"}, {"q": ""}, {"q": "fine, too"}]
     id = backend.add_dataset(rows)
     body = {"model": backend.add_model(), "columns": {"prompt": "q"}}
-    with backend.lane(render=only_short) as lane:
+    with backend.rpc_worker(render=only_short) as lane:
         page = backend.api.post(f"/datasets/{id}/render", json=body).json()
-        assert [len(payload["rows"]) for kind, payload in lane.asked if kind == "render"] == [3]
+        assert [len(payload["rows"]) for kind, payload in lane.calls if kind == "render"] == [3]
     assert [row["text"] for row in page["data"]] == ["fine", None, None, "fine, too"]
     assert page["data"][1]["error"] == "The template refuses it."
     assert "empty" in page["data"][2]["error"]
@@ -118,10 +118,10 @@ def test_rows_are_rendered_and_counted_with_their_tools(backend: Backend) -> Non
     tool = {"type": "function", "function": {"name": "add"}}
     id = backend.add_dataset([{"prompt": "1+1=", "tools": [{"name": "add"}]}, {"prompt": "2+2="}])
     model = {"model": backend.add_model()}
-    with backend.lane(render=only_short) as lane:
+    with backend.rpc_worker(render=only_short) as lane:
         for path in ("render", "lengths"):
             assert backend.api.post(f"/datasets/{id}/{path}", json=model).status_code == 200
-    asked = [payload["tools"] for kind, payload in lane.asked if kind == "render"]
+    asked = [payload["tools"] for kind, payload in lane.calls if kind == "render"]
     assert asked == [[[tool], None]] * 2
 
 
@@ -159,9 +159,9 @@ def test_long_prompts_leave_the_page_within_bounds(monkeypatch: pytest.MonkeyPat
 def test_lengths_are_counted_in_the_models_tokens(backend: Backend) -> None:
     rows = [{"prompt": "x" * n} for n in (3, 100, 7, 7, 50, 9, 9, 9, 9, 9)]
     id = backend.add_dataset([*rows, {"prompt": "bad"}])
-    with backend.lane(render=only_short) as lane:
+    with backend.rpc_worker(render=only_short) as lane:
         found = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()
-        assert all(payload["texts"] is False for kind, payload in lane.asked if kind == "render")
+        assert all(payload["texts"] is False for kind, payload in lane.calls if kind == "render")
     assert (found["counted"], found["total"], found["failed"]) == (10, 11, 1)
     assert (found["min"], found["median"], found["p90"], found["max"]) == (3, 9, 50, 100)
     assert (found["longest_row"], found["context_length"]) == (1, 128)
@@ -170,7 +170,7 @@ def test_lengths_are_counted_in_the_models_tokens(backend: Backend) -> None:
 
 def test_a_dataset_without_a_single_prompt_says_so(backend: Backend) -> None:
     id = backend.add_dataset([{"prompt": "bad"}])
-    with backend.lane(render=only_short):
+    with backend.rpc_worker(render=only_short):
         response = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()})
     assert response.status_code == 422
     assert "The template refuses it." in response.json()["error"]["message"]
@@ -180,9 +180,9 @@ def test_many_rows_are_asked_for_in_several_calls(backend: Backend, monkeypatch:
     monkeypatch.setattr("backend.datasets.prompts.rendering.CALL_ROWS", 4)
     monkeypatch.setattr("backend.datasets.prompts.rendering.MOST_CHARACTERS", 30)
     id = backend.add_dataset([{"prompt": "x" * n} for n in (1, 2, 3, 4, 5, 28, 3, 2)])
-    with backend.lane(render=only_short) as lane:
+    with backend.rpc_worker(render=only_short) as lane:
         found = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()
-        assert [len(payload["rows"]) for kind, payload in lane.asked if kind == "render"] == [4, 1, 1, 2]
+        assert [len(payload["rows"]) for kind, payload in lane.calls if kind == "render"] == [4, 1, 1, 2]
     assert (found["counted"], found["max"], found["longest_row"]) == (8, 28, 5)
 
 

@@ -166,23 +166,23 @@ class TestJobs:
         spec = backend.spec(data={"dataset": dataset, "held_out_rows": 10} | data)
         return backend.api.post("/jobs", json=spec)
 
-    def test_a_leak_is_a_warning_and_no_error(self, open_lane: Backend) -> None:
-        id = upload(open_lane, prompts(*[f"{row // 2}+1=" for row in range(40)]))
-        answer = self.create(open_lane, id)
+    def test_a_leak_is_a_warning_and_no_error(self, rpc_backend: Backend) -> None:
+        id = upload(rpc_backend, prompts(*[f"{row // 2}+1=" for row in range(40)]))
+        answer = self.create(rpc_backend, id)
         assert answer.status_code == 201, answer.text
         [warning] = answer.json()["warnings"]
         assert "of 10 held-out rows have a prompt that is trained on as well" in warning
-        checked = open_lane.api.post("/jobs/check", json=open_lane.spec(data={"dataset": id}))
+        checked = rpc_backend.api.post("/jobs/check", json=rpc_backend.spec(data={"dataset": id}))
         assert any("trained on as well" in each for each in checked.json()["warnings"])
 
-    def test_split_by_prompt_has_none(self, open_lane: Backend) -> None:
-        id = upload(open_lane, prompts(*[f"{row // 2}+1=" for row in range(40)]))
-        answer = self.create(open_lane, id, split_by="prompt")
+    def test_split_by_prompt_has_none(self, rpc_backend: Backend) -> None:
+        id = upload(rpc_backend, prompts(*[f"{row // 2}+1=" for row in range(40)]))
+        answer = self.create(rpc_backend, id, split_by="prompt")
         assert (answer.status_code, answer.json()["warnings"]) == (201, [])
 
-    def test_a_held_out_dataset_that_is_trained_on(self, open_lane: Backend) -> None:
-        id = upload(open_lane, prompts(*[f"{row}+1=" for row in range(40)]))
-        kept = upload(open_lane, prompts("3+1=", "99+1="), "kept.jsonl")
-        answer = self.create(open_lane, id, held_out=kept, held_out_rows=None)
+    def test_a_held_out_dataset_that_is_trained_on(self, rpc_backend: Backend) -> None:
+        id = upload(rpc_backend, prompts(*[f"{row}+1=" for row in range(40)]))
+        kept = upload(rpc_backend, prompts("3+1=", "99+1="), "kept.jsonl")
+        answer = self.create(rpc_backend, id, held_out=kept, held_out_rows=None)
         [warning] = answer.json()["warnings"]
         assert warning.startswith("1 of 2 held-out rows") and "from kept" in warning

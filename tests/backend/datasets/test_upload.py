@@ -209,7 +209,7 @@ def small(other_module_database_url: str, tmp_path_factory: pytest.TempPathFacto
 def attempt(small: Backend) -> Iterator[httpx.Client]:
     """The door with the token of an attempt at a job."""
     small.register()
-    with small.lane():
+    with small.rpc_worker():
         token = small.claim(small.create_job()).claimed["job_token"]
     with small.client(token, "/worker/v1") as client:
         yield client
@@ -328,8 +328,8 @@ def test_a_deleted_dataset_is_gone(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("place", ["dataset", "held_out"])
-def test_a_dataset_is_kept_while_a_job_needs_it(open_lane: Backend, place: str) -> None:
-    backend = open_lane
+def test_a_dataset_is_kept_while_a_job_needs_it(rpc_backend: Backend, place: str) -> None:
+    backend = rpc_backend
     made = push(backend, JSONL).json()
     job = backend.create_job(data={"dataset": backend.add_dataset(), place: made["id"]})
     assert backend.api.get(f"/datasets/{made['id']}").json()["jobs"] == 1

@@ -20,21 +20,21 @@ def shown(backend: Backend, id: str) -> dict[str, Any]:
     return found
 
 
-def test_a_job_goes_on_reading_the_version_it_was_made_with(open_lane: Backend) -> None:
-    first = upload(open_lane, "1", "versions")
-    job = open_lane.create_job(data={"dataset": first["id"]})
-    second = upload(open_lane, "2", "versions")
-    assert (shown(open_lane, first["id"])["newest"], second["newest"]) == (second["id"], None)
-    assert {row["answer"] for row in open_lane.api.get(f"/datasets/{first['id']}/rows").json()["data"]} == {
+def test_a_job_goes_on_reading_the_version_it_was_made_with(rpc_backend: Backend) -> None:
+    first = upload(rpc_backend, "1", "versions")
+    job = rpc_backend.create_job(data={"dataset": first["id"]})
+    second = upload(rpc_backend, "2", "versions")
+    assert (shown(rpc_backend, first["id"])["newest"], second["newest"]) == (second["id"], None)
+    assert {row["answer"] for row in rpc_backend.api.get(f"/datasets/{first['id']}/rows").json()["data"]} == {
         "1"
     }
 
-    trainer = open_lane.claim(job)
+    trainer = rpc_backend.claim(job)
     sha256 = trainer.claimed["dataset"]["sha256"]
-    with open_lane.client(trainer.claimed["job_token"], "/worker/v1") as door:
+    with rpc_backend.client(trainer.claimed["job_token"], "/worker/v1") as door:
         content = door.get(f"/blobs/{sha256}").content
     assert hashlib.sha256(content).hexdigest() == first["sha256"]
-    refused = open_lane.api.delete(f"/datasets/{first['id']}")
+    refused = rpc_backend.api.delete(f"/datasets/{first['id']}")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "dataset_in_use")
 
 

@@ -28,7 +28,7 @@ def end_all(backend: Backend) -> None:
 
 def test_the_demo_is_made_once_and_found_again(backend: Backend) -> None:
     end_all(backend)
-    with backend.lane():
+    with backend.rpc_worker():
         made = start(backend)
         assert made.status_code == 201, made.text
         again = start(backend)
@@ -44,7 +44,7 @@ def test_the_demo_is_made_once_and_found_again(backend: Backend) -> None:
 
 def test_an_ended_one_is_made_anew_of_what_is_there(backend: Backend) -> None:
     end_all(backend)
-    with backend.lane():
+    with backend.rpc_worker():
         first = start(backend).json()["id"]
         before = backend.api.get("/project/counts").json()
         assert backend.api.post(f"/jobs/{first}/cancel").status_code == 200
@@ -56,7 +56,7 @@ def test_an_ended_one_is_made_anew_of_what_is_there(backend: Backend) -> None:
 
 def test_a_paused_one_goes_on(backend: Backend) -> None:
     end_all(backend)
-    with backend.lane():
+    with backend.rpc_worker():
         job = start(backend).json()["id"]
         trainer = backend.claim(job)
         trainer.start()
@@ -68,7 +68,7 @@ def test_a_paused_one_goes_on(backend: Backend) -> None:
 def test_two_at_once_make_one_job(backend: Backend) -> None:
     end_all(backend)
     answers: list[httpx.Response] = []
-    with backend.lane():
+    with backend.rpc_worker():
         threads = [threading.Thread(target=lambda: answers.append(start(backend))) for _ in range(3)]
         for thread in threads:
             thread.start()
@@ -97,22 +97,22 @@ def test_a_project_without_jobs_starts_it_as_soon_as_a_worker_is_there(
         assert (tmp_path / "home" / "first-demo").exists()
         backend.register()
         assert jobs(backend) == []
-        with backend.lane():
+        with backend.rpc_worker():
             [job] = wait_until(lambda: jobs(backend), "the demo job")
         assert (job["name"], job["created_by"]) == (demo.NAME, "reinforge up")
         assert backend.api.post(f"/jobs/{job['id']}/cancel").status_code == 200
-    with Backend(database_url, tmp_path / "home", first_demo=True) as again, again.lane() as lane:
+    with Backend(database_url, tmp_path / "home", first_demo=True) as again, again.rpc_worker() as lane:
         assert not (tmp_path / "home" / "first-demo").exists()
         assert len(jobs(again)) == 1
-        assert {kind for kind, _ in lane.asked} <= {"inspect_model"}
+        assert {kind for kind, _ in lane.calls} <= {"inspect_model"}
 
 
 def test_it_is_left_out_unless_it_was_asked_for(database_url: str, tmp_path: Path) -> None:
     with Backend(database_url, tmp_path / "home") as backend:
         assert not (tmp_path / "home" / "first-demo").exists()
         backend.register()
-        with backend.lane() as lane:
-            wait_until(lambda: lane.asked, "the built-in model to be looked at")
+        with backend.rpc_worker() as lane:
+            wait_until(lambda: lane.calls, "the built-in model to be looked at")
         assert jobs(backend) == []
 
 
@@ -127,10 +127,10 @@ def test_who_is_quicker_with_a_job_gets_no_demo(
     with Backend(database_url, tmp_path / "home", first_demo=True) as backend:
         assert looked.wait(60)
         backend.register()
-        with backend.lane():
+        with backend.rpc_worker():
             own = backend.create_job()
     monkeypatch.setattr("backend.demo.service._AGAIN_SECONDS", 0.1)
-    with Backend(database_url, tmp_path / "home", first_demo=True) as backend, backend.lane():
+    with Backend(database_url, tmp_path / "home", first_demo=True) as backend, backend.rpc_worker():
         assert [job["id"] for job in jobs(backend)] == [own]
         assert not (tmp_path / "home" / "first-demo").exists()
 

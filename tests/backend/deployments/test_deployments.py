@@ -9,24 +9,24 @@ import pytest
 
 from backend.data.database import Database
 from backend.deployments.serving import sweep
-from tests.backend.openai.chat_lane import Chat, delta, done, prompt
-from tests.backend.playground.lane import Player, player
+from tests.backend.openai.chat_request import Chat, delta, done, prompt
+from tests.backend.playground.player import Player, player
 from tests.backend.server import Backend, refused, wait_until
 
 LOST = {"code": "serving_lost", "message": "The process that samples has ended.", "hint": "Try again."}
 
 
 @pytest.fixture(scope="module")
-def checkpoints(open_lane: Backend) -> list[dict[str, Any]]:
+def checkpoints(rpc_backend: Backend) -> list[dict[str, Any]]:
     """Two of a finished job on the model `tiny`; the second one is its adapter."""
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     trainer.start(steps=2)
     for step in (1, 2):
         trainer.step(step)
         trainer.checkpoint(step, reward=step / 10, final=step == 2)
     trainer.end("succeeded")
-    found: list[dict[str, Any]] = open_lane.api.get(f"/jobs/{job}/checkpoints").json()["data"]
+    found: list[dict[str, Any]] = rpc_backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
     return sorted(found, key=lambda each: int(each["step"]))
 
 

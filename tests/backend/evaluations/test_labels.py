@@ -8,7 +8,7 @@ from backend.evaluations.service import suggest
 from tests.backend.evaluations.test_replays import job_with_completions
 from tests.backend.server import Backend, refused
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 def label(step: int, prompt: int, sample: int, right: bool | None) -> dict[str, Any]:

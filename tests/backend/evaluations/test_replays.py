@@ -11,7 +11,7 @@ import pytest
 
 from tests.backend.server import REWARD, Backend, Trainer, refused, wait_until
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 def completed(trainer: Trainer, step: int, rewards: list[float], group: int = 2) -> None:
@@ -64,7 +64,7 @@ def ended(
         shown: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
         return shown if shown["status"] != "running" else None
 
-    with backend.lane(score=score):
+    with backend.rpc_worker(score=score):
         result: dict[str, Any] = wait_until(found, "the replay")
     return result
 

@@ -71,7 +71,7 @@ def test_every_row_is_sampled_and_scored_in_bounded_calls(backend: Backend) -> N
 
 
 def test_it_says_which_rows_and_which_reward_by_content(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         stored = backend.api.post("/rewards", json={"name": "r", "source": REWARD}).json()
     with sampler(backend, right_at_first):
         bare = ask(backend, rows=2)

@@ -30,7 +30,7 @@ def case(completion: str, note: str | None = None, **expect: Any) -> dict[str, A
 
 @pytest.fixture
 def reward(backend: Backend) -> str:
-    with backend.lane():
+    with backend.rpc_worker():
         body = {"name": "exact", "source": SOURCE}
         return str(backend.api.post("/rewards", json=body).json()["id"])
 
@@ -64,7 +64,7 @@ def test_a_run_says_case_by_case_what_was_found(backend: Backend, reward: str) -
     path = f"/rewards/{reward}/golden-cases"
     cases = [case("4", value=1), case("five", most=0.5), case("4", above="5"), case("5", least=0.5)]
     ids = [each["id"] for each in backend.api.post(path, json={"cases": cases}).json()["data"]]
-    with backend.lane(score=right):
+    with backend.rpc_worker(score=right):
         run = backend.api.post(f"{path}/run", json={}).json()
     assert (run["passed"], run["revision"], run["jail"]) == (False, 1, "L")
     assert [(each["case"], each["outcome"]["passed"]) for each in run["results"]] == list(
@@ -82,7 +82,7 @@ def test_code_that_is_not_stored_can_be_asked(backend: Backend, reward: str) -> 
         asked.append(payload["source"])
         return right(payload)
 
-    with backend.lane(score=remember):
+    with backend.rpc_worker(score=remember):
         run = backend.api.post(f"{path}/run", json={"source": "def grade(sample, item): ..."}).json()
     assert (asked, run["revision"]) == (["def grade(sample, item): ..."], None)
 
@@ -92,7 +92,7 @@ def test_a_job_starts_only_if_its_stored_rewards_pass(backend: Backend, reward: 
     path = f"/rewards/{reward}/golden-cases"
     backend.api.post(path, json={"cases": [case("4", value=1), case("5", value=1)]})
     spec = {"rewards": [{"name": "exact", "reward": reward}]}
-    with backend.lane(score=right):
+    with backend.rpc_worker(score=right):
         before = backend.count_jobs()
         answer = backend.api.post(endpoint, json=backend.spec(**spec))
         error = refused(answer, "rewards[0]", "golden_cases_failed")
@@ -107,6 +107,6 @@ def test_a_job_starts_only_if_its_stored_rewards_pass(backend: Backend, reward: 
 def test_another_reward_s_cases_stay_its_own(backend: Backend, reward: str) -> None:
     backend.api.post(f"/rewards/{reward}/golden-cases", json={"cases": [case("4", value=1)]})
     assert backend.api.get("/rewards/rew_none/golden-cases").status_code == 404
-    with backend.lane():
+    with backend.rpc_worker():
         other = backend.api.post("/rewards", json={"name": "other", "source": SOURCE}).json()["id"]
     assert backend.api.get(f"/rewards/{other}/golden-cases").json()["data"] == []

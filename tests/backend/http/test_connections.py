@@ -47,11 +47,13 @@ def second_connections(backend: Backend) -> Iterator[Counter[str]]:
     event.remove(pool, "checkin", checkin)
 
 
-def test_no_operation_takes_a_second_connection(open_lane: Backend, second_connections: Counter[str]) -> None:
+def test_no_operation_takes_a_second_connection(
+    rpc_backend: Backend, second_connections: Counter[str]
+) -> None:
     """One that holds a connection and waits for another locks the pool up as soon as all do the same."""
-    stranger, checked = Stranger(open_lane), 0
+    stranger, checked = Stranger(rpc_backend), 0
     stranger.api.timeout = 2  # some wait for a worker that is not here
-    for each in operations(open_lane):
+    for each in operations(rpc_backend):
         if each.path.endswith(LIVE) or each.id == "deleteProject":
             continue
         with contextlib.suppress(httpx.ReadTimeout):

@@ -93,8 +93,8 @@ ELSEWHERE = {
 
 
 @pytest.fixture(scope="module")
-def stranger(open_lane: Backend) -> Iterator[Stranger]:
-    other = Stranger(open_lane)
+def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
+    other = Stranger(rpc_backend)
     yield other
     other.api.close()
     other.us.close()
@@ -169,14 +169,14 @@ def test_an_answer_that_was_stored_before_they_were_sealed(backend: Backend) -> 
     assert backend.api.post("/keys", json={"name": "y"}, headers=headers).text == body
 
 
-def test_a_revision_whose_answer_was_lost_is_no_conflict(open_lane: Backend) -> None:
-    reward = open_lane.api.post("/rewards", json={"name": "revised", "source": REWARD}).json()
+def test_a_revision_whose_answer_was_lost_is_no_conflict(rpc_backend: Backend) -> None:
+    reward = rpc_backend.api.post("/rewards", json={"name": "revised", "source": REWARD}).json()
     match = {"if-match": reward["etag"]}
     path = f"/rewards/{reward['id']}/revisions"
-    first, again = twice(open_lane.api, path, "revise", json={"source": GRADER}, headers=match)
+    first, again = twice(rpc_backend.api, path, "revise", json={"source": GRADER}, headers=match)
     assert first.json()["revision"] == 2
     assert again.headers["etag"] == first.headers["etag"] == f'"{first.json()["etag"]}"'
-    late = open_lane.api.post(path, json={"source": GRADER}, headers=match | {"idempotency-key": "another"})
+    late = rpc_backend.api.post(path, json={"source": GRADER}, headers=match | {"idempotency-key": "another"})
     assert refusal(late) == (412, "precondition_failed")
 
 
@@ -214,13 +214,13 @@ def test_one_preflight_and_one_change_of_a_job(stranger: Stranger) -> None:
 
 
 @pytest.mark.parametrize("surface", ["/api/v1/jobs", "/v1/fine_tuning/jobs"])
-def test_what_is_done_to_a_job_is_done_once(surface: str, open_lane: Backend) -> None:
+def test_what_is_done_to_a_job_is_done_once(surface: str, rpc_backend: Backend) -> None:
     """Sent again a moment later it would be refused: the job has another state by then."""
-    job = open_lane.api.post("/jobs", json=open_lane.spec(name="acted on")).json()["id"]
-    with open_lane.client(OWNER_KEY, surface) as client:
+    job = rpc_backend.api.post("/jobs", json=rpc_backend.spec(name="acted on")).json()["id"]
+    with rpc_backend.client(OWNER_KEY, surface) as client:
         for action in ("pause", "resume", "cancel"):
             twice(client, f"/{job}/{action}", f"one {action}")
-    assert open_lane.api.get(f"/jobs/{job}").json()["status"] == "cancelled"
+    assert rpc_backend.api.get(f"/jobs/{job}").json()["status"] == "cancelled"
 
 
 def test_a_file_in_parts_on_openais_wire_is_one_file(backend: Backend) -> None:

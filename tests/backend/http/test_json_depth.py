@@ -42,14 +42,14 @@ def test_tools_of_a_chat_reach_no_worker(backend: Backend) -> None:
     body += b'"function": {"name": "f", "parameters": {"type": "object", "properties": %s}}}]}' % nested(
         400, "objects"
     )
-    with backend.lane() as lane, backend.client("rf-test-owner-key", "/v1") as wire:
+    with backend.rpc_worker() as lane, backend.client("rf-test-owner-key", "/v1") as wire:
         answer = wire.post("/chat/completions", content=body, headers={"content-type": "application/json"})
         assert (answer.status_code, "nested" in answer.json()["error"]["message"]) == (400, True)
-        assert not lane.asked
+        assert not lane.calls
 
 
 def test_a_worker_is_refused_too(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         trainer = backend.claim(backend.create_job())
     body = b'{"attempt": 1, "records": [{"sequence": 1, "ts": 1, "kind": "started", "step": 0, "steps": 3,'
     body += b' "facts": %s}]}'

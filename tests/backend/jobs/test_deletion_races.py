@@ -83,10 +83,10 @@ def of_a_job(backend: Backend) -> dict[str, Callable[[str], Ask]]:
     "name",
     ["a fork", "a deployment of its adapter", "a deployment of a checkpoint", "a label", "its deletion"],
 )
-def test_what_is_made_of_a_job_that_is_being_deleted_is_refused(open_lane: Backend, name: str) -> None:
-    job = ended(open_lane)
-    ask = of_a_job(open_lane)[name](job)
-    response = during(open_lane, deletion_of_job(job), ask)
+def test_what_is_made_of_a_job_that_is_being_deleted_is_refused(rpc_backend: Backend, name: str) -> None:
+    job = ended(rpc_backend)
+    ask = of_a_job(rpc_backend)[name](job)
+    response = during(rpc_backend, deletion_of_job(job), ask)
     if name == "a label" and response.status_code == 422:
         return  # it looks first whether the completion is stored
     refused_cleanly(response)
@@ -119,33 +119,33 @@ KINDS = ["dataset", "upload", "reward", "key", "invitation", "judge", "webhook",
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_made_in_a_project_that_is_being_deleted_is_refused(open_lane: Backend, kind: str) -> None:
-    open_lane.sql(
+def test_what_is_made_in_a_project_that_is_being_deleted_is_refused(rpc_backend: Backend, kind: str) -> None:
+    rpc_backend.sql(
         "INSERT INTO project (id, name, created_at) VALUES ('proj_race', 'race', now()) ON CONFLICT DO NOTHING"
     )
     delete = [("DELETE FROM project WHERE id = %s", "proj_race")]
-    response = during(open_lane, delete, in_a_project(open_lane)[kind], project="proj_race")
+    response = during(rpc_backend, delete, in_a_project(rpc_backend)[kind], project="proj_race")
     refused_cleanly(response)
-    assert open_lane.sql("SELECT 1 FROM project WHERE id = 'proj_race'") == []
+    assert rpc_backend.sql("SELECT 1 FROM project WHERE id = 'proj_race'") == []
 
 
-def test_a_case_of_a_reward_that_is_being_deleted_is_refused(open_lane: Backend) -> None:
-    reward = open_lane.api.post("/rewards", json={"name": "to go", "source": REWARD}).json()["id"]
+def test_a_case_of_a_reward_that_is_being_deleted_is_refused(rpc_backend: Backend) -> None:
+    reward = rpc_backend.api.post("/rewards", json={"name": "to go", "source": REWARD}).json()["id"]
     case: dict[str, Any] = {"completion": "1", "item": {}, "expected": 1.0, "prompt": "1"}
 
     def ask(api: httpx.Client) -> httpx.Response:
         return api.post(f"/rewards/{reward}/golden", json=case)
 
     delete = [("DELETE FROM reward WHERE id = %s", reward)]
-    response = during(open_lane, delete, ask)
+    response = during(rpc_backend, delete, ask)
     assert response.status_code < 500, response.text
 
 
 def test_other_faults_of_the_database_are_no_conflict(
-    open_lane: Backend, monkeypatch: pytest.MonkeyPatch
+    rpc_backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only a reference that goes nowhere is one: another constraint would be a bug of ours."""
-    taken = open_lane.api.post("/rewards", json={"name": "mine", "source": REWARD}).json()["id"]
+    taken = rpc_backend.api.post("/rewards", json={"name": "mine", "source": REWARD}).json()["id"]
     monkeypatch.setattr("backend.rewards.service.new_id", lambda _: taken)
-    response = open_lane.api.post("/rewards", json={"name": "another", "source": REWARD})
+    response = rpc_backend.api.post("/rewards", json={"name": "another", "source": REWARD})
     assert response.status_code == 500

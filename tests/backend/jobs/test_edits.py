@@ -31,8 +31,8 @@ BODIES: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def stranger(open_lane: Backend) -> Iterator[Stranger]:
-    other = Stranger(open_lane)
+def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
+    other = Stranger(rpc_backend)
     other.things["me"] = "me"
     yield other
     other.api.close()

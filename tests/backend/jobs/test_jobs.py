@@ -13,9 +13,9 @@ from backend.models import Job, now
 from tests.backend.server import REWARD, Backend, refused
 
 
-def test_a_job_is_stored_as_given_and_as_resolved(open_lane: Backend) -> None:
-    spec = open_lane.spec(metadata={"team": "a"})
-    response = open_lane.api.post("/jobs", json=spec)
+def test_a_job_is_stored_as_given_and_as_resolved(rpc_backend: Backend) -> None:
+    spec = rpc_backend.spec(metadata={"team": "a"})
+    response = rpc_backend.api.post("/jobs", json=spec)
     assert response.status_code == 201, response.text
     job = response.json()
     assert job["spec"] == spec
@@ -24,43 +24,43 @@ def test_a_job_is_stored_as_given_and_as_resolved(open_lane: Backend) -> None:
     assert (resolved["rewards"][0]["entry"], resolved["rollout"]["max_prompt_tokens"]) == ("grade", 112)
     assert (job["status"], job["jail"], job["attempt"], job["created_by"]) == ("queued", "L", 0, "bootstrap")
     assert job["name"] == "tiny on sums"
-    assert open_lane.job(job["id"]) == job
+    assert rpc_backend.job(job["id"]) == job
 
 
-def test_auto_becomes_what_every_worker_would_choose(open_lane: Backend) -> None:
+def test_auto_becomes_what_every_worker_would_choose(rpc_backend: Backend) -> None:
     def resolved(**rollout: Any) -> tuple[str, str]:
-        response = open_lane.api.post(
-            "/jobs", json=open_lane.spec(rollout={"max_completion_tokens": 16} | rollout)
+        response = rpc_backend.api.post(
+            "/jobs", json=rpc_backend.spec(rollout={"max_completion_tokens": 16} | rollout)
         )
         assert response.status_code == 201, response.text
         spec = response.json()["resolved_spec"]
         return spec["rollout"]["engine"], spec["algorithm"]["loss"]["mismatch"]["type"]
 
-    open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
+    rpc_backend.sql("DELETE FROM worker WHERE kind = 'trainer'")
     assert resolved() == ("transformers", "none"), "no worker is online"
-    open_lane.register("wrk_gpu", engines=["vllm", "transformers"])
+    rpc_backend.register("wrk_gpu", engines=["vllm", "transformers"])
     assert resolved() == ("vllm", "importance")
     assert resolved(top_p=0.9) == ("transformers", "none")
     assert resolved(engine="transformers") == ("transformers", "none")
-    open_lane.register("wrk_cpu", engines=["transformers"])
+    rpc_backend.register("wrk_cpu", engines=["transformers"])
     assert resolved() == ("transformers", "none"), "either may take the job"
     assert resolved(engine="vllm") == ("vllm", "importance")
-    open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
+    rpc_backend.sql("DELETE FROM worker WHERE kind = 'trainer'")
 
 
-def test_an_engine_that_no_worker_has_is_warned_of(open_lane: Backend) -> None:
-    spec = open_lane.spec(rollout={"engine": "vllm", "max_completion_tokens": 16})
+def test_an_engine_that_no_worker_has_is_warned_of(rpc_backend: Backend) -> None:
+    spec = rpc_backend.spec(rollout={"engine": "vllm", "max_completion_tokens": 16})
 
     def warnings() -> str:
-        return " ".join(open_lane.api.post("/jobs/check", json=spec).json()["warnings"])
+        return " ".join(rpc_backend.api.post("/jobs/check", json=spec).json()["warnings"])
 
-    open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
+    rpc_backend.sql("DELETE FROM worker WHERE kind = 'trainer'")
     assert "vllm" not in warnings()
-    open_lane.register("wrk_cpu", engines=["transformers"])
+    rpc_backend.register("wrk_cpu", engines=["transformers"])
     assert "No online worker has vllm" in warnings()
-    open_lane.register("wrk_gpu", engines=["vllm", "transformers"])
+    rpc_backend.register("wrk_gpu", engines=["vllm", "transformers"])
     assert "vllm" not in warnings()
-    open_lane.sql("DELETE FROM worker WHERE kind = 'trainer'")
+    rpc_backend.sql("DELETE FROM worker WHERE kind = 'trainer'")
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ def test_an_engine_that_no_worker_has_is_warned_of(open_lane: Backend) -> None:
     ],
 )
 def test_what_a_job_names_has_to_be_there(
-    open_lane: Backend, change: dict[str, Any], param: str, code: str
+    rpc_backend: Backend, change: dict[str, Any], param: str, code: str
 ) -> None:
-    before = open_lane.count_jobs()
-    refused(open_lane.api.post("/jobs", json=open_lane.spec(**change)), param, code)
-    assert open_lane.count_jobs() == before
+    before = rpc_backend.count_jobs()
+    refused(rpc_backend.api.post("/jobs", json=rpc_backend.spec(**change)), param, code)
+    assert rpc_backend.count_jobs() == before
 
 
-def test_one_completion_per_prompt_is_refused(open_lane: Backend) -> None:
-    response = open_lane.api.post("/jobs", json=open_lane.spec(rollout={"completions_per_prompt": 1}))
+def test_one_completion_per_prompt_is_refused(rpc_backend: Backend) -> None:
+    response = rpc_backend.api.post("/jobs", json=rpc_backend.spec(rollout={"completions_per_prompt": 1}))
     assert response.status_code == 422
     assert response.json()["error"]["param"] == "rollout.completions_per_prompt"
 
 
-def test_columns_have_to_exist(open_lane: Backend) -> None:
-    dataset = open_lane.add_dataset([{"question": "1+1", "answer": "2"}])
+def test_columns_have_to_exist(rpc_backend: Backend) -> None:
+    dataset = rpc_backend.add_dataset([{"question": "1+1", "answer": "2"}])
     cases: list[tuple[dict[str, Any], str, str]] = [
         ({}, "data.columns", "missing_prompt"),
         ({"columns": {"prompt": "quest"}}, "data.columns.prompt", "unknown_column"),
@@ -102,53 +102,53 @@ def test_columns_have_to_exist(open_lane: Backend) -> None:
         ({"prompt_template": "Solve {question"}, "data.prompt_template", "invalid_template"),
     ]
     for data, param, code in cases:
-        response = open_lane.api.post("/jobs", json=open_lane.spec(data={"dataset": dataset, **data}))
+        response = rpc_backend.api.post("/jobs", json=rpc_backend.spec(data={"dataset": dataset, **data}))
         refused(response, param, code)
-    good = open_lane.spec(data={"dataset": dataset, "prompt_template": "Solve {question}"})
-    assert open_lane.api.post("/jobs", json=good).status_code == 201
+    good = rpc_backend.spec(data={"dataset": dataset, "prompt_template": "Solve {question}"})
+    assert rpc_backend.api.post("/jobs", json=good).status_code == 201
 
 
-def test_an_empty_dataset_is_refused(open_lane: Backend) -> None:
-    dataset = open_lane.add_dataset([])
+def test_an_empty_dataset_is_refused(rpc_backend: Backend) -> None:
+    dataset = rpc_backend.add_dataset([])
     refused(
-        open_lane.api.post("/jobs", json=open_lane.spec(data={"dataset": dataset})),
+        rpc_backend.api.post("/jobs", json=rpc_backend.spec(data={"dataset": dataset})),
         "data.dataset",
         "empty_dataset",
     )
 
 
-def test_one_row_trains_without_a_held_out_split_and_says_so(open_lane: Backend) -> None:
-    dataset = open_lane.add_dataset([{"prompt": "1+1="}])
-    job = open_lane.api.post("/jobs", json=open_lane.spec(data={"dataset": dataset})).json()
+def test_one_row_trains_without_a_held_out_split_and_says_so(rpc_backend: Backend) -> None:
+    dataset = rpc_backend.add_dataset([{"prompt": "1+1="}])
+    job = rpc_backend.api.post("/jobs", json=rpc_backend.spec(data={"dataset": dataset})).json()
     assert any("none is held out" in warning for warning in job["warnings"])
 
 
-def test_a_stored_reward_is_pinned_to_its_revision(open_lane: Backend) -> None:
-    created = open_lane.api.post("/rewards", json={"name": "right", "source": REWARD})
+def test_a_stored_reward_is_pinned_to_its_revision(rpc_backend: Backend) -> None:
+    created = rpc_backend.api.post("/rewards", json={"name": "right", "source": REWARD})
     assert created.status_code == 201, created.text
     reward = created.json()["id"]
-    spec = open_lane.spec(rewards=[{"type": "python", "name": "right", "reward": reward}])
-    job = open_lane.api.post("/jobs", json=spec).json()
+    spec = rpc_backend.spec(rewards=[{"type": "python", "name": "right", "reward": reward}])
+    job = rpc_backend.api.post("/jobs", json=spec).json()
     assert job["resolved_spec"]["rewards"][0]["revision"] == 1
     changed = REWARD.replace("1.0", "0.5")
-    assert open_lane.api.post(
+    assert rpc_backend.api.post(
         f"/rewards/{reward}/revisions", headers={"if-match": "*"}, json={"source": changed}
     ).status_code in (
         200,
         201,
     )
-    [claimed] = open_lane.claim(job["id"]).claimed["rewards"]
+    [claimed] = rpc_backend.claim(job["id"]).claimed["rewards"]
     assert (claimed["source"], claimed["revision"]) == (REWARD, f"{reward}@1")
-    newer = open_lane.api.post("/jobs", json=spec).json()
-    assert open_lane.claim(newer["id"]).claimed["rewards"][0]["revision"] == f"{reward}@2"
+    newer = rpc_backend.api.post("/jobs", json=spec).json()
+    assert rpc_backend.claim(newer["id"]).claimed["rewards"][0]["revision"] == f"{reward}@2"
 
 
-def test_an_idempotency_key_creates_one_job(open_lane: Backend) -> None:
-    spec, headers = open_lane.spec(), {"idempotency-key": "once"}
+def test_an_idempotency_key_creates_one_job(rpc_backend: Backend) -> None:
+    spec, headers = rpc_backend.spec(), {"idempotency-key": "once"}
     answers: list[httpx.Response] = []
     threads = [
         threading.Thread(
-            target=lambda: answers.append(open_lane.api.post("/jobs", json=spec, headers=headers))
+            target=lambda: answers.append(rpc_backend.api.post("/jobs", json=spec, headers=headers))
         )
         for _ in range(4)
     ]
@@ -164,25 +164,27 @@ def test_an_idempotency_key_creates_one_job(open_lane: Backend) -> None:
         "true",
         "true",
     ]
-    other = open_lane.api.post("/jobs", json=spec | {"seed": 5}, headers=headers)
+    other = rpc_backend.api.post("/jobs", json=spec | {"seed": 5}, headers=headers)
     assert (other.status_code, other.json()["error"]["code"]) == (422, "idempotency_key_reused")
 
 
-def test_a_refused_request_does_not_use_up_its_key(open_lane: Backend) -> None:
+def test_a_refused_request_does_not_use_up_its_key(rpc_backend: Backend) -> None:
     headers = {"idempotency-key": "second try"}
-    assert open_lane.api.post("/jobs", json=open_lane.spec(model="nope"), headers=headers).status_code == 422
-    assert open_lane.api.post("/jobs", json=open_lane.spec(), headers=headers).status_code == 201
+    assert (
+        rpc_backend.api.post("/jobs", json=rpc_backend.spec(model="nope"), headers=headers).status_code == 422
+    )
+    assert rpc_backend.api.post("/jobs", json=rpc_backend.spec(), headers=headers).status_code == 201
 
 
-def test_pages_hold_every_job_once_while_jobs_are_added(open_lane: Backend) -> None:
-    made = [open_lane.create_job(name=str(n)) for n in range(5)]
+def test_pages_hold_every_job_once_while_jobs_are_added(rpc_backend: Backend) -> None:
+    made = [rpc_backend.create_job(name=str(n)) for n in range(5)]
     seen: list[str] = []
     cursor = None
     while True:
         query = {"limit": 2} | ({"after": cursor} if cursor else {})
-        page = open_lane.api.get("/jobs", params=query).json()
+        page = rpc_backend.api.get("/jobs", params=query).json()
         seen += [job["id"] for job in page["data"]]
-        open_lane.create_job()
+        rpc_backend.create_job()
         cursor = page["next_cursor"]
         assert page["has_more"] == (cursor is not None)
         if cursor is None:
@@ -202,19 +204,19 @@ def test_a_later_page_is_found_by_its_index() -> None:
     assert "(job.created_at, job.id) < (" in str(query), "an OR would read all pages before it"
 
 
-def test_jobs_are_listed_by_status(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    open_lane.api.post(f"/jobs/{job}/cancel")
-    listed = open_lane.api.get("/jobs", params={"status": ["cancelled", "failed"], "limit": 100}).json()[
+def test_jobs_are_listed_by_status(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    rpc_backend.api.post(f"/jobs/{job}/cancel")
+    listed = rpc_backend.api.get("/jobs", params={"status": ["cancelled", "failed"], "limit": 100}).json()[
         "data"
     ]
     assert job in [each["id"] for each in listed]
     assert {each["status"] for each in listed} <= {"cancelled", "failed"}
 
 
-def test_a_new_job_wakes_the_workers(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    messages = [json.loads(path.read_text()) for path in (open_lane.home / "broker" / "queue").iterdir()]
+def test_a_new_job_wakes_the_workers(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    messages = [json.loads(path.read_text()) for path in (rpc_backend.home / "broker" / "queue").iterdir()]
     woken = [message for message in messages if message["headers"]["argsrepr"] == f"['{job}']"]
     assert [message["headers"]["task"] for message in woken] == ["worker.tasks.wake"]
 
@@ -229,29 +231,31 @@ def cancel(backend: Backend, job: str) -> dict[str, Any]:
     return found
 
 
-def test_a_queued_job_is_cancelled_at_once(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    cancelled = cancel(open_lane, job)
+def test_a_queued_job_is_cancelled_at_once(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    cancelled = cancel(rpc_backend, job)
     assert (cancelled["status"], cancelled["reason"]) == ("cancelled", "requested")
     assert cancelled["finished_at"]
-    assert open_lane.door.post("/jobs/claim", json={"worker": "wrk_test", "job": job}).status_code == 204
+    assert (
+        rpc_backend.worker_api.post("/jobs/claim", json={"worker": "wrk_test", "job": job}).status_code == 204
+    )
 
 
-def test_a_paused_job_is_cancelled_at_once(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_a_paused_job_is_cancelled_at_once(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     trainer.start()
     trainer.end("paused", reason="reward_errors", message="All rows failed.")
-    assert cancel(open_lane, job)["status"] == "cancelled"
+    assert cancel(rpc_backend, job)["status"] == "cancelled"
 
 
 @pytest.mark.parametrize("started", [False, True])
-def test_a_job_with_a_worker_is_cancelled_by_its_worker(open_lane: Backend, started: bool) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_a_job_with_a_worker_is_cancelled_by_its_worker(rpc_backend: Backend, started: bool) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     if started:
         trainer.start()
-    assert cancel(open_lane, job)["status"] == "cancelling"
+    assert cancel(rpc_backend, job)["status"] == "cancelling"
     [command] = trainer.heartbeat().json()["commands"]
     assert command["kind"] == "cancel"
     assert trainer.heartbeat().json()["commands"] == [command]
@@ -259,27 +263,27 @@ def test_a_job_with_a_worker_is_cancelled_by_its_worker(open_lane: Backend, star
     trainer.step(1)
     trainer.checkpoint(1)
     trainer.end("succeeded", step=1)  # it was just finishing
-    done = open_lane.job(job)
+    done = rpc_backend.job(job)
     assert (done["status"], done["adapter"], done["progress"]["step"]) == ("cancelled", None, 1)
 
 
-def test_a_cancelling_job_whose_worker_is_gone_is_cancelled(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    open_lane.claim(job)
-    cancel(open_lane, job)
-    open_lane.sql("UPDATE job SET lease_until = now() - interval '1 s' WHERE id = %s", job)
-    open_lane.sweep()
-    assert open_lane.job(job)["status"] == "cancelled"
+def test_a_cancelling_job_whose_worker_is_gone_is_cancelled(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    rpc_backend.claim(job)
+    cancel(rpc_backend, job)
+    rpc_backend.sql("UPDATE job SET lease_until = now() - interval '1 s' WHERE id = %s", job)
+    rpc_backend.sweep()
+    assert rpc_backend.job(job)["status"] == "cancelled"
 
 
-def test_what_has_ended_cannot_be_cancelled(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
-    cancel(open_lane, job)
-    again = open_lane.api.post(f"/jobs/{job}/cancel")
+def test_what_has_ended_cannot_be_cancelled(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
+    cancel(rpc_backend, job)
+    again = rpc_backend.api.post(f"/jobs/{job}/cancel")
     assert (again.status_code, again.json()["error"]["code"]) == (409, "job_not_cancellable")
     trainer.end("cancelled")
-    again = open_lane.api.post(f"/jobs/{job}/cancel")
+    again = rpc_backend.api.post(f"/jobs/{job}/cancel")
     assert (again.status_code, again.headers["x-should-retry"]) == (409, "false")
 
 
@@ -299,24 +303,26 @@ def paused_after_step_2(backend: Backend) -> str:
     return job
 
 
-def test_a_paused_job_goes_on_from_its_resume_state(open_lane: Backend) -> None:
-    job = paused_after_step_2(open_lane)
-    assert open_lane.door.post("/jobs/claim", json={"worker": "wrk_test", "job": job}).status_code == 204
-    open_lane.sql("UPDATE job SET lost_attempts = 4 WHERE id = %s", job)
+def test_a_paused_job_goes_on_from_its_resume_state(rpc_backend: Backend) -> None:
+    job = paused_after_step_2(rpc_backend)
+    assert (
+        rpc_backend.worker_api.post("/jobs/claim", json={"worker": "wrk_test", "job": job}).status_code == 204
+    )
+    rpc_backend.sql("UPDATE job SET lost_attempts = 4 WHERE id = %s", job)
 
-    resumed = open_lane.api.post(f"/jobs/{job}/resume")
+    resumed = rpc_backend.api.post(f"/jobs/{job}/resume")
     assert resumed.status_code == 200, resumed.text
     assert (resumed.json()["status"], resumed.json()["error"]) == ("queued", None)
-    assert open_lane.sql("SELECT lost_attempts FROM job WHERE id = %s", job) == [(0,)]
+    assert rpc_backend.sql("SELECT lost_attempts FROM job WHERE id = %s", job) == [(0,)]
     wanted = f"['{job}']"
-    messages = [json.loads(path.read_text()) for path in (open_lane.home / "broker" / "queue").iterdir()]
+    messages = [json.loads(path.read_text()) for path in (rpc_backend.home / "broker" / "queue").iterdir()]
     assert sum(message["headers"]["argsrepr"] == wanted for message in messages) == 2
 
-    trainer = open_lane.claim(job)
+    trainer = rpc_backend.claim(job)
     assert (trainer.attempt, trainer.claimed["resume_step"]) == (2, 2)
     [series] = [
         each
-        for each in open_lane.api.get(f"/jobs/{job}/metrics").json()["series"]
+        for each in rpc_backend.api.get(f"/jobs/{job}/metrics").json()["series"]
         if each["key"] == "reward/mean"
     ]
     assert series["steps"] == [1, 2]
@@ -324,21 +330,21 @@ def test_a_paused_job_goes_on_from_its_resume_state(open_lane: Backend) -> None:
     trainer.step(3)
     trainer.checkpoint(3, final=True)
     trainer.end("succeeded", step=3)
-    assert open_lane.job(job)["status"] == "succeeded"
+    assert rpc_backend.job(job)["status"] == "succeeded"
 
 
-def test_only_a_paused_job_is_resumed(open_lane: Backend) -> None:
-    job = open_lane.create_job()
+def test_only_a_paused_job_is_resumed(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
     for _ in range(2):  # queued, then cancelled
-        refused = open_lane.api.post(f"/jobs/{job}/resume")
+        refused = rpc_backend.api.post(f"/jobs/{job}/resume")
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, "job_not_paused")
         assert refused.json()["error"]["hint"]
         assert refused.headers["x-should-retry"] == "false"
-        open_lane.api.post(f"/jobs/{job}/cancel")
-    assert open_lane.api.post("/jobs/ftjob-none/resume").status_code == 404
+        rpc_backend.api.post(f"/jobs/{job}/cancel")
+    assert rpc_backend.api.post("/jobs/ftjob-none/resume").status_code == 404
 
 
-def test_a_viewer_resumes_nothing(open_lane: Backend) -> None:
-    job = paused_after_step_2(open_lane)
-    assert open_lane.add_key("viewer").post(f"/jobs/{job}/resume").status_code == 403
-    assert open_lane.job(job)["status"] == "paused"
+def test_a_viewer_resumes_nothing(rpc_backend: Backend) -> None:
+    job = paused_after_step_2(rpc_backend)
+    assert rpc_backend.add_key("viewer").post(f"/jobs/{job}/resume").status_code == 403
+    assert rpc_backend.job(job)["status"] == "paused"

@@ -15,7 +15,7 @@ AUTO = auto_learning_rate(128)
 @pytest.fixture
 def served(backend: Backend) -> Iterator[Backend]:
     """With a worker that answers for as long as the test runs: others here have answers of their own."""
-    with backend.lane():
+    with backend.rpc_worker():
         yield backend
 
 
@@ -79,9 +79,9 @@ def test_settings_and_forks_work_on_the_number(served: Backend) -> None:
 
 def test_a_model_that_was_added_before_its_size_was_stored(backend: Backend) -> None:
     old = backend.spec(model=backend.add_model("old", hidden_size=None))
-    with backend.lane(render=wide):
+    with backend.rpc_worker(render=wide):
         assert rate(backend.api.post("/jobs", json=old).json()) == auto_learning_rate(256)
-    with backend.lane(render=silent):
+    with backend.rpc_worker(render=silent):
         before = backend.count_jobs()
         error = refused(backend.api.post("/jobs", json=old), "optimizer.learning_rate", "hidden_size_unknown")
         assert "Set optimizer.learning_rate to a number" in error["hint"]

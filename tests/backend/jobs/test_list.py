@@ -23,32 +23,32 @@ def listed(backend: Backend, **query: Any) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def jobs(open_lane: Backend) -> dict[str, Any]:
+def jobs(rpc_backend: Backend) -> dict[str, Any]:
     """Five jobs; what they use."""
-    one, two = open_lane.add_dataset(), open_lane.add_dataset()
-    answer = open_lane.api.post("/rewards", json={"name": "Right", "source": REWARD})
+    one, two = rpc_backend.add_dataset(), rpc_backend.add_dataset()
+    answer = rpc_backend.api.post("/rewards", json={"name": "Right", "source": REWARD})
     assert answer.status_code == 201, answer.text
     reward = answer.json()["id"]
     stored = [{"type": "python", "name": "right", "reward": reward}]
     ids = {
-        "Sums small": open_lane.create_job(name="Sums small", data={"dataset": one}),
-        "SUMS 100%": open_lane.create_job(name="SUMS 100%", data={"dataset": two}, rewards=stored),
-        "held_out": open_lane.create_job(name="held_out", data={"dataset": two, "held_out": one}),
-        "heldXout": open_lane.create_job(name="heldXout", data={"dataset": two}, rewards=stored),
-        "back\\slash 'q'": open_lane.create_job(name="back\\slash 'q'", data={"dataset": two}),
+        "Sums small": rpc_backend.create_job(name="Sums small", data={"dataset": one}),
+        "SUMS 100%": rpc_backend.create_job(name="SUMS 100%", data={"dataset": two}, rewards=stored),
+        "held_out": rpc_backend.create_job(name="held_out", data={"dataset": two, "held_out": one}),
+        "heldXout": rpc_backend.create_job(name="heldXout", data={"dataset": two}, rewards=stored),
+        "back\\slash 'q'": rpc_backend.create_job(name="back\\slash 'q'", data={"dataset": two}),
     }
-    open_lane.api.post(f"/jobs/{ids['heldXout']}/cancel")
+    rpc_backend.api.post(f"/jobs/{ids['heldXout']}/cancel")
     return {"one": one, "two": two, "reward": reward, "ids": ids}
 
 
-def test_by_what_they_use(open_lane: Backend, jobs: dict[str, Any]) -> None:
-    assert listed(open_lane) == set(jobs["ids"])
-    assert listed(open_lane, dataset=jobs["one"]) == {"Sums small", "held_out"}
-    assert listed(open_lane, dataset=jobs["two"]) == set(jobs["ids"]) - {"Sums small"}
-    assert listed(open_lane, reward=jobs["reward"]) == {"SUMS 100%", "heldXout"}
-    assert listed(open_lane, reward=jobs["reward"], status=["queued"]) == {"SUMS 100%"}
-    assert listed(open_lane, reward=jobs["reward"], dataset=jobs["one"]) == set()
-    assert listed(open_lane, dataset="file-none") == listed(open_lane, reward="rew_none") == set()
+def test_by_what_they_use(rpc_backend: Backend, jobs: dict[str, Any]) -> None:
+    assert listed(rpc_backend) == set(jobs["ids"])
+    assert listed(rpc_backend, dataset=jobs["one"]) == {"Sums small", "held_out"}
+    assert listed(rpc_backend, dataset=jobs["two"]) == set(jobs["ids"]) - {"Sums small"}
+    assert listed(rpc_backend, reward=jobs["reward"]) == {"SUMS 100%", "heldXout"}
+    assert listed(rpc_backend, reward=jobs["reward"], status=["queued"]) == {"SUMS 100%"}
+    assert listed(rpc_backend, reward=jobs["reward"], dataset=jobs["one"]) == set()
+    assert listed(rpc_backend, dataset="file-none") == listed(rpc_backend, reward="rew_none") == set()
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,19 @@ def test_by_what_they_use(open_lane: Backend, jobs: dict[str, Any]) -> None:
         ("x" * 200, set()),
     ],
 )
-def test_by_part_of_the_name(open_lane: Backend, jobs: dict[str, Any], q: str, names: set[str]) -> None:
-    assert listed(open_lane, q=q) == names
+def test_by_part_of_the_name(rpc_backend: Backend, jobs: dict[str, Any], q: str, names: set[str]) -> None:
+    assert listed(rpc_backend, q=q) == names
 
 
-def test_by_part_of_the_id(open_lane: Backend, jobs: dict[str, Any]) -> None:
+def test_by_part_of_the_id(rpc_backend: Backend, jobs: dict[str, Any]) -> None:
     id: str = jobs["ids"]["held_out"]
     for q in (id, id[8:].upper(), id[-12:]):
-        assert listed(open_lane, q=q) == {"held_out"}
-    assert listed(open_lane, q="ftjob-") == listed(open_lane, q="") == set(jobs["ids"])
+        assert listed(rpc_backend, q=q) == {"held_out"}
+    assert listed(rpc_backend, q="ftjob-") == listed(rpc_backend, q="") == set(jobs["ids"])
 
 
-def test_too_long_or_with_a_nul(open_lane: Backend, jobs: dict[str, Any]) -> None:
-    assert open_lane.api.get("/jobs", params={"q": "x" * 201}).status_code == 422
-    assert open_lane.api.get("/jobs?q=%00").status_code == 422
+def test_too_long_or_with_a_nul(rpc_backend: Backend, jobs: dict[str, Any]) -> None:
+    assert rpc_backend.api.get("/jobs", params={"q": "x" * 201}).status_code == 422
+    assert rpc_backend.api.get("/jobs?q=%00").status_code == 422
     for name in ("dataset", "reward"):
-        assert open_lane.api.get("/jobs", params={name: "x" * 30_000}).json()["data"] == []
+        assert rpc_backend.api.get("/jobs", params={name: "x" * 30_000}).json()["data"] == []

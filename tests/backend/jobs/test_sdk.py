@@ -13,15 +13,15 @@ from tests.backend.server import OWNER_KEY, Backend
 
 
 @pytest.fixture(scope="module")
-def client(open_lane: Backend) -> Iterator[Reinforge]:
-    with Reinforge(open_lane.url, OWNER_KEY) as client:
+def client(rpc_backend: Backend) -> Iterator[Reinforge]:
+    with Reinforge(rpc_backend.url, OWNER_KEY) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def job(open_lane: Backend) -> str:
-    id = open_lane.create_job(name="read me")
-    trainer = open_lane.claim(id)
+def job(rpc_backend: Backend) -> str:
+    id = rpc_backend.create_job(name="read me")
+    trainer = rpc_backend.claim(id)
     trainer.start()
     for step in range(1, 4):
         send(trainer, step, "train", [group(0, "first"), group(1, "second")])

@@ -12,7 +12,7 @@ __all__ = ["lane", "wire"]
 
 
 @pytest.fixture
-def wire(open_lane: Backend) -> Iterator[httpx.Client]:
+def wire(rpc_backend: Backend) -> Iterator[httpx.Client]:
     """An owner's client of `/v1`, beside a worker that agrees to everything."""
-    with open_lane.client(OWNER_KEY, "/v1") as client:
+    with rpc_backend.client(OWNER_KEY, "/v1") as client:
         yield client

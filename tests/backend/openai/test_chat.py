@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.backend.openai.chat_lane import BODY, COMPLETION, USER, Chat, delta, done, prompt
+from tests.backend.openai.chat_request import BODY, COMPLETION, USER, Chat, delta, done, prompt
 from tests.backend.openai.schemas import ERROR, checked
-from tests.backend.playground.lane import Player, player
+from tests.backend.playground.player import Player, player
 from tests.backend.server import OWNER_KEY, Backend, wait_until
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from tests.backend.openai.chat_lane import CHUNK, COMPLETION
+from tests.backend.openai.chat_request import CHUNK, COMPLETION
 from tests.backend.openai.schemas import checked
 from tests.backend.playground.real import CHAT, MODEL, Real
 from tests.backend.server import OWNER_KEY, Backend, wait_until

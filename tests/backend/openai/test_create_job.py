@@ -22,10 +22,10 @@ def spec_of(backend: Backend, job: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_a_job_is_what_the_request_says(wire: httpx.Client, open_lane: Backend) -> None:
-    held_out = open_lane.add_dataset([{"prompt": "1+1=", "answer": "2"}])
+def test_a_job_is_what_the_request_says(wire: httpx.Client, rpc_backend: Backend) -> None:
+    held_out = rpc_backend.add_dataset([{"prompt": "1+1=", "answer": "2"}])
     request = body(
-        open_lane,
+        rpc_backend,
         validation_file=held_out,
         suffix="my sums",
         seed=7,
@@ -39,9 +39,9 @@ def test_a_job_is_what_the_request_says(wire: httpx.Client, open_lane: Backend) 
     assert (job["status"], job["fine_tuned_model"], job["error"]) == ("queued", None, None)
     assert (job["seed"], job["metadata"], job["user_provided_suffix"]) == (7, {"team": "a"}, "my sums")
     assert (job["training_file"], job["validation_file"]) == (request["training_file"], held_out)
-    assert job["organization_id"] == open_lane.job(job["id"])["project"]
+    assert job["organization_id"] == rpc_backend.job(job["id"])["project"]
     assert job["method"]["reinforcement"]["grader"] == CHECK
-    spec = spec_of(open_lane, job)
+    spec = spec_of(rpc_backend, job)
     assert (spec["rollout"]["prompts_per_step"], spec["rollout"]["completions_per_prompt"]) == (4, 4)
     assert (spec["rollout"]["temperature"], spec["adapter"]["rank"]) == (0.7, 4)
     assert spec["limits"]["steps"] == 15  # 20 rows, 3 epochs, 4 rows a step
@@ -55,15 +55,15 @@ def test_a_job_is_what_the_request_says(wire: httpx.Client, open_lane: Backend) 
     )
     assert spec["algorithm"]["preset"] == "dr_grpo"
     assert spec["rewards"][0]["name"] == "Exact_match"
-    assert open_lane.job(job["id"])["name"] == "my sums"
+    assert rpc_backend.job(job["id"])["name"] == "my sums"
     assert wire.get(f"/fine_tuning/jobs/{job['id']}").json() == job
 
 
-def test_auto_is_echoed_as_what_it_became(wire: httpx.Client, open_lane: Backend) -> None:
+def test_auto_is_echoed_as_what_it_became(wire: httpx.Client, rpc_backend: Backend) -> None:
     auto = dict.fromkeys(
         ("batch_size", "n_epochs", "learning_rate_multiplier", "compute_multiplier", "eval_interval"), "auto"
     )
-    job = created(wire, body(open_lane, hyperparameters=auto))
+    job = created(wire, body(rpc_backend, hyperparameters=auto))
     shown = job["method"]["reinforcement"]["hyperparameters"]
     assert "auto" not in shown.values()
     # 18 of 20 rows train; 16 a step; 50 epochs (the most) are 57 steps.
@@ -71,11 +71,11 @@ def test_auto_is_echoed_as_what_it_became(wire: httpx.Client, open_lane: Backend
         "batch_size": 16, "n_epochs": 50, "learning_rate_multiplier": 1.0, "compute_multiplier": 1.0,
         "eval_interval": 5, "eval_samples": 4, "reasoning_effort": "default",
     }  # fmt: skip
-    spec = spec_of(open_lane, job)
+    spec = spec_of(rpc_backend, job)
     assert (spec["limits"]["steps"], shown["steps"]) == (57, 57)
     assert (spec["rollout"]["completions_per_prompt"], shown["completions_per_prompt"]) == (8, 8)
     assert 0 <= job["seed"] < 2**31
-    assert job["seed"] != created(wire, body(open_lane))["seed"]
+    assert job["seed"] != created(wire, body(rpc_backend))["seed"]
 
 
 @pytest.mark.parametrize(("multiplier", "completions"), [(0.0001, 2), (0.25, 2), (1, 8), (2.5, 20), (10, 80)])
@@ -119,27 +119,31 @@ def test_compute_multiplier_is_completions_per_prompt(multiplier: float, complet
     ],
 )  # fmt: skip
 def test_graders_of_every_type_are_taken_and_shown_as_sent(
-    wire: httpx.Client, open_lane: Backend, grader: dict[str, Any], type: str
+    wire: httpx.Client, rpc_backend: Backend, grader: dict[str, Any], type: str
 ) -> None:
-    job = created(wire, body(open_lane, grader))
+    job = created(wire, body(rpc_backend, grader))
     assert job["method"]["reinforcement"]["grader"] == grader
-    (reward,) = spec_of(open_lane, job)["rewards"]
+    (reward,) = spec_of(rpc_backend, job)["rewards"]
     assert (reward["type"], reward["on_error"]) == (type, "zero")
 
 
-def test_a_judge_of_the_project_is_taken_and_another_refused(wire: httpx.Client, open_lane: Backend) -> None:
+def test_a_judge_of_the_project_is_taken_and_another_refused(
+    wire: httpx.Client, rpc_backend: Backend
+) -> None:
     grader = {
         "type": "score_model", "name": "judge", "model": "fine-judge",
         "input": [{"role": "user", "content": "{{ sample.output_text }}"}],
         "sampling_params": {"temperature": 1, "max_completions_tokens": 100}, "range": [0, 10],
     }  # fmt: skip
-    refused(wire.post("/fine_tuning/jobs", json=body(open_lane, grader)), 400, "unknown_judge", f"{G}.model")
-    made = open_lane.api.post(
+    refused(
+        wire.post("/fine_tuning/jobs", json=body(rpc_backend, grader)), 400, "unknown_judge", f"{G}.model"
+    )
+    made = rpc_backend.api.post(
         "/judges", json={"name": "fine-judge", "base_url": "https://judge.example.com/v1", "model": "m"}
     )
     assert made.status_code == 201, made.text
-    job = created(wire, body(open_lane, grader))
-    assert spec_of(open_lane, job)["rewards"][0]["range"] == [0.0, 10.0]
+    job = created(wire, body(rpc_backend, grader))
+    assert spec_of(rpc_backend, job)["rewards"][0]["range"] == [0.0, 10.0]
 
 
 @pytest.mark.parametrize(
@@ -156,9 +160,9 @@ def test_a_judge_of_the_project_is_taken_and_another_refused(wire: httpx.Client,
     ],
 )
 def test_both_shapes_of_response_format_are_kept_and_said_not_to_be_enforced(
-    wire: httpx.Client, open_lane: Backend, format: dict[str, Any]
+    wire: httpx.Client, rpc_backend: Backend, format: dict[str, Any]
 ) -> None:
-    job = created(wire, body(open_lane, response_format=format))
+    job = created(wire, body(rpc_backend, response_format=format))
     assert job["method"]["reinforcement"]["response_format"] == format
     told = wire.get(f"/fine_tuning/jobs/{job['id']}/events").json()["data"]
     assert any("response_format" in each["message"] and each["level"] == "warn" for each in told)
@@ -262,15 +266,15 @@ def formatted(format: dict[str, Any]) -> Any:
     ],
 )  # fmt: skip
 def test_a_fault_is_named_by_the_requests_own_field_and_nothing_is_stored(
-    wire: httpx.Client, open_lane: Backend, change: Any, status: int, code: str, param: str
+    wire: httpx.Client, rpc_backend: Backend, change: Any, status: int, code: str, param: str
 ) -> None:
-    before = open_lane.count_jobs()
-    refused(wire.post("/fine_tuning/jobs", json=change(body(open_lane))), status, code, param)
-    assert open_lane.count_jobs() == before
+    before = rpc_backend.count_jobs()
+    refused(wire.post("/fine_tuning/jobs", json=change(body(rpc_backend))), status, code, param)
+    assert rpc_backend.count_jobs() == before
 
 
-def test_a_request_sent_again_is_one_job(wire: httpx.Client, open_lane: Backend) -> None:
-    request = body(open_lane)
+def test_a_request_sent_again_is_one_job(wire: httpx.Client, rpc_backend: Backend) -> None:
+    request = body(rpc_backend)
     first = created(wire, request)
     again = created(wire, request, **{"x-stainless-retry-count": "1"})
     third = created(wire, request, **{"x-stainless-retry-count": "2"})
@@ -280,18 +284,18 @@ def test_a_request_sent_again_is_one_job(wire: httpx.Client, open_lane: Backend)
     assert other["id"] != first["id"]
 
 
-def test_a_repeat_that_comes_after_the_window_is_a_new_job(wire: httpx.Client, open_lane: Backend) -> None:
-    request = body(open_lane)
+def test_a_repeat_that_comes_after_the_window_is_a_new_job(wire: httpx.Client, rpc_backend: Backend) -> None:
+    request = body(rpc_backend)
     first = created(wire, request)
-    open_lane.sql("UPDATE idempotency_key SET created_at = created_at - interval '31 minutes'")
+    rpc_backend.sql("UPDATE idempotency_key SET created_at = created_at - interval '31 minutes'")
     assert created(wire, request, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
 
 
 def test_a_repeat_does_not_find_the_job_of_an_earlier_request(
-    wire: httpx.Client, open_lane: Backend, monkeypatch: pytest.MonkeyPatch
+    wire: httpx.Client, rpc_backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same job asked for twice, where the second request fails at first."""
-    request = body(open_lane)
+    request = body(rpc_backend)
     first = created(wire, request)
     with monkeypatch.context() as broken:
         broken.setattr("backend.jobs.submission.submit.ask_workers", None)
@@ -300,10 +304,10 @@ def test_a_repeat_does_not_find_the_job_of_an_earlier_request(
 
 
 def test_a_first_request_that_ends_after_its_repeat_finds_the_repeats_job(
-    open_lane: Backend, wire: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    rpc_backend: Backend, wire: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client gave up waiting and sent it again while the first was still being checked."""
-    request = body(open_lane)
+    request = body(rpc_backend)
     ask, repeated = submission.ask_workers, []
 
     async def ask_slowly(*arguments: Any) -> None:
@@ -320,8 +324,8 @@ def test_a_first_request_that_ends_after_its_repeat_finds_the_repeats_job(
     assert created(wire, request)["id"] == repeated[1]
 
 
-def test_an_idempotency_key_makes_one_job(wire: httpx.Client, open_lane: Backend) -> None:
-    request = body(open_lane)
+def test_an_idempotency_key_makes_one_job(wire: httpx.Client, rpc_backend: Backend) -> None:
+    request = body(rpc_backend)
     first = created(wire, request, **{"idempotency-key": "one-job"})
     assert created(wire, request, **{"idempotency-key": "one-job"})["id"] == first["id"]
     other = wire.post("/fine_tuning/jobs", json=request | {"seed": 5}, headers={"idempotency-key": "one-job"})

@@ -37,12 +37,12 @@ def refused(answer: httpx.Response, status: int, code: str, param: str | None) -
     return dict(error)
 
 
-def test_a_file_is_kept_as_it_was_sent(wire: httpx.Client, open_lane: Backend) -> None:
+def test_a_file_is_kept_as_it_was_sent(wire: httpx.Client, rpc_backend: Backend) -> None:
     file = created(wire)
     assert (file["filename"], file["bytes"], file["status"]) == ("sums.jsonl", len(content()), "processed")
     assert schemas.checked(wire.get(f"/files/{file['id']}").json(), schemas.FILE) == file
     assert wire.get(f"/files/{file['id']}/content").content == content()
-    assert open_lane.api.get(f"/datasets/{file['id']}").json()["rows"] == 12
+    assert rpc_backend.api.get(f"/datasets/{file['id']}").json()["rows"] == 12
 
 
 def test_lists_go_on_behind_the_last_file_even_when_it_was_deleted(wire: httpx.Client) -> None:
@@ -60,7 +60,7 @@ def test_lists_go_on_behind_the_last_file_even_when_it_was_deleted(wire: httpx.C
     assert (nothing["data"], nothing["has_more"]) == ([], False)
 
 
-def test_a_fault_in_a_row_is_named_and_nothing_is_stored(wire: httpx.Client, open_lane: Backend) -> None:
+def test_a_fault_in_a_row_is_named_and_nothing_is_stored(wire: httpx.Client, rpc_backend: Backend) -> None:
     before = len(wire.get("/files").json()["data"])
     bad = (
         content()
@@ -95,7 +95,9 @@ def test_what_cannot_be_done_is_refused(
     refused(upload(wire, **fields), 400, code, param)
 
 
-def test_unknown_files_pages_and_keys_answer_in_the_envelope(wire: httpx.Client, open_lane: Backend) -> None:
+def test_unknown_files_pages_and_keys_answer_in_the_envelope(
+    wire: httpx.Client, rpc_backend: Backend
+) -> None:
     for answer in (
         wire.get("/files/file-none"),
         wire.delete("/files/file-none"),
@@ -105,59 +107,61 @@ def test_unknown_files_pages_and_keys_answer_in_the_envelope(wire: httpx.Client,
     refused(wire.get("/files", params={"after": "file-none"}), 400, "invalid_cursor", "after")
     refused(wire.get("/files", params={"limit": 0}), 400, "invalid_input", "limit")
     refused(wire.get("/nothing"), 404, "unknown_path", None)
-    refused(open_lane.bare.get("/v1/files"), 401, "missing_api_key", None)
-    with open_lane.add_key("viewer") as viewer:
+    refused(rpc_backend.bare.get("/v1/files"), 401, "missing_api_key", None)
+    with rpc_backend.add_key("viewer") as viewer:
         key = viewer.headers["authorization"]
         refused(wire.delete("/files/file-none", headers={"authorization": key}), 403, "not_allowed", None)
 
 
-def test_a_file_that_an_unfinished_job_needs_stays(wire: httpx.Client, open_lane: Backend) -> None:
+def test_a_file_that_an_unfinished_job_needs_stays(wire: httpx.Client, rpc_backend: Backend) -> None:
     file = created(wire)["id"]
-    job = open_lane.create_job(data={"dataset": file})
+    job = rpc_backend.create_job(data={"dataset": file})
     answer = wire.delete(f"/files/{file}")
     refused(answer, 409, "dataset_in_use", None)
     assert answer.headers["x-should-retry"] == "false"
-    open_lane.api.post(f"/jobs/{job}/cancel")
+    rpc_backend.api.post(f"/jobs/{job}/cancel")
     gone = schemas.checked(wire.delete(f"/files/{file}").json(), schemas.DELETED)
     assert gone == {"id": file, "object": "file", "deleted": True}
     assert wire.get(f"/files/{file}").status_code == 404
     # The name is gone; the bytes stay for the job that was made of them.
-    [(sha256,)] = open_lane.sql("SELECT sha256 FROM dataset WHERE id = %s", file)
-    assert open_lane.get_blob(sha256).content == content()
-    assert open_lane.job(job)["dataset"] == file
+    [(sha256,)] = rpc_backend.sql("SELECT sha256 FROM dataset WHERE id = %s", file)
+    assert rpc_backend.get_blob(sha256).content == content()
+    assert rpc_backend.job(job)["dataset"] == file
 
 
-def test_a_file_of_a_preflight_alone_can_be_deleted(wire: httpx.Client, open_lane: Backend) -> None:
+def test_a_file_of_a_preflight_alone_can_be_deleted(wire: httpx.Client, rpc_backend: Backend) -> None:
     file = created(wire)["id"]
-    job = open_lane.create_job(data={"dataset": file})
-    open_lane.sql("UPDATE job SET purpose = 'preflight', status = 'succeeded' WHERE id = %s", job)
+    job = rpc_backend.create_job(data={"dataset": file})
+    rpc_backend.sql("UPDATE job SET purpose = 'preflight', status = 'succeeded' WHERE id = %s", job)
     assert wire.delete(f"/files/{file}").status_code == 200
 
 
-def test_a_file_ends_when_its_time_is_over(wire: httpx.Client, open_lane: Backend) -> None:
+def test_a_file_ends_when_its_time_is_over(wire: httpx.Client, rpc_backend: Backend) -> None:
     kept = {"expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
     over, used, later = (created(wire, **kept) for _ in range(3))
     assert over["expires_at"] - over["created_at"] == 3600
-    open_lane.create_job(data={"dataset": used["id"]})
+    rpc_backend.create_job(data={"dataset": used["id"]})
     for file in (over, used):
-        open_lane.sql("UPDATE dataset SET expires_at = now() - interval '1 s' WHERE id = %s", file["id"])
-    expire(open_lane)
+        rpc_backend.sql("UPDATE dataset SET expires_at = now() - interval '1 s' WHERE id = %s", file["id"])
+    expire(rpc_backend)
     found = [wire.get(f"/files/{file['id']}").status_code for file in (over, used, later)]
     assert found == [404, 200, 200]
 
 
-def test_rows_of_deleted_files_go_unless_a_job_names_them(wire: httpx.Client, open_lane: Backend) -> None:
+def test_rows_of_deleted_files_go_unless_a_job_names_them(wire: httpx.Client, rpc_backend: Backend) -> None:
     alone, used = created(wire)["id"], created(wire)["id"]
-    job = open_lane.create_job(data={"dataset": used})
-    open_lane.api.post(f"/jobs/{job}/cancel")
+    job = rpc_backend.create_job(data={"dataset": used})
+    rpc_backend.api.post(f"/jobs/{job}/cancel")
     for file in (alone, used):
         wire.delete(f"/files/{file}")
     kept = "SELECT id FROM dataset WHERE id = ANY(%s)"
-    expire(open_lane)
-    assert len(open_lane.sql(kept, [alone, used])) == 2  # lists are read on behind them for a while
-    open_lane.sql("UPDATE dataset SET deleted_at = now() - interval '2 h' WHERE id = ANY(%s)", [alone, used])
-    expire(open_lane)
-    assert open_lane.sql(kept, [alone, used]) == [(used,)]
+    expire(rpc_backend)
+    assert len(rpc_backend.sql(kept, [alone, used])) == 2  # lists are read on behind them for a while
+    rpc_backend.sql(
+        "UPDATE dataset SET deleted_at = now() - interval '2 h' WHERE id = ANY(%s)", [alone, used]
+    )
+    expire(rpc_backend)
+    assert rpc_backend.sql(kept, [alone, used]) == [(used,)]
 
 
 def expire(backend: Backend) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reinforge.grading import similarity
 from tests.backend.server import OWNER_KEY, Backend
-from tests.support.judge_stub import Asked, Reply, Stub, completion, judged
+from tests.support.judge_stub import JudgeRequest, Reply, Stub, completion, judged
 
 CHECK = {
     "type": "string_check",
@@ -38,7 +38,7 @@ REQUIRED = {
 
 
 @contextmanager
-def judge(backend: Backend, behave: Callable[[Asked, int], Reply]) -> Iterator[Stub]:
+def judge(backend: Backend, behave: Callable[[JudgeRequest, int], Reply]) -> Iterator[Stub]:
     """A judge `critic` of the project."""
     with Stub(behave) as stub:
         body = {"name": "critic", "base_url": stub.url, "model": "m", "api_key": "sk-critic", "retries": 0}
@@ -92,7 +92,7 @@ def test_a_multi_of_rule_code_and_judge_tells_its_parts_and_tokens(lane: Backend
     }
     with judge(lane, lambda *_: judged(0.5)) as stub:
         found = run(wire, multi, "hi", answer="hi")
-        assert stub.asked[0].headers["authorization"] == "Bearer sk-critic"
+        assert stub.requests[0].headers["authorization"] == "Bearer sk-critic"
     assert found["reward"] == 2.0
     assert found["sub_rewards"] == found["metadata"]["scores"] == {"exact": 1.0, "long": 0.5, "judge": 0.5}
     tokens = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, "cached_tokens": 0}
@@ -169,7 +169,7 @@ def test_calls_are_seen_where_the_item_has_tools(wire: httpx.Client) -> None:
     ],
 )
 def test_what_a_judge_does_wrong_is_a_flag(
-    lane: Backend, wire: httpx.Client, behave: Callable[[Asked, int], Reply], flag: str
+    lane: Backend, wire: httpx.Client, behave: Callable[[JudgeRequest, int], Reply], flag: str
 ) -> None:
     with judge(lane, behave):
         found = run(wire, JUDGE, "x")

@@ -44,10 +44,10 @@ def finish(trainer: Trainer) -> None:
     trainer.end("succeeded")
 
 
-def test_states_from_the_queue_to_the_model(wire: httpx.Client, open_lane: Backend) -> None:
-    job = created(wire, body(open_lane, suffix="sums"))
+def test_states_from_the_queue_to_the_model(wire: httpx.Client, rpc_backend: Backend) -> None:
+    job = created(wire, body(rpc_backend, suffix="sums"))
     assert job["status"] == "queued"
-    trainer = open_lane.claim(job["id"])
+    trainer = rpc_backend.claim(job["id"])
     assert job_of(wire, job["id"])["status"] == "running"  # loading
     trainer.start(steps=2)
     trainer.step(1)
@@ -68,8 +68,8 @@ def test_states_from_the_queue_to_the_model(wire: httpx.Client, open_lane: Backe
     assert done["estimated_finish"] is None
 
 
-def test_a_failure_says_why(wire: httpx.Client, open_lane: Backend) -> None:
-    job, trainer = running(open_lane, wire)
+def test_a_failure_says_why(wire: httpx.Client, rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend, wire)
     trainer.end("failed", reason="out_of_memory", message="The GPU is full.", hint="Take fewer rows.")
     found = job_of(wire, job)
     assert found["error"] == {
@@ -82,15 +82,15 @@ def test_a_failure_says_why(wire: httpx.Client, open_lane: Backend) -> None:
     assert "The GPU is full." in newest["message"]
 
 
-def test_cancel_pause_and_resume(wire: httpx.Client, open_lane: Backend) -> None:
-    job, trainer = running(open_lane, wire)
+def test_cancel_pause_and_resume(wire: httpx.Client, rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend, wire)
     assert wire.post(f"/fine_tuning/jobs/{job}/pause").json()["status"] == "pausing"
     trainer.checkpoint(0)
     trainer.end("paused", reason="pause_requested")
     paused = job_of(wire, job)
     assert (paused["status"], paused["error"], paused["finished_at"]) == ("paused", None, None)
     assert wire.post(f"/fine_tuning/jobs/{job}/resume").json()["status"] == "queued"
-    open_lane.claim(job).start(steps=2)
+    rpc_backend.claim(job).start(steps=2)
     assert wire.post(f"/fine_tuning/jobs/{job}/cancel").json()["status"] == "running"
     again = wire.post(f"/fine_tuning/jobs/{job}/cancel")
     refused(again, 409, "job_not_cancellable", None)
@@ -100,20 +100,22 @@ def test_cancel_pause_and_resume(wire: httpx.Client, open_lane: Backend) -> None
 
 @pytest.mark.parametrize("action", ["", "/cancel", "/pause", "/resume", "/events", "/checkpoints"])
 def test_unknown_jobs_and_preflights_are_not_there(
-    wire: httpx.Client, open_lane: Backend, action: str
+    wire: httpx.Client, rpc_backend: Backend, action: str
 ) -> None:
     method = "POST" if action in ("/cancel", "/pause", "/resume") else "GET"
     missing = wire.request(method, f"/fine_tuning/jobs/ftjob-none{action}")
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "job_not_found")
-    job = created(wire, body(open_lane))["id"]
-    open_lane.sql("UPDATE job SET purpose = 'preflight' WHERE id = %s", job)
+    job = created(wire, body(rpc_backend))["id"]
+    rpc_backend.sql("UPDATE job SET purpose = 'preflight' WHERE id = %s", job)
     assert wire.request(method, f"/fine_tuning/jobs/{job}{action}").status_code == 404
 
 
-def test_lists_are_paged_and_filtered_by_metadata(wire: httpx.Client, open_lane: Backend) -> None:
-    file = open_lane.add_dataset()
+def test_lists_are_paged_and_filtered_by_metadata(wire: httpx.Client, rpc_backend: Backend) -> None:
+    file = rpc_backend.add_dataset()
     made = [
-        created(wire, body(open_lane, training_file=file, metadata={"run": str(n % 2), "list": "this"}))["id"]
+        created(wire, body(rpc_backend, training_file=file, metadata={"run": str(n % 2), "list": "this"}))[
+            "id"
+        ]
         for n in range(5)
     ]
     seen, after = [], None
@@ -128,7 +130,7 @@ def test_lists_are_paged_and_filtered_by_metadata(wire: httpx.Client, open_lane:
     both = wire.get("/fine_tuning/jobs", params={"metadata[run]": "1", "metadata[list]": "this"}).json()
     assert [each["id"] for each in both["data"]] == [made[3], made[1]]
     assert wire.get("/fine_tuning/jobs?metadata%5Blist%5D=other").json()["data"] == []
-    plain = created(wire, body(open_lane, training_file=file))["id"]
+    plain = created(wire, body(rpc_backend, training_file=file))["id"]
     assert (
         wire.get("/fine_tuning/jobs", params={"metadata": "null", "limit": 1}).json()["data"][0]["id"]
         == plain
@@ -136,25 +138,25 @@ def test_lists_are_paged_and_filtered_by_metadata(wire: httpx.Client, open_lane:
     refused(wire.get("/fine_tuning/jobs", params={"after": "ftjob-none"}), 400, "invalid_cursor", "after")
 
 
-def test_jobs_of_the_page_are_listed_too(wire: httpx.Client, open_lane: Backend) -> None:
+def test_jobs_of_the_page_are_listed_too(wire: httpx.Client, rpc_backend: Backend) -> None:
     rewards = [
         {"type": "python", "name": "one", "source": "def grade(sample, item): return 1.0", "weight": 2.0},
         {"type": "string_check", "name": "two", "input": "a", "reference": "b", "operation": "eq"},
     ]
-    found = job_of(wire, open_lane.create_job(rewards=rewards))
+    found = job_of(wire, rpc_backend.create_job(rewards=rewards))
     grader = found["method"]["reinforcement"]["grader"]
     assert grader["calculate_output"] == "2 * one + 1 * two"
     assert [grader["graders"][name]["type"] for name in ("one", "two")] == ["python", "string_check"]
-    alone = job_of(wire, open_lane.create_job())["method"]["reinforcement"]
+    alone = job_of(wire, rpc_backend.create_job())["method"]["reinforcement"]
     assert alone["grader"]["type"] == "python"
     assert alone["hyperparameters"]["batch_size"] == 4
 
 
 def test_epochs_of_a_job_of_the_page_follow_from_the_rows_that_train(
-    wire: httpx.Client, open_lane: Backend
+    wire: httpx.Client, rpc_backend: Backend
 ) -> None:
-    file = open_lane.add_dataset([{"prompt": f"{n}", "answer": "1"} for n in range(40)])
-    other = open_lane.add_dataset([{"prompt": "other", "answer": "1"}])
+    file = rpc_backend.add_dataset([{"prompt": f"{n}", "answer": "1"} for n in range(40)])
+    other = rpc_backend.add_dataset([{"prompt": "other", "answer": "1"}])
     data: list[tuple[dict[str, Any], int]] = [
         ({"held_out_rows": 0}, 3),  # 30 steps of 4 prompts, 40 rows
         ({}, 4),  # 36 rows
@@ -162,14 +164,14 @@ def test_epochs_of_a_job_of_the_page_follow_from_the_rows_that_train(
         ({"held_out": other}, 3),
     ]
     for more, epochs in data:
-        job = open_lane.create_job(data={"dataset": file} | more, limits={"steps": 30})
+        job = rpc_backend.create_job(data={"dataset": file} | more, limits={"steps": 30})
         assert hyperparameters_of(job_of(wire, job))["n_epochs"] == epochs, more
         [listed] = wire.get("/fine_tuning/jobs", params={"limit": 1}).json()["data"]
         assert (listed["id"], hyperparameters_of(listed)["n_epochs"]) == (job, epochs)
 
 
-def test_metric_events_have_the_published_names_and_ours(wire: httpx.Client, open_lane: Backend) -> None:
-    job, trainer = running(open_lane, wire)
+def test_metric_events_have_the_published_names_and_ours(wire: httpx.Client, rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend, wire)
     finish(trainer)
     metrics = [each for each in events_of(wire, job) if each["type"] == "metrics"][::-1]
     assert [(each["data"]["step"], each["data"]["full_valid_mean_reward"]) for each in metrics] == [
@@ -188,8 +190,8 @@ def test_metric_events_have_the_published_names_and_ours(wire: httpx.Client, ope
     assert metrics[-1]["message"] == "Step 2/2, train mean reward=0.2, full validation mean reward=0.4"
 
 
-def test_events_are_the_same_however_they_are_paged(wire: httpx.Client, open_lane: Backend) -> None:
-    job, trainer = running(open_lane, wire)
+def test_events_are_the_same_however_they_are_paged(wire: httpx.Client, rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend, wire)
     early = events_of(wire, job)
     finish(trainer)
     whole = events_of(wire, job)
@@ -211,8 +213,8 @@ def test_events_are_the_same_however_they_are_paged(wire: httpx.Client, open_lan
     )  # fmt: skip
 
 
-def test_notes_of_the_creation_are_the_oldest_events(wire: httpx.Client, open_lane: Backend) -> None:
-    request = body(open_lane, hyperparameters={"reasoning_effort": "high"})
+def test_notes_of_the_creation_are_the_oldest_events(wire: httpx.Client, rpc_backend: Backend) -> None:
+    request = body(rpc_backend, hyperparameters={"reasoning_effort": "high"})
     job = created(wire, request)["id"]
     assert "reasoning_effort" in events_of(wire, job)[-1]["message"]
     seen: list[str] = []
@@ -226,9 +228,9 @@ def test_notes_of_the_creation_are_the_oldest_events(wire: httpx.Client, open_la
 
 
 def test_checkpoints_have_names_and_metrics_highest_step_first(
-    wire: httpx.Client, open_lane: Backend
+    wire: httpx.Client, rpc_backend: Backend
 ) -> None:
-    job, trainer = running(open_lane, wire, suffix="x")
+    job, trainer = running(rpc_backend, wire, suffix="x")
     finish(trainer)
     where = f"/fine_tuning/jobs/{job}/checkpoints"
     found = schemas.listed(wire.get(where).json(), schemas.CHECKPOINT)

@@ -23,11 +23,11 @@ DEFAULT_PARTS = (
 
 
 def test_openais_wire_and_ours_make_the_very_same_job_of_a_model_a_dataset_and_a_reward(
-    open_lane: Backend, wire: httpx.Client
+    rpc_backend: Backend, wire: httpx.Client
 ) -> None:
-    dataset = open_lane.add_dataset([{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(100)])
-    model = open_lane.add_model("roomy", context=1024)
-    ours = open_lane.api.post(
+    dataset = rpc_backend.add_dataset([{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(100)])
+    model = rpc_backend.add_model("roomy", context=1024)
+    ours = rpc_backend.api.post(
         "/jobs",
         json={
             "model": model,
@@ -37,11 +37,11 @@ def test_openais_wire_and_ours_make_the_very_same_job_of_a_model_a_dataset_and_a
             ],
         },
     ).json()
-    request = body(open_lane) | {"model": model, "training_file": dataset, "seed": 0}
+    request = body(rpc_backend) | {"model": model, "training_file": dataset, "seed": 0}
     del request["method"]["reinforcement"]["hyperparameters"]
     answer = wire.post("/fine_tuning/jobs", json=request)
     assert answer.status_code == 200, answer.text
-    theirs = open_lane.job(answer.json()["id"])
+    theirs = rpc_backend.job(answer.json()["id"])
     for part in DEFAULT_PARTS:
         assert theirs["resolved_spec"][part] == ours["resolved_spec"][part], part
     assert theirs["spec"]["optimizer"]["learning_rate"] == "auto"
@@ -49,22 +49,22 @@ def test_openais_wire_and_ours_make_the_very_same_job_of_a_model_a_dataset_and_a
     assert (shown["learning_rate_multiplier"], shown["learning_rate"], shown["steps"]) == (1.0, AUTO, 100)
 
 
-def test_a_job_from_elsewhere_shows_its_multiple_of_auto(open_lane: Backend, wire: httpx.Client) -> None:
+def test_a_job_from_elsewhere_shows_its_multiple_of_auto(rpc_backend: Backend, wire: httpx.Client) -> None:
     for optimizer, multiplier in (({}, 1.0), ({"learning_rate": 2 * AUTO}, 2.0)):
-        job = open_lane.create_job(optimizer=optimizer)
+        job = rpc_backend.create_job(optimizer=optimizer)
         shown = wire.get(f"/fine_tuning/jobs/{job}").json()["method"]["reinforcement"]["hyperparameters"]
         assert shown["learning_rate_multiplier"] == multiplier
         assert shown["learning_rate"] == AUTO * multiplier
 
 
-def test_a_multiplier_needs_the_size(open_lane: Backend, wire: httpx.Client) -> None:
-    model = open_lane.add_model("old", hidden_size=None)
-    request = body(open_lane, hyperparameters={"learning_rate_multiplier": 2}) | {"model": model}
+def test_a_multiplier_needs_the_size(rpc_backend: Backend, wire: httpx.Client) -> None:
+    model = rpc_backend.add_model("old", hidden_size=None)
+    request = body(rpc_backend, hyperparameters={"learning_rate_multiplier": 2}) | {"model": model}
     answer = wire.post("/fine_tuning/jobs", json=request)
     assert answer.status_code == 400
     error = answer.json()["error"]
     where = "method.reinforcement.hyperparameters.learning_rate_multiplier"
     assert (error["code"], error["param"]) == ("hidden_size_unknown", where)
-    job = wire.post("/fine_tuning/jobs", json=body(open_lane) | {"model": model}).json()
+    job = wire.post("/fine_tuning/jobs", json=body(rpc_backend) | {"model": model}).json()
     shown = job["method"]["reinforcement"]["hyperparameters"]
     assert (shown["learning_rate_multiplier"], shown["learning_rate"]) == (1.0, AUTO)

@@ -18,12 +18,12 @@ def create(wire: httpx.Client, backend: Backend, **changes: Any) -> str:
     return message_of(wire.post("/fine_tuning/jobs", json=body(backend, **changes)))
 
 
-def test_a_model_of_openai_names_the_models_that_are_here(wire: httpx.Client, open_lane: Backend) -> None:
-    message = create(wire, open_lane, model="o4-mini-2025-04-16")
+def test_a_model_of_openai_names_the_models_that_are_here(wire: httpx.Client, rpc_backend: Backend) -> None:
+    message = create(wire, rpc_backend, model="o4-mini-2025-04-16")
     assert "The model 'o4-mini-2025-04-16' does not exist" in message
     assert "`model` names a model of this server. Known: " in message
     assert "tiny" in message
-    assert "Did you mean tiny?" in create(wire, open_lane, model="tinyy")
+    assert "Did you mean tiny?" in create(wire, rpc_backend, model="tinyy")
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_a_model_of_openai_names_the_models_that_are_here(wire: httpx.Client, op
     ],
 )
 def test_two_fields_for_one_thing_are_told_apart(
-    wire: httpx.Client, open_lane: Backend, given: dict[str, Any], explanation: str
+    wire: httpx.Client, rpc_backend: Backend, given: dict[str, Any], explanation: str
 ) -> None:
-    message = create(wire, open_lane, hyperparameters=given)
+    message = create(wire, rpc_backend, hyperparameters=given)
     assert "decide about the same thing. Give one of them: " in message
     assert explanation in message
 

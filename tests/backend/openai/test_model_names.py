@@ -50,11 +50,11 @@ def resolve(backend: Backend, name: str, project_id: str | None = None) -> tuple
 
 
 @pytest.fixture
-def finished(open_lane: Backend) -> str:
+def finished(rpc_backend: Backend) -> str:
     """A job that succeeded after two steps, with a checkpoint after each."""
-    job = open_lane.create_job()
-    open_lane.sql("UPDATE job SET openai = %s WHERE id = %s", Jsonb({"suffix": "my sums/2"}), job)
-    trainer = open_lane.claim(job)
+    job = rpc_backend.create_job()
+    rpc_backend.sql("UPDATE job SET openai = %s WHERE id = %s", Jsonb({"suffix": "my sums/2"}), job)
+    trainer = rpc_backend.claim(job)
     trainer.start(steps=2)
     for step in (1, 2):
         trainer.step(step)
@@ -63,27 +63,27 @@ def finished(open_lane: Backend) -> str:
     return job
 
 
-def test_a_name_says_base_project_suffix_and_job(open_lane: Backend, finished: str) -> None:
+def test_a_name_says_base_project_suffix_and_job(rpc_backend: Backend, finished: str) -> None:
     code = finished.removeprefix("ftjob-")[:8]
-    assert name_of(open_lane, finished) == f"ft:tiny:default:my-sums-2:{code}"
-    assert name_of(open_lane, finished, 1) == f"ft:tiny:default:my-sums-2:{code}:ckpt-step-1"
+    assert name_of(rpc_backend, finished) == f"ft:tiny:default:my-sums-2:{code}"
+    assert name_of(rpc_backend, finished, 1) == f"ft:tiny:default:my-sums-2:{code}:ckpt-step-1"
 
 
-def test_a_base_model_an_adapter_and_a_checkpoint_are_found(open_lane: Backend, finished: str) -> None:
-    assert resolve(open_lane, "tiny") == ("tiny", None)
-    assert resolve(open_lane, name_of(open_lane, finished)) == ("tiny", 2)
-    assert resolve(open_lane, name_of(open_lane, finished, 1)) == ("tiny", 1)
+def test_a_base_model_an_adapter_and_a_checkpoint_are_found(rpc_backend: Backend, finished: str) -> None:
+    assert resolve(rpc_backend, "tiny") == ("tiny", None)
+    assert resolve(rpc_backend, name_of(rpc_backend, finished)) == ("tiny", 2)
+    assert resolve(rpc_backend, name_of(rpc_backend, finished, 1)) == ("tiny", 1)
 
 
-def test_a_job_that_has_not_finished_has_checkpoints_and_no_adapter(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_a_job_that_has_not_finished_has_checkpoints_and_no_adapter(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     trainer.start()
     trainer.step(1)
     trainer.checkpoint(1)
-    assert resolve(open_lane, name_of(open_lane, job, 1)) == ("tiny", 1)
+    assert resolve(rpc_backend, name_of(rpc_backend, job, 1)) == ("tiny", 1)
     with pytest.raises(NotFound):
-        resolve(open_lane, name_of(open_lane, job))
+        resolve(rpc_backend, name_of(rpc_backend, job))
 
 
 @pytest.mark.parametrize(
@@ -97,33 +97,33 @@ def test_a_job_that_has_not_finished_has_checkpoints_and_no_adapter(open_lane: B
         pytest.param(lambda name: name.replace(name[-8:], "%"), id="pattern"),
     ],
 )
-def test_other_names_are_not_found(open_lane: Backend, finished: str, change: Callable[[str], str]) -> None:
+def test_other_names_are_not_found(rpc_backend: Backend, finished: str, change: Callable[[str], str]) -> None:
     with pytest.raises(NotFound) as refused:
-        resolve(open_lane, change(name_of(open_lane, finished)))
+        resolve(rpc_backend, change(name_of(rpc_backend, finished)))
     assert (refused.value.code, refused.value.param) == ("model_not_found", "model")
 
 
-def test_another_project_finds_a_checkpoint_only_with_permission(open_lane: Backend, finished: str) -> None:
+def test_another_project_finds_a_checkpoint_only_with_permission(rpc_backend: Backend, finished: str) -> None:
     other = f"proj_{finished[-6:]}"
-    open_lane.sql("INSERT INTO project (id, name, created_at) VALUES (%s, %s, now())", other, other)
-    name = name_of(open_lane, finished, 1)
+    rpc_backend.sql("INSERT INTO project (id, name, created_at) VALUES (%s, %s, now())", other, other)
+    name = name_of(rpc_backend, finished, 1)
     with pytest.raises(NotFound):
-        resolve(open_lane, name, other)
-    open_lane.sql(
+        resolve(rpc_backend, name, other)
+    rpc_backend.sql(
         "INSERT INTO checkpoint_permission (id, checkpoint_id, project_id, created_at)"
         " SELECT %s, id, %s, now() FROM checkpoint WHERE job_id = %s AND step = 1",
         f"cp_{other}",
         other,
         finished,
     )
-    assert resolve(open_lane, name, other) == ("tiny", 1)
+    assert resolve(rpc_backend, name, other) == ("tiny", 1)
     # The permission is for the base model below it, too, and for nothing else of the project.
-    open_lane.sql("UPDATE base_model SET project_id = %s WHERE id = 'tiny'", project(open_lane))
+    rpc_backend.sql("UPDATE base_model SET project_id = %s WHERE id = 'tiny'", project(rpc_backend))
     try:
-        assert resolve(open_lane, name, other) == ("tiny", 1)
+        assert resolve(rpc_backend, name, other) == ("tiny", 1)
         with pytest.raises(NotFound):
-            resolve(open_lane, "tiny", other)
+            resolve(rpc_backend, "tiny", other)
     finally:
-        open_lane.sql("UPDATE base_model SET project_id = NULL WHERE id = 'tiny'")
+        rpc_backend.sql("UPDATE base_model SET project_id = NULL WHERE id = 'tiny'")
     with pytest.raises(NotFound):
-        resolve(open_lane, name_of(open_lane, finished), other)
+        resolve(rpc_backend, name_of(rpc_backend, finished), other)

@@ -14,9 +14,9 @@ from tests.backend.server import Backend
 
 
 @pytest.fixture
-def tuned(wire: httpx.Client, open_lane: Backend) -> str:
+def tuned(wire: httpx.Client, rpc_backend: Backend) -> str:
     """The name of a finished job's adapter."""
-    job, trainer = running(open_lane, wire)
+    job, trainer = running(rpc_backend, wire)
     finish(trainer)
     name: str = wire.get(f"/fine_tuning/jobs/{job}").json()["fine_tuned_model"]
     return name
@@ -38,17 +38,17 @@ def test_all_that_model_may_be_is_listed_and_found(wire: httpx.Client, tuned: st
     refused(wire.get("/models/org/none"), 404, "model_not_found", "model")
 
 
-def test_deployments_are_models_until_they_are_stopped(wire: httpx.Client, open_lane: Backend) -> None:
-    open_lane.add_model()
-    made = open_lane.api.post("/deployments", json={"name": "sums-try", "model": "tiny"})
+def test_deployments_are_models_until_they_are_stopped(wire: httpx.Client, rpc_backend: Backend) -> None:
+    rpc_backend.add_model()
+    made = rpc_backend.api.post("/deployments", json={"name": "sums-try", "model": "tiny"})
     assert made.status_code == 201, made.text
     assert "sums-try" in names(wire)
     found = schemas.checked(wire.get("/models/sums-try").json(), schemas.MODEL)
     assert (found["id"], found["owned_by"]) == ("sums-try", "default")
-    with open_lane.add_key("editor") as editor:
-        assert editor.delete(f"{open_lane.url}/v1/models/sums-try").status_code == 403
+    with rpc_backend.add_key("editor") as editor:
+        assert editor.delete(f"{rpc_backend.url}/v1/models/sums-try").status_code == 403
     refused(wire.delete("/models/sums-try"), 409, "deployment_not_stopped", None)
-    assert open_lane.api.post("/deployments/sums-try/stop").json()["state"] == "stopped"
+    assert rpc_backend.api.post("/deployments/sums-try/stop").json()["state"] == "stopped"
     assert "sums-try" not in names(wire)  # it takes no requests
     assert wire.get("/models/sums-try").status_code == 200
     gone = schemas.checked(wire.delete("/models/sums-try").json(), schemas.DELETED)
@@ -56,8 +56,8 @@ def test_deployments_are_models_until_they_are_stopped(wire: httpx.Client, open_
     refused(wire.get("/models/sums-try"), 404, "model_not_found", "model")
 
 
-def test_a_checkpoint_of_a_running_job_is_a_model_already(wire: httpx.Client, open_lane: Backend) -> None:
-    job, trainer = running(open_lane, wire)
+def test_a_checkpoint_of_a_running_job_is_a_model_already(wire: httpx.Client, rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend, wire)
     trainer.step(1)
     trainer.checkpoint(1)
     mine = [name for name in names(wire) if job[6:14] in name]
@@ -65,7 +65,7 @@ def test_a_checkpoint_of_a_running_job_is_a_model_already(wire: httpx.Client, op
 
 
 def test_a_deleted_model_is_gone_and_its_job_stays(
-    wire: httpx.Client, open_lane: Backend, tuned: str
+    wire: httpx.Client, rpc_backend: Backend, tuned: str
 ) -> None:
     gone = schemas.checked(wire.delete(f"/models/{tuned}").json(), schemas.DELETED)
     assert gone == {"id": tuned, "object": "model", "deleted": True}
@@ -79,18 +79,18 @@ def test_a_deleted_model_is_gone_and_its_job_stays(
     assert wire.get(f"/models/{tuned}:ckpt-step-1").status_code == 200
 
 
-def test_what_else_cannot_be_deleted(wire: httpx.Client, open_lane: Backend, tuned: str) -> None:
+def test_what_else_cannot_be_deleted(wire: httpx.Client, rpc_backend: Backend, tuned: str) -> None:
     refused(wire.delete("/models/tiny"), 403, "model_not_deletable", "model")
     refused(wire.delete(f"/models/{tuned}:ckpt-step-1"), 400, "model_not_deletable", "model")
-    with open_lane.add_key("member") as member:
+    with rpc_backend.add_key("member") as member:
         key = {"authorization": member.headers["authorization"]}
     refused(wire.delete(f"/models/{tuned}", headers=key), 403, "not_owner", None)
 
 
 def test_training_on_from_a_trained_model_is_not_offered(
-    wire: httpx.Client, open_lane: Backend, tuned: str
+    wire: httpx.Client, rpc_backend: Backend, tuned: str
 ) -> None:
-    answer = wire.post("/fine_tuning/jobs", json=body(open_lane, model=tuned))
+    answer = wire.post("/fine_tuning/jobs", json=body(rpc_backend, model=tuned))
     assert "tiny" in refused(answer, 400, "model_not_trainable", "model")["hint"]
 
 
@@ -104,9 +104,9 @@ def other_project(backend: Backend, name: str) -> tuple[str, httpx.Client]:
 
 
 def test_owners_share_a_checkpoint_with_another_project(
-    wire: httpx.Client, open_lane: Backend, tuned: str
+    wire: httpx.Client, rpc_backend: Backend, tuned: str
 ) -> None:
-    id, other = other_project(open_lane, f"guest-{tuned[-8:]}")
+    id, other = other_project(rpc_backend, f"guest-{tuned[-8:]}")
     checkpoint = f"{tuned}:ckpt-step-1"
     where = f"/fine_tuning/checkpoints/{checkpoint}/permissions"
     with other:
@@ -128,11 +128,11 @@ def test_owners_share_a_checkpoint_with_another_project(
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending"])
-def test_permissions_are_paged(wire: httpx.Client, open_lane: Backend, tuned: str, order: str) -> None:
+def test_permissions_are_paged(wire: httpx.Client, rpc_backend: Backend, tuned: str, order: str) -> None:
     where = f"/fine_tuning/checkpoints/{tuned}:ckpt-step-2/permissions"
     ids = []
     for number in range(3):
-        id, client = other_project(open_lane, f"{order}-{number}")
+        id, client = other_project(rpc_backend, f"{order}-{number}")
         client.close()
         wire.post(where, json={"project_ids": [id]})
         ids.append(id)
@@ -147,13 +147,13 @@ def test_permissions_are_paged(wire: httpx.Client, open_lane: Backend, tuned: st
     assert [each["project_id"] for each in seen] == wanted
 
 
-def test_permissions_that_cannot_be_given(wire: httpx.Client, open_lane: Backend, tuned: str) -> None:
+def test_permissions_that_cannot_be_given(wire: httpx.Client, rpc_backend: Backend, tuned: str) -> None:
     where = f"/fine_tuning/checkpoints/{tuned}:ckpt-step-1/permissions"
     unknown = wire.post(where, json={"project_ids": ["proj_none"]})
     refused(unknown, 400, "project_not_found", "project_ids[0]")
     base = wire.post("/fine_tuning/checkpoints/tiny/permissions", json={"project_ids": ["p"]})
     refused(base, 404, "model_not_found", "model")
-    with open_lane.add_key("member") as member:
+    with rpc_backend.add_key("member") as member:
         key = {"authorization": member.headers["authorization"]}
     refused(wire.post(where, json={"project_ids": ["p"]}, headers=key), 403, "not_owner", None)
-    assert created(wire, body(open_lane))["id"]
+    assert created(wire, body(rpc_backend))["id"]

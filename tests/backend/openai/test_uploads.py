@@ -29,7 +29,7 @@ def complete(wire: httpx.Client, upload: dict[str, Any], parts: list[str], **fie
     return wire.post(f"/uploads/{upload['id']}/complete", json={"part_ids": parts} | fields)
 
 
-def test_parts_in_any_order_and_sent_again_become_one_file(wire: httpx.Client, open_lane: Backend) -> None:
+def test_parts_in_any_order_and_sent_again_become_one_file(wire: httpx.Client, rpc_backend: Backend) -> None:
     upload = begin(wire, expires_after={"anchor": "created_at", "seconds": 7200})
     assert upload["status"] == "pending"
     data = content()
@@ -41,7 +41,7 @@ def test_parts_in_any_order_and_sent_again_become_one_file(wire: httpx.Client, o
     assert (done.json()["status"], file["filename"], file["bytes"]) == ("completed", "sums.jsonl", len(data))
     assert file["expires_at"] - file["created_at"] == 7200
     assert wire.get(f"/files/{file['id']}/content").content == data
-    assert open_lane.sql("SELECT count(*) FROM upload_part WHERE upload_id = %s", upload["id"]) == [(0,)]
+    assert rpc_backend.sql("SELECT count(*) FROM upload_part WHERE upload_id = %s", upload["id"]) == [(0,)]
     refused(complete(wire, upload, list(ids.values())), 409, "upload_not_pending", "upload_id")
 
 
@@ -74,10 +74,10 @@ def test_a_cancelled_upload_takes_nothing_more(wire: httpx.Client) -> None:
     assert late.headers["x-should-retry"] == "false"
 
 
-def test_an_upload_has_an_hour(wire: httpx.Client, open_lane: Backend) -> None:
+def test_an_upload_has_an_hour(wire: httpx.Client, rpc_backend: Backend) -> None:
     upload = begin(wire)
     assert upload["expires_at"] - upload["created_at"] == 3600
-    open_lane.sql("UPDATE upload SET expires_at = now() WHERE id = %s", upload["id"])
+    rpc_backend.sql("UPDATE upload SET expires_at = now() WHERE id = %s", upload["id"])
     refused(complete(wire, upload, ["part_x"]), 409, "upload_not_pending", "upload_id")
 
 
@@ -97,10 +97,10 @@ def test_uploads_that_cannot_succeed_are_refused_at_once(
     refused(wire.post("/uploads", json=body), status, code, param)
 
 
-def test_uploads_of_others_are_not_there(wire: httpx.Client, open_lane: Backend) -> None:
+def test_uploads_of_others_are_not_there(wire: httpx.Client, rpc_backend: Backend) -> None:
     upload = begin(wire)
-    open_lane.sql("INSERT INTO project (id, name, created_at) VALUES ('proj_u', 'u', now())")
-    open_lane.sql("UPDATE upload SET project_id = 'proj_u' WHERE id = %s", upload["id"])
+    rpc_backend.sql("INSERT INTO project (id, name, created_at) VALUES ('proj_u', 'u', now())")
+    rpc_backend.sql("UPDATE upload SET project_id = 'proj_u' WHERE id = %s", upload["id"])
     for action in ("cancel", "complete"):
         answer = wire.post(f"/uploads/{upload['id']}/{action}", json={"part_ids": ["part_x"]})
         refused(answer, 404, "upload_not_found", "upload_id")

@@ -41,7 +41,7 @@ class Real:
     def __init__(self, backend: Backend, home: Path) -> None:
         self.backend = backend
         models = ModelStore(home / "models")
-        with backend.lane(inspect_model=lambda payload: inspect_model(payload["source"], models)):
+        with backend.rpc_worker(inspect_model=lambda payload: inspect_model(payload["source"], models)):
             trainer = backend.claim(backend.create_job(model=MODEL))
             trainer.start()
         blob = trainer.blob(pack_folder(write_adapter(home / "adapter")))

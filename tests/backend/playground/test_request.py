@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from tests.backend.playground.lane import BODY, Client, player
+from tests.backend.playground.player import BODY, Client, player
 from tests.backend.server import Backend, refused
 
 USER = {"role": "user", "content": "1+1="}
 
 
 @pytest.fixture(scope="module")
-def checkpoint(open_lane: Backend) -> Iterator[str]:
+def checkpoint(rpc_backend: Backend) -> Iterator[str]:
     """Of a job on the model `tiny`."""
-    trainer = open_lane.claim(open_lane.create_job())
+    trainer = rpc_backend.claim(rpc_backend.create_job())
     trainer.start()
     trainer.checkpoint(1, reward=0.5)
-    [found] = open_lane.api.get(f"/jobs/{trainer.claimed['job']}/checkpoints").json()["data"]
+    [found] = rpc_backend.api.get(f"/jobs/{trainer.claimed['job']}/checkpoints").json()["data"]
     yield found["id"]
 
 

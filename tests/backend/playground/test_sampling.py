@@ -8,7 +8,7 @@ import pytest
 
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput, Unavailable
-from tests.backend.playground.lane import Client
+from tests.backend.playground.player import Client
 from tests.backend.playground.real import CHAT, MODEL, Real
 from tests.backend.server import OWNER_KEY, Backend, wait_until
 

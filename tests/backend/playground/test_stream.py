@@ -8,7 +8,7 @@ import pytest
 
 from backend.playground import service
 from backend.rpc import stream
-from tests.backend.playground.lane import BODY, Client, Player, player
+from tests.backend.playground.player import BODY, Client, Player, player
 from tests.backend.server import REWARD, Backend, wait_until
 
 

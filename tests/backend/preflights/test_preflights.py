@@ -10,7 +10,7 @@ import pytest
 
 from tests.backend.server import Backend, Trainer, refused
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 def steps(trainer: Trainer, *groups: tuple[float | None, ...]) -> None:

@@ -26,8 +26,8 @@ from tests.backend.tenancy import MARK, Stranger
 
 
 @pytest.fixture(scope="module")
-def stranger(open_lane: Backend) -> Iterator[Stranger]:
-    other = Stranger(open_lane)
+def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
+    other = Stranger(rpc_backend)
     yield other
     other.api.close()
     other.us.close()

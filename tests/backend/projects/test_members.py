@@ -131,13 +131,13 @@ def test_members_are_paged_newest_first(backend: Backend) -> None:
     assert rest["data"][0]["id"] == ids[0]
 
 
-def test_what_the_project_holds_is_counted(open_lane: Backend) -> None:
-    before = open_lane.api.get("/project/counts").json()
+def test_what_the_project_holds_is_counted(rpc_backend: Backend) -> None:
+    before = rpc_backend.api.get("/project/counts").json()
     assert before["demo_job"] is None
-    plain, demo = open_lane.create_job(), open_lane.create_job(metadata={"demo": "abc"})
-    open_lane.create_job()
-    open_lane.api.post(f"/jobs/{plain}/cancel")
-    after = open_lane.api.get("/project/counts").json()
+    plain, demo = rpc_backend.create_job(), rpc_backend.create_job(metadata={"demo": "abc"})
+    rpc_backend.create_job()
+    rpc_backend.api.post(f"/jobs/{plain}/cancel")
+    after = rpc_backend.api.get("/project/counts").json()
     grown = {key: after[key] - before[key] for key in ("datasets", "rewards", "jobs", "unfinished_jobs")}
     assert grown == {"datasets": 3, "rewards": 0, "jobs": 3, "unfinished_jobs": 2}
     assert (after["demo_job"], after["adapters"]) == (demo, 0)

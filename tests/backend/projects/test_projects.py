@@ -134,8 +134,8 @@ def test_a_member_removed_from_one_project_stays_in_the_other(backend: Backend, 
 
 
 @pytest.fixture(scope="module")
-def stranger(open_lane: Backend) -> Iterator[Stranger]:
-    other = Stranger(open_lane)
+def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
+    other = Stranger(rpc_backend)
     yield other
     other.api.close()
     other.us.close()

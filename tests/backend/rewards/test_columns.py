@@ -11,7 +11,7 @@ import pytest
 
 from reinforge.reward_library import ready_reward
 from tests.backend.evaluations.sampler import sampler
-from tests.backend.server import OWNER_KEY, Backend, Lane, agree_inspect, agree_render, wait_until
+from tests.backend.server import OWNER_KEY, Backend, RpcWorker, agree_inspect, agree_render, wait_until
 
 ROWS = [{"question": f"{n}+1", "result": str(n + 1)} for n in range(12)]
 PROMPTS = {"prompt": "question"}
@@ -34,7 +34,7 @@ REWARDS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def doors(lane: Backend) -> Iterator[Backend]:
     """A worker with a sandbox, and one that renders prompts."""
-    rendering = Lane(lane, {"render": agree_render, "inspect_model": agree_inspect})
+    rendering = RpcWorker(lane, {"render": agree_render, "inspect_model": agree_inspect})
     rendering.start()
     yield lane
     rendering.stop()

@@ -134,7 +134,7 @@ def test_completions_are_scored_by_a_stored_grader_with_the_projects_judge(lane:
             answer = lane.api.post(f"/rewards/{reward['id']}/test", json={"rows": rows}).json()
         finally:
             lane.api.delete("/judges/listener")
-        assert {asked.headers["authorization"] for asked in stub.asked} == {f"Bearer {KEY}"}
+        assert {asked.headers["authorization"] for asked in stub.requests} == {f"Bearer {KEY}"}
     assert answer["load_error"] is None
     assert [(each["value"], each["labels"]) for each in answer["results"]] == [
         (1.0, {"": "kind"}),
@@ -170,7 +170,7 @@ def test_a_job_pins_graders_and_its_worker_gets_the_judges_with_their_keys(
         "calculate_output": "exact + tone",
     }
     code = {"name": "code", "source": "def grade(sample, item):\n    return 1", "judges": {"t": JUDGE}}
-    with backend.lane():
+    with backend.rpc_worker():
         reward = stored(backend, JUDGE, "pinned grader")
         rewards = [
             multi,
@@ -199,7 +199,7 @@ def test_a_job_pins_graders_and_its_worker_gets_the_judges_with_their_keys(
 
 
 def test_an_endpoint_gets_the_projects_signing_secret(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         made = backend.api.post(
             "/jobs", json=graded(backend, {"type": "endpoint", "url": "https://g.example/"})
         )
@@ -209,7 +209,7 @@ def test_an_endpoint_gets_the_projects_signing_secret(backend: Backend) -> None:
 
 
 def test_what_a_grader_needs_and_is_not_there_refuses_the_job(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         unknown = graded(backend, CHECK | {"reference": "{{ item.solution }}"})
         error = refused(backend.api.post("/jobs", json=unknown), "rewards[0]", "unknown_column")
         assert "answer" in error["hint"]
@@ -234,7 +234,7 @@ def test_what_a_grader_needs_and_is_not_there_refuses_the_job(backend: Backend) 
 def test_a_running_job_takes_another_revision_of_its_grader_but_no_other_judge(
     backend: Backend, listener: dict[str, Any]
 ) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         reward = stored(backend, CHECK, "live grader")
         made = backend.api.post("/jobs", json=graded(backend, {"reward": reward["id"], "name": "live"}))
         job = made.json()["id"]

@@ -5,15 +5,15 @@ from tests.backend.server import Backend
 GRADE = "def grade(sample, item):\n    return 1.0\n"
 
 
-def test_a_reward_counts_its_jobs_once_each_over_all_revisions(open_lane: Backend) -> None:
-    made = open_lane.api.post("/rewards", json={"name": "accuracy", "source": GRADE}).json()
+def test_a_reward_counts_its_jobs_once_each_over_all_revisions(rpc_backend: Backend) -> None:
+    made = rpc_backend.api.post("/rewards", json={"name": "accuracy", "source": GRADE}).json()
     assert made["jobs"] == 0
     twice = [{"reward": made["id"], "name": "one"}, {"reward": made["id"], "name": "two", "weight": 0.5}]
-    open_lane.create_job(rewards=twice)
-    open_lane.api.post(
+    rpc_backend.create_job(rewards=twice)
+    rpc_backend.api.post(
         f"/rewards/{made['id']}/revisions", headers={"if-match": "*"}, json={"source": GRADE + "\n"}
     )
-    open_lane.create_job(rewards=twice[:1])
-    assert open_lane.api.get(f"/rewards/{made['id']}").json()["jobs"] == 2
-    listed = open_lane.api.get("/rewards").json()["data"]
+    rpc_backend.create_job(rewards=twice[:1])
+    assert rpc_backend.api.get(f"/rewards/{made['id']}").json()["jobs"] == 2
+    listed = rpc_backend.api.get("/rewards").json()["data"]
     assert [each["jobs"] for each in listed if each["id"] == made["id"]] == [2]

@@ -25,7 +25,7 @@ def ready(backend: Backend) -> tuple[int, dict[str, Any]]:
 
 
 def test_a_dead_redis_is_told_by_readiness_and_by_the_waiting_job(database_url: str, tmp_path: Path) -> None:
-    with Backend(database_url, tmp_path, redis_url=NOBODY) as backend, backend.lane():
+    with Backend(database_url, tmp_path, redis_url=NOBODY) as backend, backend.rpc_worker():
         backend.register("wrk_1")
         status, parts = ready(backend)
         assert (status, parts["broker"]["ready"], parts["database"]["ready"]) == (503, False, True)

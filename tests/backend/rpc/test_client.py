@@ -21,12 +21,12 @@ from tests.backend.server import REWARD, Backend, agree_validate, wait_until
 
 
 def test_each_call_is_taken_by_one_worker(backend: Backend) -> None:
-    with backend.lane() as one, backend.lane() as two:
+    with backend.rpc_worker() as one, backend.rpc_worker() as two:
         body = {"name": "r", "source": REWARD}
         with ThreadPoolExecutor(6) as pool:
             answers = list(pool.map(lambda _: backend.api.post("/rewards", json=body), range(6)))
         assert [answer.status_code for answer in answers] == [201] * 6
-        assert len([kind for kind, _ in one.asked + two.asked if kind == "validate"]) == 6
+        assert len([kind for kind, _ in one.calls + two.calls if kind == "validate"]) == 6
 
 
 def test_a_waiting_worker_is_woken(backend: Backend) -> None:
@@ -36,11 +36,11 @@ def test_a_waiting_worker_is_woken(backend: Backend) -> None:
 
     def work() -> None:
         body = {"worker": "wrk_patient", "kinds": ["validate"], "wait_seconds": 20}
-        response = backend.door.post("/calls/next", json=body)
+        response = backend.worker_api.post("/calls/next", json=body)
         call = response.json()
         taken.append(call)
         answer = {"result": agree_validate(call["payload"])}
-        assert backend.door.post(f"/calls/{call['id']}/answer", json=answer).status_code == 204
+        assert backend.worker_api.post(f"/calls/{call['id']}/answer", json=answer).status_code == 204
 
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
@@ -60,15 +60,15 @@ def test_only_the_kinds_asked_for_are_given(backend: Backend) -> None:
             lambda: backend.sql("SELECT 1 FROM call WHERE state = 'waiting' AND kind = 'validate'"),
             "the call",
         )
-        assert backend.door.post("/calls/next", json=body).status_code == 204
-        call = backend.door.post("/calls/next", json=body | {"kinds": ["render", "validate"]}).json()
+        assert backend.worker_api.post("/calls/next", json=body).status_code == 204
+        call = backend.worker_api.post("/calls/next", json=body | {"kinds": ["render", "validate"]}).json()
         error = {
             "message": "No.",
             "code": "sandbox_unavailable",
             "type": "unavailable_error",
             "hint": "Probe.",
         }
-        backend.door.post(f"/calls/{call['id']}/answer", json={"error": error})
+        backend.worker_api.post(f"/calls/{call['id']}/answer", json={"error": error})
         answer = asking.result(20)
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "sandbox_unavailable")
     assert answer.json()["error"]["hint"] == "Probe."
@@ -76,13 +76,13 @@ def test_only_the_kinds_asked_for_are_given(backend: Backend) -> None:
 
 
 def test_an_answer_that_nobody_waits_for(backend: Backend) -> None:
-    late = backend.door.post("/calls/call_none/answer", json={"result": {}})
+    late = backend.worker_api.post("/calls/call_none/answer", json={"result": {}})
     assert (late.status_code, late.json()["error"]["code"]) == (404, "call_not_found")
 
 
 def test_workers_are_listed_with_what_they_run(backend: Backend) -> None:
     backend.register("wrk_seen", "trainer")
-    with backend.lane() as lane:
+    with backend.rpc_worker() as lane:
         job = backend.create_job()
         backend.claim(job, worker="wrk_seen")
         workers = {each["id"]: each for each in backend.api.get("/workers").json()["data"]}
@@ -94,7 +94,7 @@ def test_workers_are_listed_with_what_they_run(backend: Backend) -> None:
 
 
 def test_readiness_tells_of_workers(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         response = backend.bare.get("/readyz")
     body = response.json()
     assert (response.status_code, body["ready"]) == (200, True)
@@ -113,8 +113,8 @@ def test_a_machine_without_a_jail_is_a_conflict_that_is_not_tried_again(backend:
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(backend.api.post, "/rewards", json={"name": "r", "source": REWARD})
         body = {"worker": "wrk_unjailed", "kinds": ["validate"], "wait_seconds": 20}
-        call = backend.door.post("/calls/next", json=body).json()
-        backend.door.post(f"/calls/{call['id']}/answer", json={"error": refusal})
+        call = backend.worker_api.post("/calls/next", json=body).json()
+        backend.worker_api.post(f"/calls/{call['id']}/answer", json={"error": refusal})
         answer = asking.result(20)
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "code_rewards_disabled")
     assert answer.headers["x-should-retry"] == "false"
@@ -134,19 +134,21 @@ def test_projects_take_turns_and_none_fills_the_lane(backend: Backend) -> None:
         for _ in range(8):
             pool.submit(_give_up, backend, "/rewards/test", TEST)
         wait_until(lambda: _calls(backend, "waiting") == 8, "eight calls")
-        taken = [backend.door.post("/calls/next", json=body) for _ in range(4)]
+        taken = [backend.worker_api.post("/calls/next", json=body) for _ in range(4)]
         assert [response.status_code for response in taken] == [200, 200, 204, 204]
 
         checked = pool.submit(other.post, "/rewards/check", json={"source": REWARD})
-        call = backend.door.post("/calls/next", json=body | {"wait_seconds": 20}).json()
+        call = backend.worker_api.post("/calls/next", json=body | {"wait_seconds": 20}).json()
         assert call["kind"] == "validate"
         result = {"result": agree_validate(call["payload"])}
-        backend.door.post(f"/calls/{call['id']}/answer", json=result)
+        backend.worker_api.post(f"/calls/{call['id']}/answer", json=result)
         assert checked.result(20).status_code == 200
 
         wait_until(lambda: _calls(backend, "waiting") == 0, "the callers hung up: nothing waits")
     for response in taken[:2]:
-        told = backend.door.post(f"/calls/{response.json()['id']}/chunks", json={"seq": 1, "events": []})
+        told = backend.worker_api.post(
+            f"/calls/{response.json()['id']}/chunks", json={"seq": 1, "events": []}
+        )
         assert (told.status_code, told.json()["error"]["code"]) == (404, "call_not_found")
     backend.sql("DELETE FROM call")
     backend.sql("DELETE FROM worker WHERE id = 'wrk_fair'")
@@ -158,15 +160,15 @@ def test_an_answer_makes_room_for_the_projects_next_call(backend: Backend) -> No
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(backend.api.post, "/rewards/check", json={"source": REWARD}) for _ in range(3)]
         for _ in range(3):
-            call = backend.door.post("/calls/next", json=body).json()
+            call = backend.worker_api.post("/calls/next", json=body).json()
             result = {"result": agree_validate(call["payload"])}
-            backend.door.post(f"/calls/{call['id']}/answer", json=result)
+            backend.worker_api.post(f"/calls/{call['id']}/answer", json=result)
         assert [each.result(20).status_code for each in asked] == [200] * 3
     backend.sql("DELETE FROM worker WHERE id = 'wrk_room'")
 
 
 def test_readiness_says_that_calls_are_not_answered(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         backend.sql("DELETE FROM call")  # the server's own, about the built-in model, may wait here too
         backend.sql(
             "INSERT INTO call (id, kind, payload, state, deadline, created_at, project_id) VALUES"

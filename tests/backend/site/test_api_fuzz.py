@@ -45,17 +45,17 @@ schema.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.N
 
 
 @pytest.fixture(scope="module")
-def open_lane(backend: Backend) -> Iterator[Backend]:
+def rpc_backend(backend: Backend) -> Iterator[Backend]:
     """The backend with a worker that says which calls it answers, so that others are refused at once."""
-    with backend.lane() as lane:
+    with backend.rpc_worker() as lane:
         backend.register(lane.worker, "calls", answers=list(lane.answers))
         yield backend
 
 
 @pytest.fixture(scope="module")
-def stranger(open_lane: Backend) -> Iterator[Stranger]:
+def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
     """A project that has one of everything, in whose place random ids would find nothing."""
-    other = Stranger(open_lane)
+    other = Stranger(rpc_backend)
     yield other
     other.api.close()
     other.us.close()

@@ -88,14 +88,14 @@ def fits(answer: dict[str, Any], document: dict[str, Any]) -> None:
     Draft202012Validator(schema).validate(answer)
 
 
-def test_what_is_sent_fits_the_schema(open_lane: Backend, document: dict[str, Any]) -> None:
+def test_what_is_sent_fits_the_schema(rpc_backend: Backend, document: dict[str, Any]) -> None:
     sent = [
-        open_lane.bare.get("/api/v1/jobs"),
-        open_lane.api.get("/jobs/none"),
-        open_lane.api.post("/jobs", json={"nonsense": True}),
-        open_lane.api.post("/webhooks", content=b"{"),
-        open_lane.api.patch("/me", json={}),
-        open_lane.api.get("/nowhere"),
+        rpc_backend.bare.get("/api/v1/jobs"),
+        rpc_backend.api.get("/jobs/none"),
+        rpc_backend.api.post("/jobs", json={"nonsense": True}),
+        rpc_backend.api.post("/webhooks", content=b"{"),
+        rpc_backend.api.patch("/me", json={}),
+        rpc_backend.api.get("/nowhere"),
     ]
     assert {each.status_code for each in sent} >= {401, 404, 422}
     for each in sent:

@@ -11,12 +11,12 @@ from tests.backend.usage.counted import usage
 
 
 @pytest.fixture
-def budget(open_lane: Backend) -> Iterator[Any]:
+def budget(rpc_backend: Backend) -> Iterator[Any]:
     def put(kind: str, amount: float, period: str = "month") -> dict[str, Any]:
         body = {"kind": kind, "amount": amount, "period": period}
-        there = [(each["kind"], each["period"]) for each in usage(open_lane)["budgets"]]
+        there = [(each["kind"], each["period"]) for each in usage(rpc_backend)["budgets"]]
         headers = {"if-match": "*"} if (kind, period) in there else {}
-        return made(open_lane.api.put("/budgets", headers=headers, json=body), 200)
+        return made(rpc_backend.api.put("/budgets", headers=headers, json=body), 200)
 
     yield put
-    open_lane.sql("DELETE FROM budget")
+    rpc_backend.sql("DELETE FROM budget")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.backend.evaluations.sampler import sampler
-from tests.backend.openai.chat_lane import BODY as CHAT
-from tests.backend.openai.chat_lane import Chat, delta, done, prompt
+from tests.backend.openai.chat_request import BODY as CHAT
+from tests.backend.openai.chat_request import Chat, delta, done, prompt
 from tests.backend.people import made, refusal
-from tests.backend.playground.lane import BODY as SAMPLE
-from tests.backend.playground.lane import Client, Player, player
+from tests.backend.playground.player import BODY as SAMPLE
+from tests.backend.playground.player import Client, Player, player
 from tests.backend.server import OWNER_KEY, REWARD, Backend, wait_until
 from tests.backend.usage.counted import of, usage
 
@@ -116,66 +116,66 @@ def evaluation(backend: Backend, **fields: Any) -> dict[str, Any]:
 
 
 def test_an_evaluation_counts_what_it_samples_and_stops_between_batches(
-    open_lane: Backend, budget: Any
+    rpc_backend: Backend, budget: Any
 ) -> None:
-    with sampler(open_lane) as lane:
+    with sampler(rpc_backend) as lane:
         lane.gate = type(lane.gate)(1)
-        body = evaluation(open_lane, samples_per_row=2)
-        id = made(open_lane.api.post("/evaluations", json=body))["id"]
-        wait_until(lambda: of(open_lane, id).get("sampled_tokens") == 16 * 2 * 3, "the first batch")
-        [named] = [each["name"] for each in usage(open_lane)["sources"] if each["source"] == id]
+        body = evaluation(rpc_backend, samples_per_row=2)
+        id = made(rpc_backend.api.post("/evaluations", json=body))["id"]
+        wait_until(lambda: of(rpc_backend, id).get("sampled_tokens") == 16 * 2 * 3, "the first batch")
+        [named] = [each["name"] for each in usage(rpc_backend)["sources"] if each["source"] == id]
         assert named == "nightly"
         budget("sampled_tokens", 20)
         lane.gate.release(100)
-        stopped = ended(open_lane, id)
+        stopped = ended(rpc_backend, id)
         assert (stopped["status"], stopped["error"]["code"]) == ("failed", "budget_exceeded")
         assert "/resume" in stopped["error"]["hint"]
         assert stopped["done"] < stopped["total"] == 80
 
-        assert refusal(open_lane.api.post(f"/evaluations/{id}/resume")) == (409, "budget_exceeded")
-        assert open_lane.api.get(f"/evaluations/{id}").json()["status"] == "failed"
-        before = open_lane.sql("SELECT count(*) FROM evaluation")
-        refused = open_lane.api.post("/evaluations", json=body)
+        assert refusal(rpc_backend.api.post(f"/evaluations/{id}/resume")) == (409, "budget_exceeded")
+        assert rpc_backend.api.get(f"/evaluations/{id}").json()["status"] == "failed"
+        before = rpc_backend.sql("SELECT count(*) FROM evaluation")
+        refused = rpc_backend.api.post("/evaluations", json=body)
         assert refusal(refused) == (409, "budget_exceeded")
-        assert open_lane.sql("SELECT count(*) FROM evaluation") == before
+        assert rpc_backend.sql("SELECT count(*) FROM evaluation") == before
 
         budget("sampled_tokens", 1e9)
-        made(open_lane.api.post(f"/evaluations/{id}/resume"), 200)
-        assert ended(open_lane, id)["status"] == "succeeded"
-    assert of(open_lane, id)["sampled_tokens"] == 80 * 3, "no batch was sampled twice"
+        made(rpc_backend.api.post(f"/evaluations/{id}/resume"), 200)
+        assert ended(rpc_backend, id)["status"] == "succeeded"
+    assert of(rpc_backend, id)["sampled_tokens"] == 80 * 3, "no batch was sampled twice"
 
 
 @pytest.mark.parametrize("kind", ["served_output_tokens", "served_input_tokens", "device_seconds"])
 def test_chat_is_refused_when_serving_has_used_its_budget_up(
-    open_lane: Backend, worker: Player, budget: Any, kind: str
+    rpc_backend: Backend, worker: Player, budget: Any, kind: str
 ) -> None:
-    id = deployed(open_lane, worker)
+    id = deployed(rpc_backend, worker)
     budget(kind, 0)
-    with open_lane.client(OWNER_KEY, "/v1") as wire:
+    with rpc_backend.client(OWNER_KEY, "/v1") as wire:
         for body in (CHAT, CHAT | {"model": "support"}, CHAT | {"stream": True}):
             answer = wire.post("/chat/completions", json=body)
             assert refusal(answer) == (409, "budget_exceeded")
             assert answer.headers["x-should-retry"] == "false"
             assert "Settings" in answer.json()["error"]["hint"]
-    assert open_lane.sql("SELECT count(*) FROM call WHERE kind = 'sample'") == [(0,)]
-    assert open_lane.sql("SELECT requests FROM deployment WHERE id = %s", id) == [(0,)]
+    assert rpc_backend.sql("SELECT count(*) FROM call WHERE kind = 'sample'") == [(0,)]
+    assert rpc_backend.sql("SELECT requests FROM deployment WHERE id = %s", id) == [(0,)]
 
 
 def test_budgets_of_other_work_leave_chat_and_playground_alone(
-    open_lane: Backend, worker: Player, budget: Any
+    rpc_backend: Backend, worker: Player, budget: Any
 ) -> None:
     for kind in ("trained_tokens", "judge_spend"):
         budget(kind, 0)
     budget("storage_bytes", 0, "total")
     budget("sampled_tokens", 0)
-    chat = Chat(open_lane)
+    chat = Chat(rpc_backend)
     worker.take()
     worker.tell(1, done("2", 2))
     worker.answer(result={})
     assert chat.end().status_code == 200
     budget("sampled_tokens", 1e9)
     budget("served_output_tokens", 0)
-    client = Client(open_lane)
+    client = Client(rpc_backend)
     client.start()
     worker.take()
     worker.answer(result={})
@@ -184,7 +184,7 @@ def test_budgets_of_other_work_leave_chat_and_playground_alone(
 
 @pytest.mark.parametrize("kind", ["sampled_tokens", "device_seconds"])
 def test_the_playground_is_refused_when_sampling_has_used_its_budget_up(
-    open_lane: Backend, worker: Player, budget: Any, kind: str
+    rpc_backend: Backend, worker: Player, budget: Any, kind: str
 ) -> None:
     budget(kind, 0)
-    assert refusal(open_lane.api.post("/sample", json=SAMPLE)) == (409, "budget_exceeded")
+    assert refusal(rpc_backend.api.post("/sample", json=SAMPLE)) == (409, "budget_exceeded")

@@ -32,16 +32,16 @@ def paid(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def judge(open_lane: Backend) -> None:
+def judge(rpc_backend: Backend) -> None:
     body = {"name": "critic", "base_url": "http://judge.example/v1", "model": "m", "api_key": "sk"}
-    made(open_lane.api.post("/judges", json=body))
+    made(rpc_backend.api.post("/judges", json=body))
 
 
 @pytest.fixture
-def scoring(open_lane: Backend, judge: None) -> Iterator[Backend]:
-    with open_lane.lane(score=paid):
-        yield open_lane
-    open_lane.sql("DELETE FROM usage")
+def scoring(rpc_backend: Backend, judge: None) -> Iterator[Backend]:
+    with rpc_backend.rpc_worker(score=paid):
+        yield rpc_backend
+    rpc_backend.sql("DELETE FROM usage")
 
 
 @pytest.fixture
@@ -142,22 +142,22 @@ def test_a_replay_is_counted_refused_and_stopped_between_calls(
 
 
 def test_an_evaluations_judges_are_counted_and_stop_it(
-    open_lane: Backend, judge: None, budget: Any, monkeypatch: pytest.MonkeyPatch
+    rpc_backend: Backend, judge: None, budget: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Sampler, "_scores", staticmethod(paid))
     rows = [{"prompt": f"{n}+1=", "answer": "1"} for n in range(40)]
-    body = {"kind": "stand_alone", "model": open_lane.add_model(), "dataset": open_lane.add_dataset(rows),
+    body = {"kind": "stand_alone", "model": rpc_backend.add_model(), "dataset": rpc_backend.add_dataset(rows),
             "source": json.dumps(JUDGE), "samples_per_row": 1}  # fmt: skip
-    with sampler(open_lane) as lane:
+    with sampler(rpc_backend) as lane:
         lane.gate = type(lane.gate)(1)
-        id = made(open_lane.api.post("/evaluations", json=body))["id"]
-        wait_until(lambda: spent(open_lane, id) == 16 * COST, "the first batch")
+        id = made(rpc_backend.api.post("/evaluations", json=body))["id"]
+        wait_until(lambda: spent(rpc_backend, id) == 16 * COST, "the first batch")
         budget("judge_spend", 10 * COST)
         lane.gate.release(100)
-        stopped = ended(open_lane, id)
+        stopped = ended(rpc_backend, id)
         assert (stopped["status"], stopped["error"]["code"]) == ("failed", "budget_exceeded")
-        assert refusal(open_lane.api.post("/evaluations", json=body)) == (409, "budget_exceeded")
+        assert refusal(rpc_backend.api.post("/evaluations", json=body)) == (409, "budget_exceeded")
         budget("judge_spend", 1e9)
-        made(open_lane.api.post(f"/evaluations/{id}/resume"), 200)
-        assert ended(open_lane, id)["status"] == "succeeded"
-    assert spent(open_lane, id) == 40 * COST
+        made(rpc_backend.api.post(f"/evaluations/{id}/resume"), 200)
+        assert ended(rpc_backend, id)["status"] == "succeeded"
+    assert spent(rpc_backend, id) == 40 * COST

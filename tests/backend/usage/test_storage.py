@@ -43,8 +43,8 @@ def without_length(content: bytes) -> dict[str, Any]:
 
 
 @pytest.fixture
-def wire(open_lane: Backend) -> Iterator[httpx.Client]:
-    with open_lane.client(OWNER_KEY, "/v1") as client:
+def wire(rpc_backend: Backend) -> Iterator[httpx.Client]:
+    with rpc_backend.client(OWNER_KEY, "/v1") as client:
         yield client
 
 
@@ -58,20 +58,20 @@ def known(backend: Backend, content: bytes) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("path", ["/api/v1/datasets", "/v1/files"])
 def test_a_file_without_a_length_is_measured_before_it_is_kept(
-    open_lane: Backend, budget: Any, path: str
+    rpc_backend: Backend, budget: Any, path: str
 ) -> None:
     content = rows(f"no length {path}")
-    budget("storage_bytes", stored(open_lane) + PART, "total")
-    with open_lane.client(OWNER_KEY) as client:
+    budget("storage_bytes", stored(rpc_backend) + PART, "total")
+    with rpc_backend.client(OWNER_KEY) as client:
         assert refusal(client.post(path, **without_length(content))) == (409, "budget_exceeded")
-        assert known(open_lane, content) == (0, 0)
-        budget("storage_bytes", stored(open_lane) + 3 * PART, "total")
+        assert known(rpc_backend, content) == (0, 0)
+        budget("storage_bytes", stored(rpc_backend) + 3 * PART, "total")
         assert client.post(path, **without_length(content)).status_code in (200, 201)
-    assert known(open_lane, content) == (1, 1)
+    assert known(rpc_backend, content) == (1, 1)
 
 
 def test_files_that_come_side_by_side_do_not_pass_it_together(
-    open_lane: Backend, wire: httpx.Client, budget: Any, monkeypatch: pytest.MonkeyPatch
+    rpc_backend: Backend, wire: httpx.Client, budget: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each fits when it is measured; the look that counts is the one with which it becomes a dataset."""
 
@@ -87,14 +87,14 @@ def test_files_that_come_side_by_side_do_not_pass_it_together(
 
     monkeypatch.setattr(endpoints, "require_storage", fits)
     monkeypatch.setattr(files, "require_storage", fits)
-    budget("storage_bytes", stored(open_lane) + 2 * PART, "total")
+    budget("storage_bytes", stored(rpc_backend) + 2 * PART, "total")
     monkeypatch.setattr(repository, "storage", slowly)
 
     def send(number: int) -> httpx.Response:
         file = {"file": ("rows.jsonl", rows(f"side by side {number}"))}
         if number % 2:
             return wire.post("/files", data=TUNE, files=file)
-        return open_lane.api.post("/datasets", files=file)
+        return rpc_backend.api.post("/datasets", files=file)
 
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(send, range(6)))
@@ -103,72 +103,74 @@ def test_files_that_come_side_by_side_do_not_pass_it_together(
 
 
 def test_parts_of_unfinished_uploads_count(
-    open_lane: Backend, budget: Any, monkeypatch: pytest.MonkeyPatch
+    rpc_backend: Backend, budget: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two uploads that fit one by one: what the second sends beyond the budget is refused, and may be sent later."""
     monkeypatch.setattr(numbered_parts, "PART_BYTES", PART)
-    before = stored(open_lane)
+    before = stored(rpc_backend)
     budget("storage_bytes", before + 3 * PART - 1, "total")
     contents = [rows("first in parts"), rows("second in parts")]
     ids = []
     for content in contents:
-        answer = open_lane.api.post("/uploads", json={"filename": "rows.jsonl", "bytes": len(content)})
+        answer = rpc_backend.api.post("/uploads", json={"filename": "rows.jsonl", "bytes": len(content)})
         ids.append(made(answer)["id"])
 
     def put(which: int, number: int) -> httpx.Response:
         data = contents[which][PART * (number - 1) : PART * number]
-        return open_lane.api.put(f"/uploads/{ids[which]}/parts/{number}", content=data)
+        return rpc_backend.api.put(f"/uploads/{ids[which]}/parts/{number}", content=data)
 
     assert [put(0, 1).status_code, put(0, 2).status_code] == [200, 200]
-    assert stored(open_lane) == before + 2 * PART
+    assert stored(rpc_backend) == before + 2 * PART
     assert refusal(put(1, 1)) == (409, "budget_exceeded")
-    assert open_lane.api.get(f"/uploads/{ids[1]}").json()["missing"] == [1, 2]
+    assert rpc_backend.api.get(f"/uploads/{ids[1]}").json()["missing"] == [1, 2]
     # Its own parts do not stand in a file's way.
-    assert made(open_lane.api.post(f"/uploads/{ids[0]}/complete"), 200)["status"] == "completed"
-    assert stored(open_lane) == before + 2 * PART
+    assert made(rpc_backend.api.post(f"/uploads/{ids[0]}/complete"), 200)["status"] == "completed"
+    assert stored(rpc_backend) == before + 2 * PART
     budget("storage_bytes", before + 5 * PART, "total")
     assert [put(1, 1).status_code, put(1, 2).status_code] == [200, 200]
     budget("storage_bytes", before + 3 * PART, "total")
-    assert refusal(open_lane.api.post(f"/uploads/{ids[1]}/complete")) == (409, "budget_exceeded")
-    assert open_lane.api.get(f"/uploads/{ids[1]}").json()["status"] == "pending"
-    assert made(open_lane.api.post(f"/uploads/{ids[1]}/cancel"), 200)
-    assert stored(open_lane) == before + 2 * PART
+    assert refusal(rpc_backend.api.post(f"/uploads/{ids[1]}/complete")) == (409, "budget_exceeded")
+    assert rpc_backend.api.get(f"/uploads/{ids[1]}").json()["status"] == "pending"
+    assert made(rpc_backend.api.post(f"/uploads/{ids[1]}/cancel"), 200)
+    assert stored(rpc_backend) == before + 2 * PART
 
 
-def test_parts_on_openais_wire_count(open_lane: Backend, wire: httpx.Client, budget: Any) -> None:
-    before = stored(open_lane)
+def test_parts_on_openais_wire_count(rpc_backend: Backend, wire: httpx.Client, budget: Any) -> None:
+    before = stored(rpc_backend)
     body = {"filename": "rows.jsonl", "bytes": 2 * PART, "mime_type": "application/jsonl"} | TUNE
     ids = [made(wire.post("/uploads", json=body), 200)["id"] for _ in range(2)]
     budget("storage_bytes", before + 3 * PART, "total")
     first, second = rows("the first of OpenAI's"), rows("the second of OpenAI's")
     part = made(wire.post(f"/uploads/{ids[0]}/parts", files={"data": first}), 200)
-    assert stored(open_lane) == before + 2 * PART
+    assert stored(rpc_backend) == before + 2 * PART
     assert refusal(wire.post(f"/uploads/{ids[1]}/parts", files={"data": second})) == (409, "budget_exceeded")
     done = wire.post(f"/uploads/{ids[0]}/complete", json={"part_ids": [part["id"]]})
     assert made(done, 200)["status"] == "completed"
     assert made(wire.post(f"/uploads/{ids[1]}/cancel"), 200)["status"] == "cancelled"
 
 
-def test_parts_in_the_bucket_count(open_lane: Backend) -> None:
-    before = stored(open_lane)
-    made(open_lane.api.post("/uploads", json={"filename": "rows.jsonl", "bytes": 7, "name": "in the bucket"}))
-    open_lane.sql(
+def test_parts_in_the_bucket_count(rpc_backend: Backend) -> None:
+    before = stored(rpc_backend)
+    made(
+        rpc_backend.api.post("/uploads", json={"filename": "rows.jsonl", "bytes": 7, "name": "in the bucket"})
+    )
+    rpc_backend.sql(
         "INSERT INTO upload_part (id, upload_id, number, digest, bytes, created_at)"
         " SELECT 'part_bucket', id, 1, 'x', 7, now() FROM upload WHERE name = 'in the bucket'"
     )
-    assert stored(open_lane) == before + 7
+    assert stored(rpc_backend) == before + 7
 
 
-def test_what_a_deployment_keeps_counts(open_lane: Backend) -> None:
+def test_what_a_deployment_keeps_counts(rpc_backend: Backend) -> None:
     """Also once its job keeps the checkpoint no longer."""
-    trainer = open_lane.claim(open_lane.create_job())
+    trainer = rpc_backend.claim(rpc_backend.create_job())
     trainer.start()
-    before = stored(open_lane)
+    before = stored(rpc_backend)
     trainer.checkpoint(1, reward=0.5)
     job = trainer.claimed["job"]
-    [[checkpoint]] = open_lane.sql("SELECT id FROM checkpoint WHERE job_id = %s", job)
-    made(open_lane.api.post("/deployments", json={"name": "keeps", "checkpoint": checkpoint}))
-    held = stored(open_lane)
+    [[checkpoint]] = rpc_backend.sql("SELECT id FROM checkpoint WHERE job_id = %s", job)
+    made(rpc_backend.api.post("/deployments", json={"name": "keeps", "checkpoint": checkpoint}))
+    held = stored(rpc_backend)
     assert held > before
-    open_lane.sql("DELETE FROM checkpoint WHERE id = %s", checkpoint)
-    assert stored(open_lane) == held
+    rpc_backend.sql("DELETE FROM checkpoint WHERE id = %s", checkpoint)
+    assert stored(rpc_backend) == held

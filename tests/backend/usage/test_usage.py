@@ -22,13 +22,13 @@ def waited(backend: Backend, trainer: Trainer, seconds: float) -> None:
 
 
 @pytest.fixture
-def job(open_lane: Backend) -> Trainer:
-    trainer = open_lane.claim(open_lane.create_job())
+def job(rpc_backend: Backend) -> Trainer:
+    trainer = rpc_backend.claim(rpc_backend.create_job())
     trainer.start()
     return trainer
 
 
-def test_tokens_are_counted_once_whatever_is_sent_again(open_lane: Backend, job: Trainer) -> None:
+def test_tokens_are_counted_once_whatever_is_sent_again(rpc_backend: Backend, job: Trainer) -> None:
     rows = [row(prompt, sample) for prompt in range(2) for sample in range(3)]
     send(job, 1, "train", rows)
     step = {"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 20.0, "judge/cost": 0.25}}
@@ -36,162 +36,164 @@ def test_tokens_are_counted_once_whatever_is_sent_again(open_lane: Backend, job:
     for _ in range(2):
         assert job.post(again).status_code == 200
     job.send(step | {"step": 2, "values": {"tokens/trained": 50.0, "judge/cost": 0.75}})
-    found = of(open_lane, job.claimed["job"])
+    found = of(rpc_backend, job.claimed["job"])
     assert found["sampled_tokens"] == sum(each["length"] for each in rows)
     assert found["trained_tokens"] == 50.0
     assert found["judge_spend"] == 0.75
 
 
-def test_steps_that_a_resume_repeats_count_again(open_lane: Backend, job: Trainer) -> None:
+def test_steps_that_a_resume_repeats_count_again(rpc_backend: Backend, job: Trainer) -> None:
     name = job.claimed["job"]
     job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 10.0}})
     job.resume_state(1)
     job.send({"kind": "step_metrics", "step": 2, "values": {"tokens/trained": 25.0}})
     job.end("paused", reason="storage_full", message="full")
-    open_lane.api.post(f"/jobs/{name}/resume")
-    again = open_lane.claim(name)
+    rpc_backend.api.post(f"/jobs/{name}/resume")
+    again = rpc_backend.claim(name)
     again.start(step=1)
     again.send({"kind": "step_metrics", "step": 2, "values": {"tokens/trained": 25.0}})
-    assert of(open_lane, name)["trained_tokens"] == 10 + 15 + 15
+    assert of(rpc_backend, name)["trained_tokens"] == 10 + 15 + 15
 
 
-def test_device_time_runs_while_a_worker_holds_the_job(open_lane: Backend, job: Trainer) -> None:
-    waited(open_lane, job, 12)
+def test_device_time_runs_while_a_worker_holds_the_job(rpc_backend: Backend, job: Trainer) -> None:
+    waited(rpc_backend, job, 12)
     assert job.heartbeat().status_code == 200
-    first = of(open_lane, job.claimed["job"])["device_seconds"]
+    first = of(rpc_backend, job.claimed["job"])["device_seconds"]
     assert 12 <= first < 15
-    waited(open_lane, job, 3600)
+    waited(rpc_backend, job, 3600)
     job.heartbeat()
-    second = of(open_lane, job.claimed["job"])["device_seconds"]
+    second = of(rpc_backend, job.claimed["job"])["device_seconds"]
     assert second - first == pytest.approx(30, abs=1), "beyond a lease nobody knows what happened"
-    waited(open_lane, job, 5)
+    waited(rpc_backend, job, 5)
     job.end("cancelled")
-    assert of(open_lane, job.claimed["job"])["device_seconds"] - second == pytest.approx(5, abs=1)
+    assert of(rpc_backend, job.claimed["job"])["device_seconds"] - second == pytest.approx(5, abs=1)
 
 
-def test_every_device_of_a_job_counts(open_lane: Backend) -> None:
-    trainer = open_lane.claim(open_lane.create_job())
+def test_every_device_of_a_job_counts(rpc_backend: Backend) -> None:
+    trainer = rpc_backend.claim(rpc_backend.create_job())
     trainer.send({"kind": "started", "step": 0, "steps": 3, "facts": {"devices": 4}})
-    waited(open_lane, trainer, 10)
+    waited(rpc_backend, trainer, 10)
     trainer.heartbeat()
-    assert of(open_lane, trainer.claimed["job"])["device_seconds"] == pytest.approx(40, abs=4)
+    assert of(rpc_backend, trainer.claimed["job"])["device_seconds"] == pytest.approx(40, abs=4)
 
 
-def test_days_are_apart_and_those_without_use_are_there(open_lane: Backend, job: Trainer) -> None:
+def test_days_are_apart_and_those_without_use_are_there(rpc_backend: Backend, job: Trainer) -> None:
     job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 7.0}})
-    open_lane.sql("UPDATE usage SET day = day - 3 WHERE source = %s", job.claimed["job"])
-    found = usage(open_lane, days=5)
+    rpc_backend.sql("UPDATE usage SET day = day - 3 WHERE source = %s", job.claimed["job"])
+    found = usage(rpc_backend, days=5)
     today = datetime.now(UTC).date()
     assert [each["day"] for each in found["days"]] == [
         str(today - timedelta(days=n)) for n in (4, 3, 2, 1, 0)
     ]
     assert found["days"][1]["amounts"]["trained_tokens"] == 7.0
     assert found["days"][2]["amounts"] == {}
-    assert [each["source"] for each in usage(open_lane, days=2)["sources"]].count(job.claimed["job"]) == 0
+    assert [each["source"] for each in usage(rpc_backend, days=2)["sources"]].count(job.claimed["job"]) == 0
 
 
-def test_what_is_stored_counts_each_object_once(open_lane: Backend) -> None:
-    before = usage(open_lane)["totals"]["storage_bytes"]
+def test_what_is_stored_counts_each_object_once(rpc_backend: Backend) -> None:
+    before = usage(rpc_backend)["totals"]["storage_bytes"]
     rows = [{"prompt": "stored " * 40, "answer": "x"}]
-    open_lane.add_dataset(rows)
-    once = usage(open_lane)["totals"]["storage_bytes"]
-    open_lane.add_dataset(rows)
+    rpc_backend.add_dataset(rows)
+    once = usage(rpc_backend)["totals"]["storage_bytes"]
+    rpc_backend.add_dataset(rows)
     assert once > before
-    assert usage(open_lane)["totals"]["storage_bytes"] == once
+    assert usage(rpc_backend)["totals"]["storage_bytes"] == once
 
 
-def test_a_storage_budget_refuses_files_whichever_way_they_come(open_lane: Backend, budget: Any) -> None:
-    stored = usage(open_lane)["totals"]["storage_bytes"]
+def test_a_storage_budget_refuses_files_whichever_way_they_come(rpc_backend: Backend, budget: Any) -> None:
+    stored = usage(rpc_backend)["totals"]["storage_bytes"]
     budget("storage_bytes", stored + 2000, "total")
     small, large = b'{"prompt": "1"}\n', b'{"prompt": "1"}\n' * 200
-    made(open_lane.api.post("/datasets", files={"file": ("small.jsonl", small)}))
-    before = open_lane.sql("SELECT count(*) FROM dataset")
+    made(rpc_backend.api.post("/datasets", files={"file": ("small.jsonl", small)}))
+    before = rpc_backend.sql("SELECT count(*) FROM dataset")
     announced = {"filename": "large.jsonl", "bytes": len(large)}
-    with open_lane.client(OWNER_KEY, "/v1") as wire:
+    with rpc_backend.client(OWNER_KEY, "/v1") as wire:
         tune = {"purpose": "fine-tune"}
         answers = [
-            open_lane.api.post("/datasets", files={"file": ("large.jsonl", large)}),
-            open_lane.api.post("/uploads", json=announced),
+            rpc_backend.api.post("/datasets", files={"file": ("large.jsonl", large)}),
+            rpc_backend.api.post("/uploads", json=announced),
             wire.post("/files", data=tune, files={"file": ("large.jsonl", large)}),
             wire.post("/uploads", json=announced | tune | {"mime_type": "application/jsonl"}),
         ]
     assert [refusal(each) for each in answers] == [(409, "budget_exceeded")] * 4
-    assert open_lane.sql("SELECT count(*) FROM dataset") == before
+    assert rpc_backend.sql("SELECT count(*) FROM dataset") == before
     budget("storage_bytes", 1e9, "total")
-    made(open_lane.api.post("/datasets", files={"file": ("large.jsonl", large)}))
+    made(rpc_backend.api.post("/datasets", files={"file": ("large.jsonl", large)}))
 
 
 def test_a_used_up_budget_pauses_what_runs_and_refuses_what_is_new(
-    open_lane: Backend, job: Trainer, budget: Any
+    rpc_backend: Backend, job: Trainer, budget: Any
 ) -> None:
     name = job.claimed["job"]
     job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 100.0}})
     assert job.heartbeat().json()["commands"] == []
-    queued = open_lane.create_job()
+    queued = rpc_backend.create_job()
     assert budget("trained_tokens", 50)["exhausted"] is True
     kinds = [each["kind"] for each in job.heartbeat().json()["commands"]]
     assert "pause" in kinds
-    assert open_lane.job(name)["reason"] == "budget"
+    assert rpc_backend.job(name)["reason"] == "budget"
     job.end("paused", reason="pause_requested")
-    paused = open_lane.job(name)
+    paused = rpc_backend.job(name)
     assert (paused["status"], paused["reason"]) == ("paused", "budget")
     assert "50" in paused["error"]["message"]
     assert "Settings" in paused["error"]["hint"]
     assert "reinforge budget set " in paused["error"]["hint"]
 
-    assert open_lane.door.post("/jobs/claim", json={"worker": "w", "job": queued}).status_code == 204
-    assert (open_lane.job(queued)["status"], open_lane.job(queued)["reason"]) == ("paused", "budget")
-    new = open_lane.api.post("/jobs", json=open_lane.spec())
+    assert rpc_backend.worker_api.post("/jobs/claim", json={"worker": "w", "job": queued}).status_code == 204
+    assert (rpc_backend.job(queued)["status"], rpc_backend.job(queued)["reason"]) == ("paused", "budget")
+    new = rpc_backend.api.post("/jobs", json=rpc_backend.spec())
     assert refusal(new) == (409, "budget_exceeded")
     assert new.headers["x-should-retry"] == "false"
-    assert refusal(open_lane.api.post(f"/jobs/{name}/resume")) == (409, "budget_exceeded")
+    assert refusal(rpc_backend.api.post(f"/jobs/{name}/resume")) == (409, "budget_exceeded")
 
     budget("trained_tokens", 1e9)
-    assert open_lane.api.post(f"/jobs/{name}/resume").json()["status"] == "queued"
-    assert open_lane.claim(name).claimed["job"] == name
+    assert rpc_backend.api.post(f"/jobs/{name}/resume").json()["status"] == "queued"
+    assert rpc_backend.claim(name).claimed["job"] == name
 
 
-def test_a_daily_budget_is_there_again_the_next_day(open_lane: Backend, job: Trainer, budget: Any) -> None:
+def test_a_daily_budget_is_there_again_the_next_day(rpc_backend: Backend, job: Trainer, budget: Any) -> None:
     job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 9.0}})
     assert budget("trained_tokens", 5, "day")["exhausted"] is True
-    open_lane.sql("UPDATE usage SET day = day - 1")
-    [seen] = usage(open_lane)["budgets"]
+    rpc_backend.sql("UPDATE usage SET day = day - 1")
+    [seen] = usage(rpc_backend)["budgets"]
     assert (seen["used"], seen["exhausted"]) == (0, False)
     assert budget("trained_tokens", 5, "total")["exhausted"] is True
 
 
-def test_budgets_are_set_and_removed_by_owners(open_lane: Backend, budget: Any) -> None:
+def test_budgets_are_set_and_removed_by_owners(rpc_backend: Backend, budget: Any) -> None:
     budget("judge_spend", 5)
-    with open_lane.add_key("editor") as editor:
+    with rpc_backend.add_key("editor") as editor:
         body = {"kind": "judge_spend", "amount": 50}
         assert refusal(editor.put("/budgets", json=body)) == (403, "not_owner")
         assert refusal(editor.delete("/budgets/judge_spend/month")) == (403, "not_owner")
         assert editor.get("/usage").json()["budgets"][0]["amount"] == 5
-    assert open_lane.api.delete("/budgets/judge_spend/month").status_code == 204
-    assert refusal(open_lane.api.delete("/budgets/judge_spend/month")) == (404, "budget_not_found")
-    wrong = open_lane.api.put("/budgets", json={"kind": "storage_bytes", "amount": 1, "period": "day"})
+    assert rpc_backend.api.delete("/budgets/judge_spend/month").status_code == 204
+    assert refusal(rpc_backend.api.delete("/budgets/judge_spend/month")) == (404, "budget_not_found")
+    wrong = rpc_backend.api.put("/budgets", json={"kind": "storage_bytes", "amount": 1, "period": "day"})
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (422, "period")
 
 
-def test_a_budget_of_serving_leaves_jobs_alone(open_lane: Backend, job: Trainer, budget: Any) -> None:
+def test_a_budget_of_serving_leaves_jobs_alone(rpc_backend: Backend, job: Trainer, budget: Any) -> None:
     budget("served_output_tokens", 0)
     assert job.heartbeat().json()["commands"] == []
-    assert open_lane.api.post("/jobs", json=open_lane.spec()).status_code == 201
+    assert rpc_backend.api.post("/jobs", json=rpc_backend.spec()).status_code == 201
 
 
 def test_what_used_it_has_a_name_and_the_largest_share_of_anything_comes_first(
-    open_lane: Backend, job: Trainer
+    rpc_backend: Backend, job: Trainer
 ) -> None:
     """However many jobs there are, whatever took most of the tokens that were served is not behind them."""
-    open_lane.sql("DELETE FROM usage")
-    project = open_lane.api.get("/me").json()["project"]
+    rpc_backend.sql("DELETE FROM usage")
+    project = rpc_backend.api.get("/me").json()["project"]
 
     def used(source: str, kind: str, amount: float) -> None:
-        open_lane.sql("INSERT INTO usage VALUES (%s, now()::date, %s, %s, %s)", project, kind, source, amount)
+        rpc_backend.sql(
+            "INSERT INTO usage VALUES (%s, now()::date, %s, %s, %s)", project, kind, source, amount
+        )
 
     for number in range(30):
         used(f"ftjob-{number}", "device_seconds", 100 + number)
-    open_lane.sql(
+    rpc_backend.sql(
         "INSERT INTO deployment (id, project_id, name, model_id, model_key, state, created_at, updated_at, requests,"
         " failed_requests, prompt_tokens, completion_tokens)"
         " SELECT 'dep_1', %s, 'support', id, key, 'ready', now(), now(), 0, 0, 0, 0"
@@ -202,10 +204,10 @@ def test_what_used_it_has_a_name_and_the_largest_share_of_anything_comes_first(
     used("dep_1", "served_output_tokens", 90)
     used("tiny", "served_output_tokens", 10)
     used(job.claimed["job"], "device_seconds", 5000)
-    found = usage(open_lane)["sources"]
+    found = usage(rpc_backend)["sources"]
     assert [(each["source"], each["name"]) for each in found[:2]] == [
         ("dep_1", "support"),
-        (job.claimed["job"], open_lane.job(job.claimed["job"])["name"]),
+        (job.claimed["job"], rpc_backend.job(job.claimed["job"])["name"]),
     ]
     assert found[0]["amounts"] == {"device_seconds": 1, "served_output_tokens": 90}
     assert (found[2]["source"], found[2]["name"], len(found)) == ("tiny", None, 20)

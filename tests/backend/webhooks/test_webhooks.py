@@ -20,7 +20,7 @@ from reinforge.client import Reinforge
 from reinforge.net.outbound import Guard
 from scripts.openai_sdks import RELEASES, install
 from tests.backend.server import OWNER_KEY, Backend, refused
-from tests.support.stub_server import Answer, Seen, StubServer
+from tests.support.stub_server import Answer, RecordedRequest, StubServer
 
 LOOPBACK = "127.0.0.0/8"
 
@@ -64,7 +64,7 @@ def send(backend: Backend, guard: str = LOOPBACK) -> int:
 
 def received(stub: StubServer, secret: str) -> list[dict[str, Any]]:
     """Bodies whose signatures the specification's own library accepts."""
-    return [Receiver(secret).verify(seen.body, seen.headers) for seen in stub.seen]
+    return [Receiver(secret).verify(seen.body, seen.headers) for seen in stub.requests]
 
 
 def log_of(backend: Backend, hook: str) -> list[dict[str, Any]]:
@@ -77,7 +77,7 @@ def due_now(backend: Backend) -> None:
 
 
 def finish_job(backend: Backend, outcome: str = "succeeded") -> str:
-    with backend.lane():
+    with backend.rpc_worker():
         job = backend.create_job()
     trainer = backend.claim(job)
     trainer.start()
@@ -124,7 +124,7 @@ def test_the_openai_sdk_unwraps_it(backend: Backend, stub: StubServer, sdk: str)
         pass
     done = subprocess.run(
         [sys.executable, "-c", UNWRAP, made["secret"]],
-        input=json.dumps({"seen": [(seen.body.decode(), seen.headers) for seen in stub.seen]}),
+        input=json.dumps({"seen": [(seen.body.decode(), seen.headers) for seen in stub.requests]}),
         env=os.environ | {"PYTHONPATH": str(install()[sdk])},
         capture_output=True,
         text=True,
@@ -154,8 +154,8 @@ def test_it_is_tried_again_with_the_same_id_until_received(backend: Backend, stu
     [delivery] = log_of(backend, made["id"])
     assert (delivery["state"], delivery["type"]) == ("delivered", "webhook.test")
     assert [each["status"] for each in delivery["log"]] == [500, 302, None, 204]
-    assert {seen.headers["webhook-id"] for seen in stub.seen} == {delivery["id"]}
-    assert [seen.path for seen in stub.seen] == ["/hook"] * 4  # a redirect is not followed
+    assert {seen.headers["webhook-id"] for seen in stub.requests} == {delivery["id"]}
+    assert [seen.path for seen in stub.requests] == ["/hook"] * 4  # a redirect is not followed
 
 
 def test_pauses_grow_and_end_after_three_days(backend: Backend, stub: StubServer) -> None:
@@ -218,7 +218,7 @@ def test_addresses_inside_the_network_are_refused(
     [delivery] = log_of(backend, made["id"])
     assert (delivery["state"], delivery["log"][0]["status"]) == ("pending", None)
     assert "inside a network" in delivery["log"][0]["error"]
-    assert stub.seen == []
+    assert stub.requests == []
 
 
 def test_a_rotated_secret_and_the_old_one_both_sign(backend: Backend, stub: StubServer) -> None:
@@ -275,4 +275,4 @@ def test_the_sdk_manages_them(backend: Backend, stub: StubServer) -> None:
         assert client.webhooks.rotate_secret(made.id).secret != made.secret
         client.webhooks.delete(made.id)
         assert list(client.webhooks.list()) == []
-    assert isinstance(stub.seen[0], Seen)
+    assert isinstance(stub.requests[0], RecordedRequest)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.backend.server import Backend, Trainer
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 LOG = {"kind": "log", "level": "info", "message": "a"}
@@ -17,18 +17,18 @@ def test_of_many_claims_exactly_one_wins(backend: Backend) -> None:
     job = backend.create_job()
     body = {"worker": "wrk_test", "job": job}
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: backend.door.post("/jobs/claim", json=body), range(8)))
+        answers = list(pool.map(lambda _: backend.worker_api.post("/jobs/claim", json=body), range(8)))
     assert sorted(answer.status_code for answer in answers) == [200] + [204] * 7
     assert backend.job(job)["status"] == "starting"
     assert backend.job(job)["attempt"] == 1
 
 
 def test_without_a_name_the_oldest_queued_job_is_claimed(backend: Backend) -> None:
-    while backend.door.post("/jobs/claim", json={"worker": "wrk_test"}).status_code == 200:
+    while backend.worker_api.post("/jobs/claim", json={"worker": "wrk_test"}).status_code == 200:
         pass  # what other tests left
     first, second = backend.create_job(), backend.create_job()
     assert [backend.claim().claimed["job"] for _ in range(2)] == [first, second]
-    assert backend.door.post("/jobs/claim", json={"worker": "wrk_test"}).status_code == 204
+    assert backend.worker_api.post("/jobs/claim", json={"worker": "wrk_test"}).status_code == 204
 
 
 def test_a_claim_carries_all_that_the_trainer_needs(backend: Backend) -> None:
@@ -142,7 +142,7 @@ def test_an_expired_lease_queues_the_job_for_the_next_attempt(backend: Backend) 
 
 
 def test_a_shorter_lease_is_told_to_the_worker(database_url: str, tmp_path: Path) -> None:
-    with Backend(database_url, tmp_path, lease_seconds=6) as backend, backend.lane():
+    with Backend(database_url, tmp_path, lease_seconds=6) as backend, backend.rpc_worker():
         trainer = backend.claim(backend.create_job())
         assert trainer.claimed["lease_seconds"] == trainer.heartbeat().json()["lease_seconds"] == 6
         (left,) = backend.sql("SELECT extract(epoch FROM lease_until - now())::float FROM job")[0]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.backend.server import Backend
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 def test_a_damaged_blob_is_refused(backend: Backend) -> None:
@@ -38,23 +38,23 @@ def test_the_shared_token_reads_what_a_call_under_way_names(
 ) -> None:
     sha256 = backend.add_object(b"weights to sample with", "checkpoint")
     other = backend.add_object(b"weights that nobody asks for", "checkpoint")
-    before = backend.door.get(f"/blobs/{sha256}")
+    before = backend.worker_api.get(f"/blobs/{sha256}")
     assert (before.status_code, before.json()["error"]["code"]) == (404, "blob_not_found")
     with backend.call_with(sha256, state, seconds):
-        assert backend.door.get(f"/blobs/{sha256}").status_code == status
-        assert backend.door.get(f"/blobs/{other}").status_code == 404
-    assert backend.door.get(f"/blobs/{sha256}").status_code == 404
+        assert backend.worker_api.get(f"/blobs/{sha256}").status_code == status
+        assert backend.worker_api.get(f"/blobs/{other}").status_code == 404
+    assert backend.worker_api.get(f"/blobs/{sha256}").status_code == 404
 
 
 def test_the_shared_token_reads_no_job_and_stores_nothing(backend: Backend) -> None:
     trainer = backend.claim(backend.create_job())
-    assert backend.door.get(f"/blobs/{trainer.claimed['dataset']['sha256']}").status_code == 404
+    assert backend.worker_api.get(f"/blobs/{trainer.claimed['dataset']['sha256']}").status_code == 404
     content = b"of nobody's job"
     name = hashlib.sha256(content).hexdigest()
     with backend.call_with(name):
-        refused = backend.door.put(f"/blobs/{name}", content=content)
+        refused = backend.worker_api.put(f"/blobs/{name}", content=content)
         assert (refused.status_code, refused.json()["error"]["code"]) == (403, "job_token_needed")
-        assert backend.door.get(f"/blobs/{name}").status_code == 404
+        assert backend.worker_api.get(f"/blobs/{name}").status_code == 404
 
 
 def test_the_door_needs_its_token(backend: Backend) -> None:

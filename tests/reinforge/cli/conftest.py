@@ -13,7 +13,7 @@ from tests.support.command_line import Cli, Printed
 
 @pytest.fixture(scope="module")
 def backend(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
-    with Backend(module_database_url, tmp_path_factory.mktemp("home")) as running, running.lane():
+    with Backend(module_database_url, tmp_path_factory.mktemp("home")) as running, running.rpc_worker():
         running.add_model()
         yield running
 

@@ -44,7 +44,7 @@ def test_the_answer_alone_is_on_stdout(stub: StubServer) -> None:
     done = run(stub, "chat", "12+30=", "--system", "Be brief.", "--temperature", "0")
     assert (done.returncode, done.stdout) == (0, "forty-zwei ✓\n")
     assert "Loading starter-arith" in done.stderr and "cut off after 9 tokens" in done.stderr
-    body = stub.seen[-1].json
+    body = stub.requests[-1].json
     assert (body["model"], body["checkpoint"], body["temperature"]) == ("starter-arith", None, 0)
     assert [message["role"] for message in body["prompts"][0]] == ["system", "user"]
 
@@ -60,7 +60,7 @@ def test_a_job_is_asked_by_its_checkpoint(
     stub.on("GET", "/jobs/ftjob-1/checkpoints", Answer(200, {"data": kept}))
     stub.on("POST", "/sample", ANSWER)
     assert run(stub, "chat", "hello", "--job", "ftjob-1", *more).returncode == 0
-    assert (stub.seen[-1].json["model"], stub.seen[-1].json["checkpoint"]) == ("tiny", asked)
+    assert (stub.requests[-1].json["model"], stub.requests[-1].json["checkpoint"]) == ("tiny", asked)
     gone = run(stub, "chat", "hello", "--job", "ftjob-1", "--step", "9")
     assert gone.returncode == 2 and "1, 2, 3" in gone.stderr
 

@@ -144,7 +144,7 @@ def test_create_pushes_the_files_and_names_them_by_id(stub: StubServer, tmp_path
     done = run(stub, "job", "create", "-f", str(job_files(tmp_path)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "ftjob-1"
-    sent = next(seen.json for seen in stub.seen if seen.path.endswith("/jobs"))
+    sent = next(seen.json for seen in stub.requests if seen.path.endswith("/jobs"))
     assert sent["data"]["dataset"] == "file-1"
     assert sent["rewards"] == [{"type": "python", "reward": "rew_1"}]
 
@@ -155,7 +155,7 @@ def test_a_bad_job_file_reaches_no_server(stub: StubServer, tmp_path: Path) -> N
     done = run(stub, "job", "create", "-f", str(path))
     assert done.returncode == 2
     assert "rollout.completions_per_prompt" in done.stderr
-    assert stub.seen == []
+    assert stub.requests == []
 
 
 def events(*batches: list[dict[str, Any]]) -> bytes:
@@ -196,7 +196,7 @@ def test_a_paused_job_tells_how_to_go_on_and_does(stub: StubServer) -> None:
     done = run(stub, "job", "resume", "ftjob-1")
     assert done.returncode == 0, done.stderr
     assert "ftjob-1 is queued" in done.stderr
-    assert stub.seen[-1].path.endswith("/jobs/ftjob-1/resume")
+    assert stub.requests[-1].path.endswith("/jobs/ftjob-1/resume")
 
 
 def test_a_broken_stream_is_taken_up_where_it_broke(stub: StubServer) -> None:
@@ -215,7 +215,7 @@ def test_a_broken_stream_is_taken_up_where_it_broke(stub: StubServer) -> None:
     assert [line.split("  ")[0] for line in done.stderr.splitlines() if line.startswith("step")] == [
         "step 1/3", "step 2/3", "step 3/3",
     ]  # fmt: skip
-    streams = [seen.headers["last-event-id"] for seen in stub.seen if seen.path.endswith("/stream")]
+    streams = [seen.headers["last-event-id"] for seen in stub.requests if seen.path.endswith("/stream")]
     assert streams == ["ftjob-1:0", "ftjob-1:2"]
 
 
@@ -227,7 +227,7 @@ def test_reward_test_fails_when_a_row_errs(stub: StubServer, tmp_path: Path) -> 
     done = run(stub, "reward", "test", "reward.py", "--completion", "a", "--completion", "b", cwd=tmp_path)
     assert done.returncode == 1
     assert "format = 0.500" in done.stdout and "ZeroDivisionError: line 3" in done.stdout
-    assert [row["completion"] for row in stub.seen[0].json["rows"]] == ["a", "b"]
+    assert [row["completion"] for row in stub.requests[0].json["rows"]] == ["a", "b"]
 
 
 @pytest.mark.parametrize("administrator", [False, True])
@@ -243,8 +243,8 @@ def test_login_stores_the_key_for_its_owner_alone(
     path = tmp_path / "reinforge" / "credentials.json"
     assert json.loads(path.read_text())[stub.url] == "rf-made"
     assert path.stat().st_mode & 0o077 == 0
-    assert stub.seen[-1].headers["cookie"] == "reinforge_session=abc"
-    assert stub.seen[-1].json.get("administrator", False) is administrator
+    assert stub.requests[-1].headers["cookie"] == "reinforge_session=abc"
+    assert stub.requests[-1].json.get("administrator", False) is administrator
 
 
 def test_the_installed_command_is_the_one_that_explains_errors() -> None:
@@ -272,7 +272,7 @@ def test_a_ready_reward_is_written_with_settings_and_cases_and_never_over_a_file
     assert "exact_answer" in unknown.stderr
     odd = run(stub, "reward", "library", "use", "exact_answer", "--set", "SPEED=1", cwd=tmp_path)
     assert odd.returncode == 2 and "LONGEST" in odd.stderr
-    assert stub.seen == []
+    assert stub.requests == []
 
 
 def test_the_cases_of_a_ready_reward_are_golden_cases(stub: StubServer, tmp_path: Path) -> None:
@@ -297,11 +297,11 @@ def test_completions_of_all_steps_by_words(stub: StubServer) -> None:
     assert "all steps: 2 of at least 10000 completions" in done.stderr
     assert "[bold]carry⏎ten" in done.stdout
     assert "exception" in done.stdout
-    query = parse_qs(stub.seen[-1].query)
+    query = parse_qs(stub.requests[-1].query)
     assert query == {"q": ['carry "a b" -<x>'], "sort": ["-reward"], "limit": ["2"]}
     done = run(stub, "job", "completions", "ftjob-1", "--search", "x", "--step", "4", "--held-out", "--json")
     assert json.loads(done.stdout)["data"][0]["step"] == 7
-    query = parse_qs(stub.seen[-1].query)
+    query = parse_qs(stub.requests[-1].query)
     assert (query["step_from"], query["step_to"], query["split"]) == (["4"], ["4"], ["held_out"])
 
 
@@ -310,4 +310,4 @@ def test_completions_of_one_step(stub: StubServer) -> None:
     stub.routes["GET", "/jobs/ftjob-1/completions"] = [Answer(200, found)]
     done = run(stub, "job", "completions", "ftjob-1", "--worst", "1")
     assert "step 5: 1 of 8 completions" in done.stderr
-    assert parse_qs(stub.seen[-1].query) == {"split": ["train"], "sort": ["reward"], "limit": ["1"]}
+    assert parse_qs(stub.requests[-1].query) == {"split": ["train"], "sort": ["reward"], "limit": ["1"]}

@@ -54,7 +54,7 @@ def test_jobs_adapters_checkpoints_and_models_can_be_deployed(
     done = run(stub, "deploy", "create", *what.split(), "--name", "sums")
     assert (done.returncode, done.stdout) == (0, "dep_1\n")
     assert f"the model 'sums' at {stub.url}/v1" in " ".join(done.stderr.split())
-    [asked] = [each.json for each in stub.seen if each.method == "POST"]
+    [asked] = [each.json for each in stub.requests if each.method == "POST"]
     assert {key: value for key, value in asked.items() if value is not None} == {"name": "sums", **target}
 
 
@@ -79,7 +79,7 @@ def test_weights_that_are_not_better_than_the_base_need_a_choice(stub: StubServe
     refused = run(stub, "deploy", "create", "ftjob-1", "--name", "sums")
     assert refused.returncode == 5
     assert "No checkpoint is better than the base (0.58): step 20 reached 0.41." in refused.stderr
-    assert not [each for each in stub.seen if each.method == "POST"]
+    assert not [each for each in stub.requests if each.method == "POST"]
 
 
 def test_the_list(stub: StubServer) -> None:
@@ -99,7 +99,7 @@ def test_stopping_waits_for_what_is_under_way(stub: StubServer) -> None:
     stub.on("DELETE", "/deployments/sums", Answer(204, b""))
     done = run(stub, "deploy", "stop", "sums", "--delete")
     assert (done.returncode, "sums is deleted" in done.stderr) == (0, True)
-    assert [each.method for each in stub.seen] == ["POST", "GET", "GET", "DELETE"]
+    assert [each.method for each in stub.requests] == ["POST", "GET", "GET", "DELETE"]
 
 
 def test_pointing_elsewhere(stub: StubServer) -> None:
@@ -107,7 +107,7 @@ def test_pointing_elsewhere(stub: StubServer) -> None:
     stub.on("PATCH", "/deployments/sums", Answer(200, deployment("loading")))
     stub.on("GET", "/deployments/dep_1", Answer(200, deployment()))
     assert run(stub, "deploy", "point", "sums", "ftckpt_2").returncode == 0
-    [asked] = [each for each in stub.seen if each.method == "PATCH"]
+    [asked] = [each for each in stub.requests if each.method == "PATCH"]
     assert (asked.json["checkpoint"], asked.headers["if-match"]) == ("ftckpt_2", "seen")
 
 

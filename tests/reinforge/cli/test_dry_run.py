@@ -51,9 +51,9 @@ def test_it_says_how_much_a_job_would_be_and_makes_none(stub: StubServer, tmp_pa
     for words in ("80 to train on, 20 held out", "320, 32 a step", "20,480 at most", "about 3.2 GB"):
         assert words in done.stdout
     assert "40 rows are never seen." in done.stderr and f"reinforge preflight {file} --server" in done.stderr
-    asked = next(each for each in stub.seen if each.path.endswith("/jobs/check"))
+    asked = next(each for each in stub.requests if each.path.endswith("/jobs/check"))
     assert (asked.json["data"]["dataset"], asked.query) == ("file-1", "")
-    assert not [each for each in stub.seen if each.method == "POST" and each.path.endswith("/jobs")]
+    assert not [each for each in stub.requests if each.method == "POST" and each.path.endswith("/jobs")]
     estimate = json.loads(run(stub, "job", "create", "-f", file, "--dry-run", "--json").stdout)["estimate"]
     assert estimate == {
         "steps": 10, "prompts": 40, "completions": 320, "completion_tokens_at_most": 20480, "seconds_at_most": None,

@@ -111,7 +111,7 @@ def test_the_newest_of_a_name_is_the_baseline_but_not_itself(stub: StubServer, t
     new = result(tmp_path / "new.json", [0.5] * 30)
     compared = gate(new, "--baseline", "main", "--max-regression", "0.1", url=stub.url)
     assert compared.returncode == 3, compared.stderr
-    assert {seen.query for seen in stub.seen if seen.path.endswith("/evaluations")} == {
+    assert {seen.query for seen in stub.requests if seen.path.endswith("/evaluations")} == {
         "limit=100&name=main&status=succeeded"
     }
     stub.on("GET", "/evaluations", Answer(body={"data": []}))

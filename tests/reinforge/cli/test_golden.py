@@ -50,7 +50,7 @@ def test_a_file_is_run_on_the_cases_of_another(stub: StubServer, tmp_path: Path)
     stub.on("POST", "/rewards/test", Answer(200, {"jail": "L", "results": results}))
     done = run(stub, "reward", "golden", "run", "reward.py", "--cases", "cases.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [row["completion"] for row in stub.seen[0].json["rows"]] == ["4", "4", "5"]
+    assert [row["completion"] for row in stub.requests[0].json["rows"]] == ["4", "4", "5"]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_cases_at_fault_are_named_before_anything_is_sent(
     done = run(stub, "reward", "golden", "add", "rew_1", "--file", "cases.yaml", cwd=tmp_path)
     assert done.returncode == 2
     assert place in done.stderr
-    assert stub.seen == []
+    assert stub.requests == []
 
 
 def test_one_case_from_options(stub: StubServer) -> None:
@@ -78,4 +78,6 @@ def test_one_case_from_options(stub: StubServer) -> None:
         stub, "reward", "golden", "add", "rew_1", "--completion", "4", "--item", '{"a": 1}', "--least", "0.5"
     )
     assert (done.returncode, done.stdout.strip()) == (0, "gold_1")
-    assert stub.seen[0].json == {"cases": [{"item": {"a": 1}, "completion": "4", "expect": {"least": 0.5}}]}
+    assert stub.requests[0].json == {
+        "cases": [{"item": {"a": 1}, "completion": "4", "expect": {"least": 0.5}}]
+    }

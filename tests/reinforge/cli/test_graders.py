@@ -34,7 +34,7 @@ def test_a_judge_is_added_with_its_key_from_the_environment(
     stub.on("POST", "/judges", Answer(201, JUDGE))
     done = run(stub, *ADD, "CRITICS_KEY", "--input-price", "0.4")
     assert (done.returncode, done.stdout.strip()) == (0, "judge_1"), done.stderr
-    sent = next(seen for seen in stub.seen if seen.method == "POST").json
+    sent = next(seen for seen in stub.requests if seen.method == "POST").json
     assert (sent["name"], sent["api_key"], sent["input_price"]) == ("critic", "sk-critic", 0.4)
     assert "sk-critic" not in done.stdout + done.stderr
 
@@ -44,14 +44,14 @@ def test_one_of_that_name_is_changed(stub: StubServer, monkeypatch: pytest.Monke
     stub.on("GET", "/judges", page(JUDGE | {"etag": "seen"}))
     stub.on("PATCH", "/judges/critic", Answer(200, JUDGE))
     assert run(stub, *ADD, "CRITICS_KEY").returncode == 0
-    assert [each.headers["if-match"] for each in stub.seen if each.method == "PATCH"] == ["seen"]
+    assert [each.headers["if-match"] for each in stub.requests if each.method == "PATCH"] == ["seen"]
 
 
 def test_a_key_that_is_not_there_is_named(stub: StubServer) -> None:
     done = run(stub, *ADD, "NO_SUCH_VARIABLE")
     assert done.returncode != 0
     assert "NO_SUCH_VARIABLE" in done.stderr
-    assert not stub.seen
+    assert not stub.requests
 
 
 def test_a_grader_file_becomes_the_next_revision_of_its_name(stub: StubServer, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_grader_file_becomes_the_next_revision_of_its_name(stub: StubServer, t
     stub.on("POST", "/rewards/rew_1/revisions", Answer(201, detail))
     done = run(stub, "reward", "push", "exact.json", cwd=tmp_path)
     assert (done.returncode, done.stdout.strip()) == (0, "rew_1"), done.stderr
-    sent = next(seen for seen in stub.seen if seen.method == "POST").json
+    sent = next(seen for seen in stub.requests if seen.method == "POST").json
     assert json.loads(sent["source"]) == GRADER
 
 

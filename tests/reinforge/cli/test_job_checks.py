@@ -25,7 +25,7 @@ def test_another_revision_from_the_next_step_on(stub: StubServer) -> None:
     stub.on("POST", "/jobs/ftjob-1/changes", Answer(201, CHANGE))
     done = run(stub, "job", "change-reward", "ftjob-1", "--reward", "correct", "--revision", "3")
     assert done.returncode == 0, done.stderr
-    assert stub.seen[0].json == {"reward": "correct", "stored": None, "revision": 3}
+    assert stub.requests[0].json == {"reward": "correct", "stored": None, "revision": 3}
     assert "correct is rew_1@3 from the next step on" in done.stderr and done.stdout == ""
 
 
@@ -79,7 +79,7 @@ def test_a_preflight_on_the_server_ends_by_its_verdict(served: StubServer, verdi
     done = run(served, "preflight", str(ARITHMETIC / "job.yaml"), "--server", "--json")
     assert done.returncode == code, done.stderr
     assert json.loads(done.stdout)["verdict"] == verdict
-    asked = next(each for each in served.seen if each.path.endswith("/preflights"))
+    asked = next(each for each in served.requests if each.path.endswith("/preflights"))
     assert asked.json["data"]["dataset"] == "file-1", "by id: the worker has none of this machine's files"
 
 

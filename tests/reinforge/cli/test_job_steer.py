@@ -46,7 +46,7 @@ def test_a_setting_is_changed_by_the_last_part_of_its_name(stub: StubServer) -> 
     assert (done.returncode, "5e-06 from the next step on, before 1e-05" in done.stderr) == (0, True), (
         done.stderr
     )
-    assert stub.seen[-1].json == {"type": "setting", "setting": "optimizer.learning_rate", "value": 5e-6}
+    assert stub.requests[-1].json == {"type": "setting", "setting": "optimizer.learning_rate", "value": 5e-6}
 
 
 def test_without_a_setting_they_are_listed(stub: StubServer) -> None:
@@ -66,7 +66,7 @@ def test_without_a_setting_they_are_listed(stub: StubServer) -> None:
 def test_nothing_is_changed_where_one_of_them_is_wrong(stub: StubServer, words: list[str], said: str) -> None:
     done = run(stub, "change", "ftjob-1", *words)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
-    assert [each.method for each in stub.seen] == ["GET"]
+    assert [each.method for each in stub.requests] == ["GET"]
 
 
 def test_a_checkpoint_is_asked_for(stub: StubServer) -> None:
@@ -87,7 +87,7 @@ def test_a_fork_sends_values_as_a_job_file_has_them(stub: StubServer) -> None:
     done = run(stub, "fork", "ftjob-1", *words)
     assert (done.returncode, done.stdout.strip()) == (0, "ftjob-2"), done.stderr
     assert "from step 20 with its weights, optimizer" in done.stderr
-    assert stub.seen[-1].json == {
+    assert stub.requests[-1].json == {
         "step": 20,
         "name": None,
         "set": {"optimizer.learning_rate": 1e-5, "algorithm": {"preset": "dr_grpo"}},

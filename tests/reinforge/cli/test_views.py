@@ -28,7 +28,7 @@ def stub() -> Iterator[StubServer]:
 
 
 def sent(stub: StubServer, path: str) -> dict[str, Any]:
-    found = next(each for each in stub.seen if each.method == "POST" and each.path.endswith(path))
+    found = next(each for each in stub.requests if each.method == "POST" and each.path.endswith(path))
     body: dict[str, Any] = found.json
     return body
 

@@ -114,13 +114,13 @@ async def everything_async(client: AsyncReinforge, to: Path) -> list[Any]:
 
 
 def seen(stub: StubServer) -> list[tuple[str, str, str, bytes]]:
-    found = [(each.method, each.path, each.query, each.body) for each in stub.seen]
-    stub.seen.clear()
+    found = [(each.method, each.path, each.query, each.body) for each in stub.requests]
+    stub.requests.clear()
     return found
 
 
 def keys(stub: StubServer) -> list[str | None]:
-    return [each.headers.get("idempotency-key") for each in stub.seen if each.method == "POST"]
+    return [each.headers.get("idempotency-key") for each in stub.requests if each.method == "POST"]
 
 
 def test_both_send_the_same_requests_and_find_the_same(stub: StubServer, tmp_path: Path) -> None:
@@ -172,4 +172,4 @@ def test_an_iterator_asks_for_no_more_than_is_taken(stub: StubServer) -> None:
             return str((await anext(jobs)).id)
 
     assert asyncio.run(first()) == "ftjob-1"
-    assert len(stub.seen) == 1
+    assert len(stub.requests) == 1

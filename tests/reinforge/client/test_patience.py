@@ -33,4 +33,4 @@ def test_what_a_worker_has_to_do_is_waited_for(
     ):
         call(client)
     assert caught.value.code == "answered"
-    assert len(stub.seen) == 1
+    assert len(stub.requests) == 1

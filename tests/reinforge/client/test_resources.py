@@ -54,7 +54,7 @@ def test_a_list_has_what_is_on_the_second_page_too(
     with Reinforge(stub.url, "k") as client:
         found = list(ask(client))
     assert (len(found), found[-1].id) == (101, "last")
-    assert [each.query for each in stub.seen] == ["limit=100", "limit=100&after=c"]
+    assert [each.query for each in stub.requests] == ["limit=100", "limit=100&after=c"]
 
 
 ASKED: list[tuple[str, str, Any, Ask, str | dict[str, Any]]] = [
@@ -90,7 +90,7 @@ def test_what_is_asked(
     stub.on(method, path, Answer(200, answer))
     with Reinforge(stub.url, "k") as client:
         assert ask(client) is not None
-    [seen] = stub.seen
+    [seen] = stub.requests
     assert (seen.query if method == "GET" else seen.json) == sent
 
 
@@ -100,7 +100,7 @@ def test_calibration(stub: StubServer) -> None:
     stub.on("GET", "/jobs/ftjob-1/calibration", Answer(200, body))
     with Reinforge(stub.url, "k") as client:
         assert client.jobs.calibration("ftjob-1", reward="r").reward == "r"
-    assert stub.seen[0].query == "reward=r"
+    assert stub.requests[0].query == "reward=r"
 
 
 def test_a_dataset_comes_back_as_it_was_uploaded_and_is_renamed(stub: StubServer, tmp_path: Path) -> None:
@@ -111,14 +111,14 @@ def test_a_dataset_comes_back_as_it_was_uploaded_and_is_renamed(stub: StubServer
         path = client.datasets.download("file-1", tmp_path / "rows.jsonl")
         assert path.read_text() == '{"prompt": "1"}\n'
         assert client.datasets.change("file-1", name="other").name == "other"
-    assert next(each for each in stub.seen if each.method == "PATCH").headers["if-match"] == '"seen"'
+    assert next(each for each in stub.requests if each.method == "PATCH").headers["if-match"] == '"seen"'
 
 
 def test_an_invitation_is_withdrawn(stub: StubServer) -> None:
     stub.on("DELETE", "/invitations/inv_1", Answer(204, b""))
     with Reinforge(stub.url, "k") as client:
         client.invitations.withdraw("inv_1")
-    assert [each.method for each in stub.seen] == ["DELETE"]
+    assert [each.method for each in stub.requests] == ["DELETE"]
 
 
 def test_the_clients_are_names_of_the_package_and_cost_nothing_until_used() -> None:

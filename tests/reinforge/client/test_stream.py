@@ -41,7 +41,7 @@ def test_a_proxy_without_a_server_is_asked_again(stub: StubServer) -> None:
     restarted(stub)
     with Reinforge(stub.url, "k", retries=3) as client:
         assert [each.seq for each in client.jobs.stream("ftjob-1")] == [1, 2]
-    asked = [each.headers["last-event-id"] for each in stub.seen if each.path.endswith("/stream")]
+    asked = [each.headers["last-event-id"] for each in stub.requests if each.path.endswith("/stream")]
     assert asked == ["ftjob-1:0", *["ftjob-1:1"] * 4]
 
 
@@ -65,7 +65,7 @@ def test_patience_ends_with_what_the_server_said(
     stub.on("GET", "/jobs/ftjob-1/stream", Answer(status, body, AT_ONCE))
     with Reinforge(stub.url, "k", retries=2) as client, pytest.raises(kind, match="not now"):
         list(client.jobs.stream("ftjob-1"))
-    assert len([each for each in stub.seen if each.path.endswith("/stream")]) == tries
+    assert len([each for each in stub.requests if each.path.endswith("/stream")]) == tries
 
 
 @pytest.fixture

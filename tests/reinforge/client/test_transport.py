@@ -35,16 +35,16 @@ def test_a_failed_request_is_sent_again_with_the_same_idempotency_key(
 ) -> None:
     stub.on("POST", "/jobs", Answer(503, error("busy")), Answer(drop=True), Answer(201, {"id": "ftjob-1"}))
     assert client.post("/jobs", {"a": 1}) == {"id": "ftjob-1"}
-    keys = [seen.headers["idempotency-key"] for seen in stub.seen]
+    keys = [seen.headers["idempotency-key"] for seen in stub.requests]
     assert len(keys) == 3 and len(set(keys)) == 1
-    assert [seen.json for seen in stub.seen] == [{"a": 1}] * 3
+    assert [seen.json for seen in stub.requests] == [{"a": 1}] * 3
 
 
 def test_two_posts_have_two_idempotency_keys(stub: StubServer, client: Transport) -> None:
     stub.on("POST", "/jobs", Answer(201, {}))
     client.post("/jobs", {})
     client.post("/jobs", {})
-    assert len({seen.headers["idempotency-key"] for seen in stub.seen}) == 2
+    assert len({seen.headers["idempotency-key"] for seen in stub.requests}) == 2
 
 
 def test_a_conflict_marked_final_is_not_retried(stub: StubServer, client: Transport) -> None:
@@ -52,7 +52,11 @@ def test_a_conflict_marked_final_is_not_retried(stub: StubServer, client: Transp
     stub.on("POST", "/jobs/x/cancel", Answer(409, body, {"x-should-retry": "false"}))
     with pytest.raises(StateConflict) as caught:
         client.post("/jobs/x/cancel")
-    assert (caught.value.code, caught.value.hint, len(stub.seen)) == ("invalid_transition", "Start anew.", 1)
+    assert (caught.value.code, caught.value.hint, len(stub.requests)) == (
+        "invalid_transition",
+        "Start anew.",
+        1,
+    )
 
 
 def test_bad_input_keeps_its_place_and_is_not_retried(stub: StubServer, client: Transport) -> None:
@@ -65,7 +69,7 @@ def test_bad_input_keeps_its_place_and_is_not_retried(stub: StubServer, client: 
         client.post("/jobs", {})
     assert caught.value.param == "rollout"
     assert caught.value.errors == [{"line": 3}]
-    assert len(stub.seen) == 1
+    assert len(stub.requests) == 1
 
 
 def test_retries_end(stub: StubServer, client: Transport) -> None:
@@ -73,7 +77,7 @@ def test_retries_end(stub: StubServer, client: Transport) -> None:
     with pytest.raises(Unavailable) as caught:
         client.get("/jobs")
     assert caught.value.code == "no_worker"
-    assert len(stub.seen) == 3
+    assert len(stub.requests) == 3
 
 
 def test_an_answer_that_is_not_ours_is_still_an_error(stub: StubServer, client: Transport) -> None:

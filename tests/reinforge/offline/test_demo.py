@@ -48,7 +48,7 @@ def test_a_job_of_the_same_files_is_shown_and_a_paused_one_goes_on(
         found, known = find_or_start(client, spec, lambda _, given: given, again=False)
     assert (found.id, known) == ("ftjob-1", True)
     assert found.status == ("queued" if status == "paused" else status)
-    resumed = [seen for seen in stub.seen if seen.path.endswith("/resume")]
+    resumed = [seen for seen in stub.requests if seen.path.endswith("/resume")]
     assert len(resumed) == (status == "paused")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.supervised import DATASET, Bench, wait_for
-from tests.support.worker_door import TOKEN
+from tests.support.worker_api_stub import TOKEN
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.cache_cleanup import Cache, Tidying
 from worker.backend_api.client import WorkerApi

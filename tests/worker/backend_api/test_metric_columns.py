@@ -2,7 +2,7 @@
 
 from reinforge.records import RECORD, LogLine, Record, StepMetrics
 from reinforge.schemas.worker_api import MetricColumns, ReportedRecord
-from tests.support.worker_door import unpacked
+from tests.support.worker_api_stub import unpacked
 from worker.backend_api.metric_columns import packed
 
 

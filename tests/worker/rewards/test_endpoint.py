@@ -12,7 +12,7 @@ from reinforge.errors import InvalidInput
 from reinforge.grading.types import EndpointGrader
 from reinforge.net.outbound import Guard, Refused
 from reinforge.net.webhook_signature import signed_headers, verify
-from tests.support.judge_stub import Asked, Reply, Stub
+from tests.support.judge_stub import JudgeRequest, Reply, Stub
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.endpoint import EndpointRater
 from worker.rewards.network import NetworkLoop
@@ -27,7 +27,7 @@ async def at_once(_: float) -> None:
 
 
 def call_endpoint(
-    behave: Callable[[Asked, int], Reply],
+    behave: Callable[[JudgeRequest, int], Reply],
     guard: Guard = LOOPBACK,
     secret: str | None = SECRET,
     **settings: Any,
@@ -54,7 +54,7 @@ def test_a_row_arrives_signed_and_its_answer_becomes_a_value() -> None:
         lambda *_: answer(score=2, reason="fine", parts={"style": 0.5}), range=[0, 1], headers={"x-mine": "1"}
     )
     assert (result.status, result.value, result.reason, result.parts) == ("ok", 1.0, "fine", {"style": 0.5})
-    (request,) = stub.asked
+    (request,) = stub.requests
     assert request.path == "/grade?x=1"
     assert (request.body["item"], request.body["sample"]["output_text"]) == ({"answer": 3}, "héllo")
     assert request.body["prompt"] == [{"role": "user", "content": "?"}]
@@ -67,7 +67,7 @@ def test_a_row_arrives_signed_and_its_answer_becomes_a_value() -> None:
 def test_a_second_try_has_the_same_id() -> None:
     (result,), stub = call_endpoint(lambda _, number: Reply(b"", 503) if number == 1 else answer(score=0.5))
     assert result.value == 0.5
-    first, second = stub.asked
+    first, second = stub.requests
     assert first.headers["webhook-id"] == second.headers["webhook-id"] == first.body["id"]
 
 
@@ -78,7 +78,7 @@ def test_null_does_not_apply() -> None:
 
 def test_without_a_secret_nothing_is_signed() -> None:
     _, stub = call_endpoint(lambda *_: answer(score=1), secret=None)
-    assert "webhook-signature" not in stub.asked[0].headers
+    assert "webhook-signature" not in stub.requests[0].headers
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_address_inside_is_not_called() -> None:
     (result,), stub = call_endpoint(lambda *_: answer(score=1), guard=Guard())
     assert (result.status, result.code) == ("endpoint_error", "endpoint_refused")
     assert "REINFORGE_ALLOW_HOSTS" in (result.message or "")
-    assert not stub.asked
+    assert not stub.requests
 
 
 def target(url: str, addresses: Sequence[str], allow: str = "") -> Any:

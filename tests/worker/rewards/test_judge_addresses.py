@@ -55,7 +55,7 @@ def call_judge(
 def test_a_judge_inside_the_network_is_not_called_and_the_error_names_the_setting() -> None:
     with Stub(lambda *_: judged(7)) as stub:
         (result,) = call_judge(stub, Guard(), url=stub.url)
-        assert stub.asked == []
+        assert stub.requests == []
     assert (result.status, result.code, result.value) == ("judge_error", "judge_not_allowed", None)
     assert "by adding 127.0.0.1 to REINFORGE_ALLOW_HOSTS" in (result.message or "")
 
@@ -73,14 +73,14 @@ def test_whoever_runs_the_platform_may_allow_it(allow: str) -> None:
         (result,) = call_judge(stub, answering(["127.0.0.1"], allow=allow))
         assert (result.status, result.value) == ("ok", 7.0)
         # The system's name server does not know the name: the request went to the address that was checked.
-        assert stub.asked[0].headers["host"] == f"{NAME}:{urlsplit(stub.url).port}"
+        assert stub.requests[0].headers["host"] == f"{NAME}:{urlsplit(stub.url).port}"
 
 
 def test_only_the_checked_address_of_a_name_is_called() -> None:
     guard = answering(["127.0.0.1"], ["10.0.0.1"], allow="127.0.0.1")
     with Stub(lambda *_: judged(7)) as stub:
         first, second = call_judge(stub, guard, "one", "two")
-        assert len(stub.asked) == 1
+        assert len(stub.requests) == 1
     assert (first.value, second.code) == (7.0, "judge_not_allowed")
 
 
@@ -90,7 +90,7 @@ def test_redirects_lead_nowhere() -> None:
         reply.status, reply.headers = 307, {"location": elsewhere.url + "/v1/chat/completions"}
         stub.behave = lambda *_: reply
         (result,) = call_judge(stub, answering(["127.0.0.1"], allow="127.0.0.1"))
-        assert elsewhere.asked == []
+        assert elsewhere.requests == []
     assert result.status == "judge_error"
 
 
@@ -98,7 +98,7 @@ def test_after_a_refused_connection_the_next_checked_address_is_called() -> None
     """`localhost` is two addresses, and most servers listen at one of them."""
     with Stub(lambda *_: judged(7)) as stub:
         (result,) = call_judge(stub, answering(["127.0.0.9", "127.0.0.1"], allow=NAME), retries=0)
-        assert (result.value, len(stub.asked)) == (7.0, 1)
+        assert (result.value, len(stub.requests)) == (7.0, 1)
 
 
 def test_a_name_without_an_address_is_tried_again() -> None:
@@ -122,18 +122,18 @@ class TestProxy:
         with Stub(lambda *_: judged(7)) as stub:
             monkeypatch.setenv("http_proxy", stub.url.replace("//", "//me:hidden@"))
             (refused,) = call_judge(stub, answering(["93.184.216.34"]))
-            assert stub.asked == []
+            assert stub.requests == []
             assert refused.code == "judge_not_allowed"
             assert f"by adding {NAME} to REINFORGE_ALLOW_HOSTS" in (refused.message or "")
             assert "hidden" not in (refused.message or "")
             assert call_judge(stub, answering([], allow=NAME))[0].value == 7.0
-            assert stub.asked[0].path == f"{named(stub)}/chat/completions"
+            assert stub.requests[0].path == f"{named(stub)}/chat/completions"
 
     def test_no_inner_address_goes_through_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with Stub(lambda *_: judged(7)) as stub:
             monkeypatch.setenv("http_proxy", stub.url)
             (result,) = call_judge(stub, Guard(), url="http://10.0.0.1/v1")
-            assert (result.code, stub.asked) == ("judge_not_allowed", [])
+            assert (result.code, stub.requests) == ("judge_not_allowed", [])
             assert call_judge(stub, Guard(), url="http://93.184.216.34/v1")[0].value == 7.0
 
     def test_without_a_proxy_the_checked_address_is_called(self, monkeypatch: pytest.MonkeyPatch) -> None:

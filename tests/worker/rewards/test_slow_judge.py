@@ -14,7 +14,7 @@ from backend.settings import Settings
 from reinforge.client.wire import WORKER_SECONDS
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.judges import JudgeCreate
-from tests.support.judge_stub import Asked, Reply, judged
+from tests.support.judge_stub import JudgeRequest, Reply, judged
 from tests.worker.rewards.test_judge import one
 from worker.supervisor import watchdog
 
@@ -23,7 +23,7 @@ SECONDS = float(os.environ.get("REINFORGE_TEST_JUDGE_SECONDS", 3))
 DEFAULT = Judge(base_url="http://127.0.0.1:9/v1", model="m")
 
 
-def slow(_: Asked, __: int) -> Reply:
+def slow(_: JudgeRequest, __: int) -> Reply:
     time.sleep(SECONDS)
     return judged(7)
 

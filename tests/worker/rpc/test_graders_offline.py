@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.judge_stub import Asked, Reply, Stub, judged
+from tests.support.judge_stub import JudgeRequest, Reply, Stub, judged
 
 ARITHMETIC = Path(__file__).resolve().parents[3] / "examples" / "arithmetic"
 KEY = "sk-only-in-the-environment"
@@ -66,7 +66,7 @@ def results(run: Path) -> list[list[dict[str, Any]]]:
 
 
 def test_a_multi_of_rule_code_and_judge_trains_with_the_right_counters(tmp_path: Path) -> None:
-    def behave(asked: Asked, _: int) -> Reply:
+    def behave(asked: JudgeRequest, _: int) -> Reply:
         return judged("clear" if "<answer>" in asked.text else "unclear")
 
     multi = {
@@ -95,8 +95,8 @@ def test_a_multi_of_rule_code_and_judge_trains_with_the_right_counters(tmp_path:
     with Stub(behave) as stub:
         judges = {"friend": judge | {"base_url": stub.url + "/v1"}}
         run = train(tmp_path, [multi], steps=2, judges=judges, env={"FRIENDS_KEY": KEY})
-        questions = len(stub.asked)
-        assert {asked.headers["authorization"] for asked in stub.asked} == {f"Bearer {KEY}"}
+        questions = len(stub.requests)
+        assert {asked.headers["authorization"] for asked in stub.requests} == {f"Bearer {KEY}"}
 
     said = [each for (each,) in results(run)]
     assert len(said) == 2 * 12

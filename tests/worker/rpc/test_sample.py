@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from reinforge.schemas.worker_api import CallMessage
 from tests.support.hub_stub import COMMIT, HubStub, Repository
 from tests.support.supervised import wait_for
-from tests.support.worker_door import TOKEN, DoorServer
+from tests.support.worker_api_stub import TOKEN, StubWorkerApi
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def worker(server: DoorServer, tmp_path: Path) -> Iterator[CallWorker]:
+def worker(server: StubWorkerApi, tmp_path: Path) -> Iterator[CallWorker]:
     door = WorkerApi(server.url, TOKEN)
     models = ModelStore(tmp_path / "models")
     serving = ServingProcess(command=(sys.executable, "-c", TOY))
@@ -87,15 +87,15 @@ def call(id: str, folder: Path, words: str, **fields: Any) -> CallMessage:
     return CallMessage(id=id, kind="sample", payload=payload | fields, deadline_seconds=30)
 
 
-def events(server: DoorServer, id: str) -> list[dict[str, Any]]:
+def events(server: StubWorkerApi, id: str) -> list[dict[str, Any]]:
     return [event for _, chunk in sorted(server.state.chunks[id].items()) for event in chunk]
 
 
-def said(server: DoorServer, id: str) -> str:
+def said(server: StubWorkerApi, id: str) -> str:
     return "".join(event["text"] for event in events(server, id) if event["type"] == "delta")
 
 
-def test_events_arrive_in_order_in_few_posts(worker: CallWorker, server: DoorServer, folder: Path) -> None:
+def test_events_arrive_in_order_in_few_posts(worker: CallWorker, server: StubWorkerApi, folder: Path) -> None:
     answer = worker.answer(call("a", folder, "300"))
     assert (answer.result, answer.error) == ({}, None)
     assert events(server, "a")[0] == {"type": "status", "message": "Starting the sampler"}
@@ -105,7 +105,7 @@ def test_events_arrive_in_order_in_few_posts(worker: CallWorker, server: DoorSer
 
 
 def test_a_chunk_whose_answer_was_lost_is_sent_again_under_its_number(
-    worker: CallWorker, server: DoorServer, folder: Path
+    worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
     server.state.forget_chunks = 3
     assert worker.answer(call("a", folder, "5")).error is None
@@ -114,7 +114,7 @@ def test_a_chunk_whose_answer_was_lost_is_sent_again_under_its_number(
 
 @pytest.mark.parametrize("words", ["100000", "quiet"])
 def test_a_client_that_hangs_up_ends_the_sampling(
-    worker: CallWorker, server: DoorServer, folder: Path, words: str
+    worker: CallWorker, server: StubWorkerApi, folder: Path, words: str
 ) -> None:
     """Whether text comes just then or not."""
 
@@ -129,7 +129,7 @@ def test_a_client_that_hangs_up_ends_the_sampling(
 
 
 def test_a_backend_that_stays_away_ends_the_sampling(
-    worker: CallWorker, server: DoorServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+    worker: CallWorker, server: StubWorkerApi, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("worker.rpc.sample.AWAY_SECONDS", 0.3)
 
@@ -151,7 +151,7 @@ def test_what_goes_wrong_there_is_the_answer(worker: CallWorker, folder: Path, w
 
 
 def test_prompts_that_cannot_be_are_told_before_anything_starts(
-    worker: CallWorker, server: DoorServer, folder: Path
+    worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
     long = [[{"role": "user", "content": "1+1="}], [{"role": "user", "content": "9" * 600}]]
     for prompts, code, param in (
@@ -177,7 +177,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
 
 
 def test_a_first_request_says_how_far_the_download_is(
-    worker: CallWorker, server: DoorServer, folder: Path, hub: HubStub
+    worker: CallWorker, server: StubWorkerApi, folder: Path, hub: HubStub
 ) -> None:
     """Silence would be taken for a worker that is gone."""
     hold = hub.repositories["org/name"].hold
@@ -200,7 +200,7 @@ def test_a_first_request_says_how_far_the_download_is(
 
 
 def test_a_download_that_nobody_waits_for_is_not_sampled_from(
-    worker: CallWorker, server: DoorServer, folder: Path, hub: HubStub
+    worker: CallWorker, server: StubWorkerApi, folder: Path, hub: HubStub
 ) -> None:
     assert worker.answer(call("before", folder, "5")).error is None  # the process runs
     server.state.hung_up.add("a")
@@ -220,7 +220,9 @@ def test_other_weights_than_those_added_are_refused(worker: CallWorker, folder: 
     assert error is not None and error["code"] == "model_changed"
 
 
-def test_an_adapter_comes_through_the_door_once(worker: CallWorker, server: DoorServer, folder: Path) -> None:
+def test_an_adapter_comes_through_the_door_once(
+    worker: CallWorker, server: StubWorkerApi, folder: Path
+) -> None:
     archive = pack({"adapter_config.json": b"{}", "adapter_model.safetensors": b"weights"})
     sha256 = hashlib.sha256(archive).hexdigest()
     server.state.blobs[sha256] = archive
@@ -236,14 +238,14 @@ def test_an_adapter_comes_through_the_door_once(worker: CallWorker, server: Door
     assert messages.count("Fetching the adapter") == 1
 
 
-def test_an_archive_that_is_none_is_told(worker: CallWorker, server: DoorServer, folder: Path) -> None:
+def test_an_archive_that_is_none_is_told(worker: CallWorker, server: StubWorkerApi, folder: Path) -> None:
     server.state.blobs[sha256 := hashlib.sha256(b"junk").hexdigest()] = b"junk"
     error = worker.answer(call("a", folder, "5", adapter={"sha256": sha256, "bytes": 4})).error
     assert error is not None and error["code"] == "adapter_damaged"
 
 
 def test_sampling_holds_up_neither_other_calls_nor_other_sampling(
-    worker: CallWorker, server: DoorServer, folder: Path
+    worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
     threads = [threading.Thread(target=worker.loop, args=(kinds, 0.1)) for kinds in (QUICK, SAMPLE, SAMPLE)]
     for id, words in (("long", "quiet"), ("short", "5")):
@@ -282,7 +284,7 @@ def test_pieces_of_one_completion_are_put_together() -> None:
 
 
 def test_the_backend_is_asked_whether_somebody_waits(
-    worker: CallWorker, server: DoorServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+    worker: CallWorker, server: StubWorkerApi, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("worker.rpc.sample.ASK_SECONDS", 0.02)
     thread = threading.Thread(target=worker.answer, args=(call("a", folder, "quiet"),))
@@ -297,7 +299,7 @@ PICKY = "{% for m in messages %}{% if m.role in ('system', 'user') %}{{ m.conten
 TOOL = {"type": "function", "function": {"name": "add"}}
 
 
-def told(worker: CallWorker, server: DoorServer, folder: Path, template: str, **fields: Any) -> str:
+def told(worker: CallWorker, server: StubWorkerApi, folder: Path, template: str, **fields: Any) -> str:
     """The prompt that the serving process gets."""
     (folder / "chat_template.jinja").unlink()
     (folder / "chat_template.jinja").write_text(template)
@@ -309,14 +311,14 @@ def told(worker: CallWorker, server: DoorServer, folder: Path, template: str, **
 
 
 def test_a_developers_message_is_the_systems_where_the_template_knows_no_developer(
-    worker: CallWorker, server: DoorServer, folder: Path
+    worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
     messages = [{"role": "developer", "content": "12"}, {"role": "user", "content": "1+1="}]
     assert told(worker, server, folder, PICKY, prompts=[messages]).replace(" ", "") == "121+1="
 
 
 def test_tools_stand_in_the_prompt_or_are_refused(
-    worker: CallWorker, server: DoorServer, folder: Path
+    worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
     refused = worker.answer(call("a", folder, "describe", tools=[TOOL])).error
     assert refused is not None
@@ -326,7 +328,7 @@ def test_tools_stand_in_the_prompt_or_are_refused(
 
 
 def test_the_tools_of_rows_stand_in_their_prompts_as_in_training(
-    worker: CallWorker, server: DoorServer, folder: Path
+    worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
     assert (
         worker.answer(call("a", folder, "describe", row_tools=[[TOOL]])).error is None

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 from reinforge.schemas.worker_api import CallMessage
 from tests.support.supervised import wait_for
-from tests.support.worker_door import TOKEN, DoorServer
+from tests.support.worker_api_stub import TOKEN, StubWorkerApi
 from tests.worker.sandbox.harness import running_daemon
 from worker.backend_api.client import WorkerApi
 from worker.backend_api.presence import Presence
@@ -46,7 +46,7 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def worker(server: DoorServer, sandbox: Path, tmp_path: Path) -> CallWorker:
+def worker(server: StubWorkerApi, sandbox: Path, tmp_path: Path) -> CallWorker:
     return CallWorker(
         WorkerApi(server.url, TOKEN),
         "wrk_1",
@@ -102,7 +102,7 @@ def test_a_source_that_does_not_load_is_a_result_of_score(worker: CallWorker) ->
     assert "nowhere" in result["load_error"]
 
 
-def test_without_a_sandbox_code_is_refused_with_the_reason(server: DoorServer, tmp_path: Path) -> None:
+def test_without_a_sandbox_code_is_refused_with_the_reason(server: StubWorkerApi, tmp_path: Path) -> None:
     for socket, reason in ((None, "SANDBOX_SOCKET"), (tmp_path / "no.sock", "no.sock")):
         worker = CallWorker(WorkerApi(server.url, TOKEN), "wrk_1", ModelStore(tmp_path), socket)
         _, error = ask(worker, "validate", {"rewards": [{"name": "a", "source": GRADE}]})
@@ -217,7 +217,7 @@ PANIC = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated"
 
 
 def test_a_librarys_panic_ends_its_call_and_no_thread(
-    worker: CallWorker, model: Path, server: DoorServer
+    worker: CallWorker, model: Path, server: StubWorkerApi
 ) -> None:
     """A panic in Rust is a BaseException."""
     tokenizer = json.loads((model / "tokenizer.json").read_text())
@@ -251,7 +251,7 @@ def test_a_thread_that_has_ended_is_started_again(worker: CallWorker) -> None:
 SLEEPS = "import time\ndef grade(sample, item):\n    time.sleep(59)\n    return 1.0\n"
 
 
-def test_a_call_that_nobody_waits_for_ends_with_its_jail(worker: CallWorker, server: DoorServer) -> None:
+def test_a_call_that_nobody_waits_for_ends_with_its_jail(worker: CallWorker, server: StubWorkerApi) -> None:
     """Two of them hold both jails of the sandbox; the next call is scored at once all the same."""
     server.state.hung_up.add("call_left")
     payload = {"source": SLEEPS, "timeout_seconds": 60.0, "rows": [{"completion": "x"}] * 2}
@@ -297,7 +297,7 @@ def test_an_answer_that_cannot_be_sent_is_an_error_and_the_lane_goes_on(
 
 
 def test_a_thread_of_the_lane_survives_the_unexpected(
-    worker: CallWorker, server: DoorServer, monkeypatch: pytest.MonkeyPatch
+    worker: CallWorker, server: StubWorkerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures = iter([RuntimeError("a bug"), RuntimeError("another")])
     next_call = worker._api.next_call
@@ -321,7 +321,7 @@ def test_a_thread_of_the_lane_survives_the_unexpected(
 
 
 def test_calls_come_over_http_and_slow_ones_do_not_hold_up_the_others(
-    worker: CallWorker, server: DoorServer, model: Path, monkeypatch: pytest.MonkeyPatch
+    worker: CallWorker, server: StubWorkerApi, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
 
@@ -359,7 +359,7 @@ def test_calls_come_over_http_and_slow_ones_do_not_hold_up_the_others(
 
 
 def test_a_worker_registers_again_when_the_backend_comes_back(
-    server: DoorServer, monkeypatch: pytest.MonkeyPatch
+    server: StubWorkerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("worker.backend_api.presence.RETRY_SECONDS", 0.05)
     server.state.away = True

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.support.supervised import TOY, Bench, is_running, wait_for
-from tests.support.worker_door import TOKEN
+from tests.support.worker_api_stub import TOKEN
 from worker.supervisor.slots import end_leftover, process_start, take_slot
 
 _SUPERVISE = """

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.supervised import DATASET, REWARD, Bench, is_running, wait_for
-from tests.support.worker_door import DoorServer
+from tests.support.worker_api_stub import StubWorkerApi
 from worker.supervisor.supervisor import LEAVE_GRACE_SECONDS, TICK_SECONDS, Outcome
 from worker.supervisor.watchdog import SilenceLimits
 
@@ -144,7 +144,7 @@ def test_a_backend_that_is_restarted_gets_every_record_once(bench: Bench) -> Non
     wait_for(lambda: state.acknowledged >= 1)
     bench.server.stop()
     state.commands.append({"id": "cmd_1", "kind": "checkpoint"})
-    again = DoorServer(port, state)
+    again = StubWorkerApi(port, state)
     try:
         thread.join(30)
     finally:

@@ -293,7 +293,7 @@ def test_on_a_platform_a_judge_inside_the_network_is_not_asked(start: Callable[.
         rewards = [grader | {"name": "low"}]
         trainer = start(judges=judges, source=json.dumps(grader), rewards=rewards, evaluation__rows=0)
         assert trainer.wait() == 0
-        assert stub.asked == []
+        assert stub.requests == []
     end = trainer.records[-1]
     assert (end["outcome"], end["reason"]) == ("paused", "judge_unavailable")
     assert "by adding 127.0.0.1 to REINFORGE_ALLOW_HOSTS" in end["traceback"]

@@ -218,7 +218,7 @@ class Jobs(RuleBasedStateMachine):
 
     def _request(self, action: Action) -> Callable[[], int]:
         """What to call, from any thread; the status of its answer."""
-        api, door, path = self.backend.api, self.backend.door, f"/jobs/{self.job}"
+        api, door, path = self.backend.api, self.backend.worker_api, f"/jobs/{self.job}"
         match action.doing:
             case "claim":
                 body = {"worker": "wrk_test", "job": self.job}

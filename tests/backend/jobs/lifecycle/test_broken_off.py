@@ -4,7 +4,7 @@ import pytest
 
 from tests.backend.server import Backend
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 @pytest.mark.parametrize("reason", ["killed", "trainer_crashed"])

@@ -6,7 +6,7 @@ import pytest
 
 from tests.backend.server import REWARD, Backend, refused
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 @pytest.fixture
@@ -97,6 +97,6 @@ def test_golden_cases_gate_a_change_too(backend: Backend, reward: str) -> None:
         results = [{"name": payload["name"], "status": "ok", "value": 1.0} for _ in payload["rows"]]
         return {"jail": "L", "results": results, "load_error": None}
 
-    with backend.lane(score=one):
+    with backend.rpc_worker(score=one):
         refused(backend.api.post(f"/jobs/{job}/changes", json={}), "rewards[0]", "golden_cases_failed")
     assert backend.api.get(f"/jobs/{job}/changes").json()["data"] == []

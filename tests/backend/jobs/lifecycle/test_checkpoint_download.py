@@ -37,12 +37,12 @@ def unpacked(response: httpx.Response) -> dict[str, bytes]:
         return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
 
 
-def test_a_checkpoint_of_a_running_job(open_lane: Backend) -> None:
-    job = open_lane.create_job(name='Sums: "a/b"')
-    trainer = open_lane.claim(job)
+def test_a_checkpoint_of_a_running_job(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job(name='Sums: "a/b"')
+    trainer = rpc_backend.claim(job)
     trainer.start()
     save(trainer, 2, b"two" * 1000, reward=0.625)
-    first, second = (download(open_lane, job, 2) for _ in range(2))
+    first, second = (download(rpc_backend, job, 2) for _ in range(2))
     assert first.content == second.content
     assert first.headers["content-type"] == "application/gzip"
     assert first.headers["content-disposition"] == 'attachment; filename="Sums-a-b-step-2.tar.gz"'
@@ -53,52 +53,54 @@ def test_a_checkpoint_of_a_running_job(open_lane: Backend) -> None:
     assert f"`{job}`" in card
     assert "| steps | 2 |" in card
     assert "0.625" in card
-    again = download(open_lane, job, 2, **{"if-none-match": first.headers["etag"]})
+    again = download(rpc_backend, job, 2, **{"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_other_weights_of_the_same_step_are_sent_again(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_other_weights_of_the_same_step_are_sent_again(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     save(trainer, 2, b"first")
-    before = download(open_lane, job, 2)
+    before = download(rpc_backend, job, 2)
     assert "immutable" not in before.headers["cache-control"]
     save(trainer, 2, b"second")
-    after = download(open_lane, job, 2, **{"if-none-match": before.headers["etag"]})
+    after = download(rpc_backend, job, 2, **{"if-none-match": before.headers["etag"]})
     assert unpacked(after)["adapter_model.safetensors"] == b"second"
 
 
-def test_the_last_checkpoint_of_a_succeeded_job_is_its_adapter(open_lane: Backend) -> None:
-    job = open_lane.create_job(name="sums")
-    trainer = open_lane.claim(job)
+def test_the_last_checkpoint_of_a_succeeded_job_is_its_adapter(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job(name="sums")
+    trainer = rpc_backend.claim(job)
     trainer.start()
     save(trainer, 1, b"one", reward=0.9)
     trainer.step(3)
     save(trainer, 3, b"three", reward=0.5, final=True)
     trainer.end("succeeded", step=3)
-    adapter = open_lane.job(job)["adapter"]
-    assert download(open_lane, job, 3).content == open_lane.api.get(f"/adapters/{adapter}/download").content
-    assert unpacked(download(open_lane, job, 1))["adapter_model.safetensors"] == b"one"
+    adapter = rpc_backend.job(job)["adapter"]
+    assert (
+        download(rpc_backend, job, 3).content == rpc_backend.api.get(f"/adapters/{adapter}/download").content
+    )
+    assert unpacked(download(rpc_backend, job, 1))["adapter_model.safetensors"] == b"one"
 
 
 @pytest.mark.parametrize("outcome", ["failed", "paused"])
-def test_whatever_became_of_the_job(open_lane: Backend, outcome: str) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_whatever_became_of_the_job(rpc_backend: Backend, outcome: str) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     trainer.start()
     save(trainer, 1, b"one")
     trainer.end(outcome, reason="reward_errors", message="m", step=1)
-    assert unpacked(download(open_lane, job, 1))["adapter_model.safetensors"] == b"one"
+    assert unpacked(download(rpc_backend, job, 1))["adapter_model.safetensors"] == b"one"
 
 
-def test_what_is_not_there_and_who_may(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    missing = download(open_lane, job, 1)
+def test_what_is_not_there_and_who_may(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    missing = download(rpc_backend, job, 1)
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "checkpoint_not_found")
     assert missing.json()["error"]["hint"]
-    assert download(open_lane, "ftjob-none", 1).json()["error"]["code"] == "job_not_found"
-    save(open_lane.claim(job), 1, b"one")
+    assert download(rpc_backend, "ftjob-none", 1).json()["error"]["code"] == "job_not_found"
+    save(rpc_backend.claim(job), 1, b"one")
     path = f"/jobs/{job}/checkpoints/1/download"
-    assert httpx.get(f"{open_lane.url}/api/v1{path}").status_code == 401
-    with open_lane.add_key("viewer") as viewer:
+    assert httpx.get(f"{rpc_backend.url}/api/v1{path}").status_code == 401
+    with rpc_backend.add_key("viewer") as viewer:
         assert viewer.get(path).status_code == 200

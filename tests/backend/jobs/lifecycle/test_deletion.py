@@ -25,35 +25,35 @@ def rows_of(backend: Backend, job: str) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def test_a_job_goes_with_all_that_it_stored_and_its_usage_stays(open_lane: Backend) -> None:
-    job, other = ended(open_lane), ended(open_lane)
-    before, usage = rows_of(open_lane, other), open_lane.api.get("/usage").json()["totals"]
-    assert {"adapter", "checkpoint", "resume_state", "event"} <= rows_of(open_lane, job).keys()
-    with open_lane.add_key("editor") as editor:
+def test_a_job_goes_with_all_that_it_stored_and_its_usage_stays(rpc_backend: Backend) -> None:
+    job, other = ended(rpc_backend), ended(rpc_backend)
+    before, usage = rows_of(rpc_backend, other), rpc_backend.api.get("/usage").json()["totals"]
+    assert {"adapter", "checkpoint", "resume_state", "event"} <= rows_of(rpc_backend, job).keys()
+    with rpc_backend.add_key("editor") as editor:
         assert editor.delete(f"/jobs/{job}").status_code == 403
-    assert open_lane.api.delete(f"/jobs/{job}").status_code == 204
-    assert rows_of(open_lane, job) == {}
-    assert rows_of(open_lane, other) == before
-    usage_after = open_lane.api.get("/usage").json()["totals"]
+    assert rpc_backend.api.delete(f"/jobs/{job}").status_code == 204
+    assert rows_of(rpc_backend, job) == {}
+    assert rows_of(rpc_backend, other) == before
+    usage_after = rpc_backend.api.get("/usage").json()["totals"]
     assert usage_after.pop("storage_bytes") < usage.pop("storage_bytes")
     assert usage_after == usage
-    assert open_lane.api.get(f"/jobs/{job}").status_code == 404
-    assert job not in [each["id"] for each in open_lane.api.get("/jobs").json()["data"]]
-    assert refusal(open_lane.api.delete(f"/jobs/{job}")) == (404, "job_not_found")
+    assert rpc_backend.api.get(f"/jobs/{job}").status_code == 404
+    assert job not in [each["id"] for each in rpc_backend.api.get("/jobs").json()["data"]]
+    assert refusal(rpc_backend.api.delete(f"/jobs/{job}")) == (404, "job_not_found")
 
 
-def test_a_job_that_others_need_or_that_runs_is_not_deleted(open_lane: Backend) -> None:
-    running, _ = trained(open_lane)
-    assert refusal(open_lane.api.delete(f"/jobs/{running}")) == (409, "job_not_ended")
-    job = ended(open_lane)
+def test_a_job_that_others_need_or_that_runs_is_not_deleted(rpc_backend: Backend) -> None:
+    running, _ = trained(rpc_backend)
+    assert refusal(rpc_backend.api.delete(f"/jobs/{running}")) == (409, "job_not_ended")
+    job = ended(rpc_backend)
     body = {"step": 4, "set": {"limits.steps": 12}}
-    fork = open_lane.api.post(f"/jobs/{job}/fork", json=body).json()["id"]
-    assert refusal(open_lane.api.delete(f"/jobs/{job}")) == (409, "job_has_forks")
-    open_lane.api.post(f"/jobs/{fork}/cancel")
-    assert open_lane.api.delete(f"/jobs/{fork}").status_code == 204
-    deployed = open_lane.api.post(
-        "/deployments", json={"name": "of-a-job", "adapter": open_lane.job(job)["adapter"]}
+    fork = rpc_backend.api.post(f"/jobs/{job}/fork", json=body).json()["id"]
+    assert refusal(rpc_backend.api.delete(f"/jobs/{job}")) == (409, "job_has_forks")
+    rpc_backend.api.post(f"/jobs/{fork}/cancel")
+    assert rpc_backend.api.delete(f"/jobs/{fork}").status_code == 204
+    deployed = rpc_backend.api.post(
+        "/deployments", json={"name": "of-a-job", "adapter": rpc_backend.job(job)["adapter"]}
     )
     assert deployed.status_code == 201, deployed.text
-    assert refusal(open_lane.api.delete(f"/jobs/{job}")) == (409, "job_deployed")
-    assert open_lane.api.get(f"/jobs/{job}").status_code == 200
+    assert refusal(rpc_backend.api.delete(f"/jobs/{job}")) == (409, "job_deployed")
+    assert rpc_backend.api.get(f"/jobs/{job}").status_code == 200

@@ -6,7 +6,7 @@ import pytest
 
 from tests.backend.server import REWARD, Backend, Trainer
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 def trained(backend: Backend, **spec: Any) -> tuple[str, Trainer]:

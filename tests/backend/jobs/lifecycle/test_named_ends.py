@@ -6,7 +6,7 @@ import pytest
 
 from tests.backend.server import Backend, Trainer
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 FIXABLE = (
     "reward_errors",

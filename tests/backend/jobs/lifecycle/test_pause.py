@@ -43,160 +43,162 @@ def pause(backend: Backend, job: str) -> str:
     return str(response.json()["status"])
 
 
-def test_a_job_that_waits_pauses_at_once_and_goes_on(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    assert pause(open_lane, job) == "paused"
-    assert open_lane.door.post("/jobs/claim", json={"worker": "wrk_test", "job": job}).status_code == 204
-    assert open_lane.api.post(f"/jobs/{job}/resume").json()["status"] == "queued"
-    assert open_lane.claim(job).claimed["resume_step"] == 0
+def test_a_job_that_waits_pauses_at_once_and_goes_on(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    assert pause(rpc_backend, job) == "paused"
+    assert (
+        rpc_backend.worker_api.post("/jobs/claim", json={"worker": "wrk_test", "job": job}).status_code == 204
+    )
+    assert rpc_backend.api.post(f"/jobs/{job}/resume").json()["status"] == "queued"
+    assert rpc_backend.claim(job).claimed["resume_step"] == 0
 
 
-def test_a_running_job_is_asked_for_a_checkpoint_and_to_stop(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_a_running_job_is_asked_for_a_checkpoint_and_to_stop(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     trainer.start()
     trainer.step(1)
-    assert pause(open_lane, job) == "pausing"
+    assert pause(rpc_backend, job) == "pausing"
     commands = trainer.heartbeat().json()["commands"]
     assert [each["kind"] for each in commands] == ["checkpoint", "pause"]
     trainer.checkpoint(1)
     trainer.resume_state(1)
     trainer.end("paused", reason="pause_requested")
-    found = open_lane.job(job)
+    found = rpc_backend.job(job)
     assert (found["status"], found["reason"], found["error"]) == ("paused", "pause_requested", None)
 
 
-def test_a_resumed_job_does_not_hear_the_old_command(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_a_resumed_job_does_not_hear_the_old_command(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     trainer.start()
-    pause(open_lane, job)
+    pause(rpc_backend, job)
     trainer.end("paused", reason="pause_requested")  # and never says which commands it has applied
-    open_lane.api.post(f"/jobs/{job}/resume")
-    again = open_lane.claim(job)
+    rpc_backend.api.post(f"/jobs/{job}/resume")
+    again = rpc_backend.claim(job)
     assert again.heartbeat().json()["commands"] == []
 
 
 def test_a_checkpoint_asked_for_before_a_pause_that_never_made_it_is_the_next_attempts(
-    open_lane: Backend,
+    rpc_backend: Backend,
 ) -> None:
-    job, trainer = running(open_lane)
-    asked = open_lane.api.post(f"/jobs/{job}/checkpoint").json()["id"]
-    pause(open_lane, job)
+    job, trainer = running(rpc_backend)
+    asked = rpc_backend.api.post(f"/jobs/{job}/checkpoint").json()["id"]
+    pause(rpc_backend, job)
     trainer.end("paused", reason="pause_requested")  # and never says which commands it has applied
-    open_lane.api.post(f"/jobs/{job}/resume")
-    again = open_lane.claim(job)
+    rpc_backend.api.post(f"/jobs/{job}/resume")
+    again = rpc_backend.claim(job)
     assert [(each["id"], each["kind"]) for each in again.heartbeat().json()["commands"]] == [
         (asked, "checkpoint")
     ]
 
 
-def test_a_job_that_is_loading_pauses_at_once_and_its_worker_has_lost_it(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
-    assert pause(open_lane, job) == "paused"
+def test_a_job_that_is_loading_pauses_at_once_and_its_worker_has_lost_it(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
+    assert pause(rpc_backend, job) == "paused"
     assert trainer.heartbeat().json()["error"]["code"] == "lease_lost"
     late = trainer.post(trainer.number({"kind": "started", "step": 0, "steps": 3}))
     assert late.json()["error"]["code"] == "lease_lost"
-    assert open_lane.job(job)["status"] == "paused"
+    assert rpc_backend.job(job)["status"] == "paused"
 
 
-def test_pausing_twice_is_pausing_once(open_lane: Backend) -> None:
-    job, trainer = running(open_lane)
-    assert [pause(open_lane, job) for _ in range(3)] == ["pausing"] * 3
+def test_pausing_twice_is_pausing_once(rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend)
+    assert [pause(rpc_backend, job) for _ in range(3)] == ["pausing"] * 3
     assert len(trainer.heartbeat().json()["commands"]) == 2
     trainer.end("paused", reason="pause_requested")
-    seq = open_lane.sql("SELECT seq FROM job WHERE id = %s", job)
-    assert pause(open_lane, job) == "paused"
-    assert open_lane.sql("SELECT seq FROM job WHERE id = %s", job) == seq
+    seq = rpc_backend.sql("SELECT seq FROM job WHERE id = %s", job)
+    assert pause(rpc_backend, job) == "paused"
+    assert rpc_backend.sql("SELECT seq FROM job WHERE id = %s", job) == seq
 
 
 @pytest.mark.parametrize("state", ["cancelling", "cancelled", "succeeded"])
-def test_other_jobs_are_not_paused(open_lane: Backend, state: str) -> None:
-    job, trainer = running(open_lane)
+def test_other_jobs_are_not_paused(rpc_backend: Backend, state: str) -> None:
+    job, trainer = running(rpc_backend)
     if state == "succeeded":
         trainer.checkpoint(3, final=True)
         trainer.end("succeeded", step=3)
     else:
-        open_lane.api.post(f"/jobs/{job}/cancel")
+        rpc_backend.api.post(f"/jobs/{job}/cancel")
     if state == "cancelled":
         trainer.end("cancelled")
-    assert open_lane.job(job)["status"] == state
-    refused = open_lane.api.post(f"/jobs/{job}/pause")
+    assert rpc_backend.job(job)["status"] == state
+    refused = rpc_backend.api.post(f"/jobs/{job}/pause")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "job_not_pausable")
     assert refused.headers["x-should-retry"] == "false"
 
 
-def test_a_job_that_pauses_is_resumed_once_it_has_paused(open_lane: Backend) -> None:
-    job, trainer = running(open_lane)
-    pause(open_lane, job)
-    refused = open_lane.api.post(f"/jobs/{job}/resume")
+def test_a_job_that_pauses_is_resumed_once_it_has_paused(rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend)
+    pause(rpc_backend, job)
+    refused = rpc_backend.api.post(f"/jobs/{job}/resume")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "job_not_paused")
     trainer.end("paused", reason="pause_requested")
-    assert open_lane.api.post(f"/jobs/{job}/resume").json()["status"] == "queued"
+    assert rpc_backend.api.post(f"/jobs/{job}/resume").json()["status"] == "queued"
 
 
-def test_a_worker_that_is_lost_while_the_job_pauses_leaves_it_paused(open_lane: Backend) -> None:
-    job, trainer = running(open_lane)
+def test_a_worker_that_is_lost_while_the_job_pauses_leaves_it_paused(rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend)
     trainer.step(1)
     trainer.resume_state(1)
-    pause(open_lane, job)
-    lose_lease(open_lane, job)
-    found = open_lane.job(job)
+    pause(rpc_backend, job)
+    lose_lease(rpc_backend, job)
+    found = rpc_backend.job(job)
     assert (found["status"], found["reason"]) == ("paused", "pause_requested")
-    open_lane.api.post(f"/jobs/{job}/resume")
-    again = open_lane.claim(job)
+    rpc_backend.api.post(f"/jobs/{job}/resume")
+    again = rpc_backend.claim(job)
     assert (again.claimed["resume_step"], again.heartbeat().json()["commands"]) == (1, [])
 
 
-def test_a_trainer_that_does_not_stop_is_ended(open_lane: Backend) -> None:
-    job, trainer = running(open_lane)
+def test_a_trainer_that_does_not_stop_is_ended(rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend)
     trainer.step(1)
     trainer.resume_state(1)
     trainer.step(2)
-    pause(open_lane, job)
-    assert job not in end_overdue(open_lane)
-    asked_ago(open_lane, job, 121)
+    pause(rpc_backend, job)
+    assert job not in end_overdue(rpc_backend)
+    asked_ago(rpc_backend, job, 121)
     assert trainer.heartbeat().status_code == 200  # it is alive, it only does not stop
-    assert job in end_overdue(open_lane)
-    found = open_lane.job(job)
+    assert job in end_overdue(rpc_backend)
+    found = rpc_backend.job(job)
     assert (found["status"], found["reason"], found["error"]["code"]) == (
         "paused",
         "pause_requested",
         "pause_overdue",
     )
     assert trainer.heartbeat().json()["error"]["code"] == "lease_lost"
-    open_lane.api.post(f"/jobs/{job}/resume")
-    assert open_lane.claim(job).claimed["resume_step"] == 1
+    rpc_backend.api.post(f"/jobs/{job}/resume")
+    assert rpc_backend.claim(job).claimed["resume_step"] == 1
 
 
-def test_slow_steps_have_longer_to_stop(open_lane: Backend) -> None:
-    job, trainer = running(open_lane)
+def test_slow_steps_have_longer_to_stop(rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend)
     trainer.step(1, **{"time/step": 100.0})
-    pause(open_lane, job)
-    asked_ago(open_lane, job, 400)
-    assert job not in end_overdue(open_lane)
-    asked_ago(open_lane, job, 501)
-    assert job in end_overdue(open_lane)
+    pause(rpc_backend, job)
+    asked_ago(rpc_backend, job, 400)
+    assert job not in end_overdue(rpc_backend)
+    asked_ago(rpc_backend, job, 501)
+    assert job in end_overdue(rpc_backend)
 
 
-def test_only_the_newest_pause_counts_for_how_long_it_takes(open_lane: Backend) -> None:
-    job, trainer = running(open_lane)
-    pause(open_lane, job)
+def test_only_the_newest_pause_counts_for_how_long_it_takes(rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend)
+    pause(rpc_backend, job)
     trainer.end("paused", reason="pause_requested")
-    asked_ago(open_lane, job, 1000)
-    open_lane.api.post(f"/jobs/{job}/resume")
-    open_lane.claim(job).start()
-    pause(open_lane, job)
-    assert job not in end_overdue(open_lane)
+    asked_ago(rpc_backend, job, 1000)
+    rpc_backend.api.post(f"/jobs/{job}/resume")
+    rpc_backend.claim(job).start()
+    pause(rpc_backend, job)
+    assert job not in end_overdue(rpc_backend)
 
 
-def test_a_trainer_that_does_not_cancel_is_ended(open_lane: Backend) -> None:
-    job, trainer = running(open_lane)
-    open_lane.api.post(f"/jobs/{job}/cancel")
-    asked_ago(open_lane, job, 121)
-    assert job in end_overdue(open_lane)
-    assert (open_lane.job(job)["status"], open_lane.job(job)["error"]) == ("cancelled", None)
+def test_a_trainer_that_does_not_cancel_is_ended(rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend)
+    rpc_backend.api.post(f"/jobs/{job}/cancel")
+    asked_ago(rpc_backend, job, 121)
+    assert job in end_overdue(rpc_backend)
+    assert (rpc_backend.job(job)["status"], rpc_backend.job(job)["error"]) == ("cancelled", None)
     assert trainer.heartbeat().status_code == 409
 
 
@@ -209,30 +211,30 @@ def test_a_trainer_that_does_not_cancel_is_ended(open_lane: Backend) -> None:
     ],
 )
 def test_what_happens_first_counts_while_a_job_pauses(
-    open_lane: Backend, outcome: str, reason: str | None, status: str
+    rpc_backend: Backend, outcome: str, reason: str | None, status: str
 ) -> None:
-    job, trainer = running(open_lane)
-    pause(open_lane, job)
+    job, trainer = running(rpc_backend)
+    pause(rpc_backend, job)
     trainer.checkpoint(3, final=True)
     trainer.end(outcome, reason=reason, message=reason and "It went wrong.")
-    found = open_lane.job(job)
+    found = rpc_backend.job(job)
     assert (found["status"], found["reason"]) == (status, reason)
 
 
-def test_cancelling_wins_over_pausing(open_lane: Backend) -> None:
-    job, trainer = running(open_lane)
-    pause(open_lane, job)
-    assert open_lane.api.post(f"/jobs/{job}/cancel").json()["status"] == "cancelling"
+def test_cancelling_wins_over_pausing(rpc_backend: Backend) -> None:
+    job, trainer = running(rpc_backend)
+    pause(rpc_backend, job)
+    assert rpc_backend.api.post(f"/jobs/{job}/cancel").json()["status"] == "cancelling"
     assert [each["kind"] for each in trainer.heartbeat().json()["commands"]] == [
         "checkpoint",
         "pause",
         "cancel",
     ]
     trainer.end("paused", reason="pause_requested")  # it had heard of the pause alone
-    assert open_lane.job(job)["status"] == "cancelled"
+    assert rpc_backend.job(job)["status"] == "cancelled"
 
 
-def test_a_viewer_pauses_nothing(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    assert open_lane.add_key("viewer").post(f"/jobs/{job}/pause").status_code == 403
-    assert open_lane.job(job)["status"] == "queued"
+def test_a_viewer_pauses_nothing(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    assert rpc_backend.add_key("viewer").post(f"/jobs/{job}/pause").status_code == 403
+    assert rpc_backend.job(job)["status"] == "queued"

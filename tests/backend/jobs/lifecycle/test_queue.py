@@ -15,7 +15,7 @@ from tests.backend.server import Backend
 @pytest.fixture
 def line(database_url: str, tmp_path: Path) -> Iterator[Backend]:
     """A backend whose queue is this test's alone."""
-    with Backend(database_url, tmp_path) as backend, backend.lane():
+    with Backend(database_url, tmp_path) as backend, backend.rpc_worker():
         backend.sql(
             "INSERT INTO project (id, name, created_at) VALUES ('p_b', 'b', now()), ('p_c', 'c', now())"
         )
@@ -31,7 +31,7 @@ def queue(backend: Backend, project: str, count: int) -> list[str]:
 
 
 def claim(backend: Backend, worker: str = "wrk_test") -> dict[str, Any] | None:
-    answer = backend.door.post("/jobs/claim", json={"worker": worker})
+    answer = backend.worker_api.post("/jobs/claim", json={"worker": worker})
     assert answer.status_code in (200, 204), answer.text
     return answer.json() if answer.status_code == 200 else None
 

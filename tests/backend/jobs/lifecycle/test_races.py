@@ -20,9 +20,9 @@ from tests.backend.server import Backend
 
 
 @pytest.fixture
-def machine(open_lane: Backend) -> Iterator[type[Jobs]]:
-    Jobs.backend, Jobs.clockwork = open_lane, Clockwork(open_lane)
-    sha256 = open_lane.add_object(b"what a trainer has made", "resume")
+def machine(rpc_backend: Backend) -> Iterator[type[Jobs]]:
+    Jobs.backend, Jobs.clockwork = rpc_backend, Clockwork(rpc_backend)
+    sha256 = rpc_backend.add_object(b"what a trainer has made", "resume")
     Jobs.state = {"sha256": sha256, "bytes": 23}
     with ThreadPoolExecutor(2) as Jobs.pool:
         yield Jobs

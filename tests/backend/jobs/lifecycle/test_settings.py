@@ -6,7 +6,7 @@ import pytest
 
 from tests.backend.server import Backend, Trainer, refused
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 def change(backend: Backend, job: str, setting: str, value: Any) -> dict[str, Any]:

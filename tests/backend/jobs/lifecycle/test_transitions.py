@@ -57,16 +57,16 @@ def put(backend: Backend, job: str, status: JobStatus) -> tuple[Any, ...]:
 
 
 @pytest.fixture(scope="module")
-def job(open_lane: Backend) -> str:
-    return open_lane.create_job()
+def job(rpc_backend: Backend) -> str:
+    return rpc_backend.create_job()
 
 
 @pytest.mark.parametrize("new", JobStatus)
 @pytest.mark.parametrize("old", JobStatus)
-def test_the_table_decides(open_lane: Backend, job: str, old: JobStatus, new: JobStatus) -> None:
-    before = put(open_lane, job, old)
-    refusal = change(open_lane, job, new)
-    stored = open_lane.sql(ROW, job)[0]
+def test_the_table_decides(rpc_backend: Backend, job: str, old: JobStatus, new: JobStatus) -> None:
+    before = put(rpc_backend, job, old)
+    refusal = change(rpc_backend, job, new)
+    stored = rpc_backend.sql(ROW, job)[0]
     if new in ALLOWED[old].split():
         leased = new in LEASED and old in LEASED
         assert (refusal, stored) == (None, (new, "tried", before[2] + 1, leased, new in FINAL))

@@ -9,7 +9,7 @@ from reinforge.records import StepMetrics
 from tests.backend.server import Backend, Trainer
 from worker.backend_api.metric_columns import packed
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 STEPS: list[dict[str, float | None]] = [
     {"reward/mean": 0.1, "time/step": 2.0, "tokens/trained": 10.0},

@@ -60,10 +60,10 @@ def send(trainer: Trainer, step: int, split: str, rows: list[dict[str, Any]]) ->
 
 
 @pytest.fixture(scope="module")
-def job(open_lane: Backend) -> str:
+def job(rpc_backend: Backend) -> str:
     """Two steps of 4 prompts × 3 completions, and one evaluation."""
-    id = open_lane.create_job()
-    trainer = open_lane.claim(id)
+    id = rpc_backend.create_job()
+    trainer = rpc_backend.claim(id)
     trainer.start()
     rows = [row(prompt, sample) for prompt in range(4) for sample in range(3)]
     for step in (1, 2):
@@ -121,17 +121,17 @@ def test_a_completion_in_full(backend: Backend, job: str) -> None:
 
 
 def test_an_item_shows_the_declared_answer_also_for_jobs_that_stored_the_plain_row(
-    open_lane: Backend,
+    rpc_backend: Backend,
 ) -> None:
-    dataset = open_lane.add_dataset([{"prompt": "1", "answer": "long", "result": "1"}] * 9)
-    id = open_lane.create_job(data={"dataset": dataset, "columns": {"answer": "result"}})
-    trainer = open_lane.claim(id)
+    dataset = rpc_backend.add_dataset([{"prompt": "1", "answer": "long", "result": "1"}] * 9)
+    id = rpc_backend.create_job(data={"dataset": dataset, "columns": {"answer": "result"}})
+    trainer = rpc_backend.claim(id)
     stored = json.dumps({"answer": "long", "result": "1"})
     blob = trainer.blob(table([row(0, 0)], item=stored), "rollouts")
     trainer.send({"kind": "rollouts", "step": 1, "split": "train", "blob": blob, "rows": [row(0, 0)]})
     item = {"answer": "1", "result": "1"}
-    assert open_lane.api.get(f"/jobs/{id}/completions/train/1/0/0").json()["item"] == item
-    assert open_lane.api.get(f"/jobs/{id}/groups/train/1/0").json()["item"] == item
+    assert rpc_backend.api.get(f"/jobs/{id}/completions/train/1/0/0").json()["item"] == item
+    assert rpc_backend.api.get(f"/jobs/{id}/groups/train/1/0").json()["item"] == item
 
 
 def test_a_completion_that_is_not_there(backend: Backend, job: str) -> None:
@@ -140,12 +140,12 @@ def test_a_completion_that_is_not_there(backend: Backend, job: str) -> None:
     assert backend.api.get(f"/jobs/{job}/completions/other/1/0/0").status_code == 422
 
 
-def test_a_step_reported_again_replaces_its_completions(open_lane: Backend) -> None:
-    id = open_lane.create_job()
-    trainer = open_lane.claim(id)
+def test_a_step_reported_again_replaces_its_completions(rpc_backend: Backend) -> None:
+    id = rpc_backend.create_job()
+    trainer = rpc_backend.claim(id)
     send(trainer, 1, "train", [row(0, 0), row(0, 1)])
     send(trainer, 1, "train", [row(0, 0)])
-    assert listed(open_lane, id)["total"] == 1
+    assert listed(rpc_backend, id)["total"] == 1
 
 
 def test_the_groups_of_a_step_at_a_glance(backend: Backend, job: str) -> None:

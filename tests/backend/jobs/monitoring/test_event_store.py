@@ -10,7 +10,7 @@ from alembic import command
 from backend.data.migrate import alembic_config, upgrade
 from tests.backend.server import OWNER_KEY, Backend, Trainer
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_resume_undoes_the_end_of_a_row(backend: Backend, trainer: Trainer) ->
 
 def test_an_older_version_finds_a_row_for_each(database_url: str, tmp_path: Path) -> None:
     values: list[dict[str, float | None]] = [{"kl": None}, {"kl": 0.5}]
-    with Backend(database_url, tmp_path / "home") as backend, backend.lane():
+    with Backend(database_url, tmp_path / "home") as backend, backend.rpc_worker():
         trainer = backend.claim(backend.create_job())
         trainer.send(*[step(number, **each) for number, each in enumerate(values, 1)])
         job = trainer.claimed["job"]

@@ -63,10 +63,10 @@ def send(trainer: Trainer, step: int, split: str, groups: list[list[dict[str, An
 
 
 @pytest.fixture(scope="module")
-def job(open_lane: Backend) -> str:
+def job(rpc_backend: Backend) -> str:
     """The prompt `same` is sampled at steps 1, 3 and 4, at each under another number, and held out at step 0."""
-    id = open_lane.create_job()
-    trainer = open_lane.claim(id)
+    id = rpc_backend.create_job()
+    trainer = rpc_backend.claim(id)
     trainer.start()
     send(trainer, 0, "held_out", [group(0, "same", trainer_logprobs=None, entropies=None)])
     send(trainer, 1, "train", [group(0, "other"), group(1, "same"), group(2, "third")])
@@ -85,9 +85,9 @@ def found(backend: Backend, job: str, split: str, step: int, prompt_no: int) -> 
 
 @pytest.mark.parametrize(("step", "prompt_no"), [(1, 1), (3, 4), (4, 0)])
 def test_a_group_has_its_prompt_its_completions_and_its_steps(
-    open_lane: Backend, job: str, step: int, prompt_no: int
+    rpc_backend: Backend, job: str, step: int, prompt_no: int
 ) -> None:
-    answer = found(open_lane, job, "train", step, prompt_no)
+    answer = found(rpc_backend, job, "train", step, prompt_no)
     assert (answer["step"], answer["split"], answer["prompt_no"]) == (step, "train", prompt_no)
     assert (answer["prompt_hash"], answer["row_index"]) == ("same", 40 + prompt_no)
     assert answer["prompt"] == "asked same"
@@ -107,21 +107,21 @@ def test_a_group_has_its_prompt_its_completions_and_its_steps(
             assert each[tokens] == []
 
 
-def test_splits_are_apart(open_lane: Backend, job: str) -> None:
-    assert found(open_lane, job, "held_out", 0, 0)["steps"] == [0]
+def test_splits_are_apart(rpc_backend: Backend, job: str) -> None:
+    assert found(rpc_backend, job, "held_out", 0, 0)["steps"] == [0]
     for split, step, prompt_no in (("train", 0, 0), ("held_out", 1, 1), ("train", 1, 3), ("train", 3, 0)):
-        response = open_lane.api.get(f"/jobs/{job}/groups/{split}/{step}/{prompt_no}")
+        response = rpc_backend.api.get(f"/jobs/{job}/groups/{split}/{step}/{prompt_no}")
         assert (response.status_code, response.json()["error"]["code"]) == (404, "group_not_found")
-    assert open_lane.api.get("/jobs/ftjob-none/groups/train/1/1").status_code == 404
+    assert rpc_backend.api.get("/jobs/ftjob-none/groups/train/1/1").status_code == 404
 
 
 @pytest.mark.parametrize("step", [1, 4])
 def test_one_completion_has_the_log_probabilities_of_sampler_and_trainer(
-    open_lane: Backend, job: str, step: int
+    rpc_backend: Backend, job: str, step: int
 ) -> None:
-    one = open_lane.api.get(f"/jobs/{job}/completions/train/{step}/0/1").json()
+    one = rpc_backend.api.get(f"/jobs/{job}/completions/train/{step}/0/1").json()
     assert (one["sampler_logprobs"], one["trainer_logprobs"]) == ([-0.5, -0.25], [-0.75, -0.125])
-    held_out = open_lane.api.get(f"/jobs/{job}/completions/held_out/0/0/1").json()
+    held_out = rpc_backend.api.get(f"/jobs/{job}/completions/held_out/0/0/1").json()
     assert (held_out["sampler_logprobs"], held_out["trainer_logprobs"]) == ([-0.5, -0.25], [])
 
 
@@ -138,14 +138,14 @@ def test_one_completion_has_the_log_probabilities_of_sampler_and_trainer(
     ],
 )
 def test_the_reference_answer(
-    open_lane: Backend, columns: dict[str, str], item: dict[str, Any], answer: str | None
+    rpc_backend: Backend, columns: dict[str, str], item: dict[str, Any], answer: str | None
 ) -> None:
     rows = [{"prompt": "1+1=", "right": "2"}]
-    data = {"dataset": open_lane.add_dataset(rows), "columns": columns}
-    job = open_lane.create_job(data=data)
-    send(open_lane.claim(job), 1, "train", [group(0, "p", item=json.dumps(item))])
-    assert found(open_lane, job, "train", 1, 0)["answer"] == answer
-    assert open_lane.api.get(f"/jobs/{job}/completions/train/1/0/0").status_code == 200
+    data = {"dataset": rpc_backend.add_dataset(rows), "columns": columns}
+    job = rpc_backend.create_job(data=data)
+    send(rpc_backend.claim(job), 1, "train", [group(0, "p", item=json.dumps(item))])
+    assert found(rpc_backend, job, "train", 1, 0)["answer"] == answer
+    assert rpc_backend.api.get(f"/jobs/{job}/completions/train/1/0/0").status_code == 200
 
 
 def stored_as(backend: Backend, content: bytes) -> list[Any]:
@@ -189,7 +189,7 @@ DAMAGED_TABLES = {
 
 
 @pytest.mark.parametrize("content", DAMAGED_TABLES.values(), ids=DAMAGED_TABLES)
-def test_a_damaged_table_is_a_refusal(open_lane: Backend, content: Any) -> None:
-    answers = stored_as(open_lane, content())
+def test_a_damaged_table_is_a_refusal(rpc_backend: Backend, content: Any) -> None:
+    answers = stored_as(rpc_backend, content())
     assert [answer.status_code for answer in answers] == [409] * 3, [answer.text[:300] for answer in answers]
     assert {answer.json()["error"]["code"] for answer in answers} == {"step_table_damaged"}

@@ -14,7 +14,7 @@ from backend.jobs.monitoring import live_frames
 from backend.jobs.monitoring.live_frames import LiveJobs
 from tests.backend.server import Backend
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 class Counting(Database):

@@ -83,7 +83,7 @@ def columns(answer: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_buckets_equal_a_plain_recomputation(open_lane: Backend, seed: int) -> None:
+def test_buckets_equal_a_plain_recomputation(rpc_backend: Backend, seed: int) -> None:
     source = random.Random(seed)
     top = source.choice([1, 40, 333, 1000])
     series = {
@@ -92,7 +92,7 @@ def test_buckets_equal_a_plain_recomputation(open_lane: Backend, seed: int) -> N
         ("train", "never"): dict.fromkeys(range(1, top + 1), (None, 5.0)),
         ("held_out", "reward/mean"): random_points(source, range(0, top + 1, 7), 1.0),
     }
-    job = stored_job(open_lane, series)
+    job = stored_job(rpc_backend, series)
     first = min(min(points, default=top) for points in series.values())
     last = max(max(points, default=0) for points in series.values())
     for _ in range(12):
@@ -107,64 +107,64 @@ def test_buckets_equal_a_plain_recomputation(open_lane: Backend, seed: int) -> N
             for name, points in sorted(series.items())
             if start <= end and (found := in_buckets(points, start, end, buckets))
         }
-        answer = asked(open_lane, job, buckets=buckets, **query)
+        answer = asked(rpc_backend, job, buckets=buckets, **query)
         assert columns(answer) == expected
         assert answer["buckets"] == buckets
         assert all(len(each["steps"]) <= buckets for each in expected.values())
 
 
-def test_series_of_every_step_share_their_positions_whatever_is_asked_with_them(open_lane: Backend) -> None:
+def test_series_of_every_step_share_their_positions_whatever_is_asked_with_them(rpc_backend: Backend) -> None:
     full: Points = {step: (step / 7, 1.0 + step) for step in range(1, 101)}
     late = {step: full[step] for step in range(50, 101)}
     job = stored_job(
-        open_lane, {("train", "a"): full, ("train", "b"): late, ("held_out", "a"): {0: (1.0, 1.0)}}
+        rpc_backend, {("train", "a"): full, ("train", "b"): late, ("held_out", "a"): {0: (1.0, 1.0)}}
     )
-    together = columns(asked(open_lane, job, buckets=10))
+    together = columns(asked(rpc_backend, job, buckets=10))
     assert set(together["train", "b"]["steps"]) < set(together["train", "a"]["steps"])
     assert together["held_out", "a"] == {"steps": [0], "values": [1.0], "ts": [1.0]}
-    alone = columns(asked(open_lane, job, buckets=10, key=["b", "no such key"]))
+    alone = columns(asked(rpc_backend, job, buckets=10, key=["b", "no such key"]))
     assert alone == {("train", "b"): together["train", "b"]}
 
 
-def test_every_point_by_key_and_range(open_lane: Backend) -> None:
+def test_every_point_by_key_and_range(rpc_backend: Backend) -> None:
     points: Points = {step: (None if step == 3 else step * 0.1, 1000.25 + step) for step in range(1, 6)}
-    job = stored_job(open_lane, {("train", "a"): points, ("train", 'b"%\\'): points})
-    answer = asked(open_lane, job)
+    job = stored_job(rpc_backend, {("train", "a"): points, ("train", 'b"%\\'): points})
+    answer = asked(rpc_backend, job)
     assert "buckets" not in answer
     assert columns(answer)["train", "a"] == {
         "steps": [1, 2, 3, 4, 5],
         "values": [0.1, 0.2, None, 0.4, 0.5],
         "ts": [1001.25, 1002.25, 1003.25, 1004.25, 1005.25],
     }
-    part = columns(asked(open_lane, job, key='b"%\\', from_step=3, to_step=4))
+    part = columns(asked(rpc_backend, job, key='b"%\\', from_step=3, to_step=4))
     assert part == {("train", 'b"%\\'): {"steps": [3, 4], "values": [None, 0.4], "ts": [1003.25, 1004.25]}}
     for beyond in ({"from_step": 6}, {"from_step": 4, "to_step": 3}, {"buckets": 5, "from_step": 9}):
-        assert asked(open_lane, job, **beyond)["series"] == []
-    assert asked(open_lane, job, buckets=2, to_step=2**53)["series"]
+        assert asked(rpc_backend, job, **beyond)["series"] == []
+    assert asked(rpc_backend, job, buckets=2, to_step=2**53)["series"]
 
 
-def test_a_job_without_points_has_no_series(open_lane: Backend) -> None:
-    job = open_lane.create_job()
+def test_a_job_without_points_has_no_series(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
     for query in ({}, {"buckets": 100}):
-        answer = asked(open_lane, job, **query)
+        answer = asked(rpc_backend, job, **query)
         assert (answer["series"], answer["seq"]) == ([], answer["seq"])
-    assert open_lane.api.get(f"/jobs/{job}/metrics", params={"buckets": 1}).status_code == 422
+    assert rpc_backend.api.get(f"/jobs/{job}/metrics", params={"buckets": 1}).status_code == 422
 
 
-def test_an_answer_holds_until_the_job_goes_on(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_an_answer_holds_until_the_job_goes_on(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     trainer.start()
     for step in (1, 2):
         trainer.step(step)
     query: dict[str, Any] = {"buckets": 2}
     url = f"/jobs/{job}/metrics"
-    first = open_lane.api.get(url, params=query)
+    first = rpc_backend.api.get(url, params=query)
     tag = first.headers["etag"]
     assert tag.startswith('"')
 
     def again(tag: str, **query: Any) -> httpx.Response:
-        return open_lane.api.get(url, params=query, headers={"if-none-match": tag})
+        return rpc_backend.api.get(url, params=query, headers={"if-none-match": tag})
 
     unchanged = again(tag, **query)
     assert (unchanged.status_code, unchanged.content, unchanged.headers["etag"]) == (304, b"", tag)
@@ -177,12 +177,12 @@ def test_an_answer_holds_until_the_job_goes_on(open_lane: Backend) -> None:
     assert fresh.headers["etag"] != tag
 
 
-def test_large_answers_travel_packed_to_those_who_take_it(open_lane: Backend) -> None:
+def test_large_answers_travel_packed_to_those_who_take_it(rpc_backend: Backend) -> None:
     source = random.Random(1)
     job = stored_job(
-        open_lane, {("train", f"key/{n}"): random_points(source, range(900), 1) for n in range(9)}
+        rpc_backend, {("train", f"key/{n}"): random_points(source, range(900), 1) for n in range(9)}
     )
-    with httpx.Client(base_url=open_lane.url, headers={"authorization": f"Bearer {OWNER_KEY}"}) as client:
+    with httpx.Client(base_url=rpc_backend.url, headers={"authorization": f"Bearer {OWNER_KEY}"}) as client:
         url = f"/api/v1/jobs/{job}/metrics"
         for query in ({}, {"buckets": 100}):
             plain = client.get(url, params=query, headers={"accept-encoding": "identity"})

@@ -46,13 +46,13 @@ def report(trainer: Trainer, step: int, split: str, rows: list[Row]) -> None:
 
 
 @pytest.fixture(scope="module")
-def stored(open_lane: Backend) -> tuple[str, list[Row]]:
+def stored(rpc_backend: Backend) -> tuple[str, list[Row]]:
     """A job with 200 random completions, as its worker reported them; another job has the same texts."""
     source = random.Random(3)
-    other = open_lane.claim(open_lane.create_job())
+    other = rpc_backend.claim(rpc_backend.create_job())
     report(other, 1, "train", [random_row(source, n, 0) for n in range(20)])
-    id = open_lane.create_job()
-    trainer = open_lane.claim(id)
+    id = rpc_backend.create_job()
+    trainer = rpc_backend.claim(id)
     trainer.start()
     rows: list[Row] = []
     for step, split in [(0, "held_out"), (1, "train"), (2, "train"), (2, "held_out"), (11, "train")]:
@@ -97,10 +97,10 @@ def order(sort: str) -> Callable[[Row], Any]:
 @pytest.mark.parametrize("sort", ["step", "-step", "reward", "-reward", "length", "-length"])
 @pytest.mark.parametrize("limit", [7, 1000])
 def test_every_order_goes_on_page_by_page(
-    open_lane: Backend, stored: tuple[str, list[Row]], sort: str, limit: int
+    rpc_backend: Backend, stored: tuple[str, list[Row]], sort: str, limit: int
 ) -> None:
     job, rows = stored
-    assert every_page(open_lane, job, sort=sort, limit=limit) == sorted(rows, key=order(sort))
+    assert every_page(rpc_backend, job, sort=sort, limit=limit) == sorted(rows, key=order(sort))
 
 
 NUMBERS: dict[str, tuple[dict[str, Any], Callable[[Row], bool]]] = {
@@ -125,14 +125,14 @@ NUMBERS: dict[str, tuple[dict[str, Any], Callable[[Row], bool]]] = {
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_alone_and_together_with_words(
-    open_lane: Backend, stored: tuple[str, list[Row]], name: str
+    rpc_backend: Backend, stored: tuple[str, list[Row]], name: str
 ) -> None:
     job, rows = stored
     query, holds = NUMBERS[name]
     expected = [row for row in sorted(rows, key=order("-step")) if holds(row)]
-    assert every_page(open_lane, job, limit=50, **query) == expected
+    assert every_page(rpc_backend, job, limit=50, **query) == expected
     with_word = [row for row in expected if "carry" in row["text"].lower() and row["step"] > 0]
-    assert every_page(open_lane, job, limit=50, q="carry", **{"step_from": 1} | query) == with_word
+    assert every_page(rpc_backend, job, limit=50, q="carry", **{"step_from": 1} | query) == with_word
 
 
 QUERIES: dict[str, Callable[[str], bool]] = {
@@ -189,17 +189,17 @@ QUERIES: dict[str, Callable[[str], bool]] = {
 
 
 @pytest.mark.parametrize("q", QUERIES)
-def test_what_a_person_types(open_lane: Backend, stored: tuple[str, list[Row]], q: str) -> None:
+def test_what_a_person_types(rpc_backend: Backend, stored: tuple[str, list[Row]], q: str) -> None:
     job, rows = stored
     expected = [row for row in sorted(rows, key=order("-step")) if QUERIES[q](row["text"].lower())]
-    found = searched(open_lane, job, q=q, limit=1000)
+    found = searched(rpc_backend, job, q=q, limit=1000)
     assert {row["text"] for row in found["data"]} == {row["text"] for row in expected}
     assert found["data"] == expected
     assert (found["total"], found["counted_to"]) == (len(expected), 10_000)
 
 
 def test_terms_that_are_no_words_are_found_wherever_the_text_has_them(
-    open_lane: Backend, stored: tuple[str, list[Row]]
+    rpc_backend: Backend, stored: tuple[str, list[Row]]
 ) -> None:
     """The index narrows such a search down; it must not lose anything."""
     job, rows = stored
@@ -211,19 +211,21 @@ def test_terms_that_are_no_words_are_found_wherever_the_text_has_them(
         part = text[start : start + source.randint(1, 20)].replace('"', " ").strip()
         if re.fullmatch(r"[A-Za-z0-9\s]*", part):
             continue
-        found = {row["text"] for row in searched(open_lane, job, q=f'"{part}"', limit=1000)["data"]}
+        found = {row["text"] for row in searched(rpc_backend, job, q=f'"{part}"', limit=1000)["data"]}
         assert found == {other for other in texts if part.lower() in other.lower()}, part
 
 
-def test_a_search_refuses_what_makes_no_sense(open_lane: Backend, stored: tuple[str, list[Row]]) -> None:
+def test_a_search_refuses_what_makes_no_sense(rpc_backend: Backend, stored: tuple[str, list[Row]]) -> None:
     job, _ = stored
     path = f"/jobs/{job}/completions/search"
-    cursor = searched(open_lane, job, limit=1, sort="reward")["next_cursor"]
-    assert searched(open_lane, job, limit=1, sort="reward", after=cursor)["data"]
+    cursor = searched(rpc_backend, job, limit=1, sort="reward")["next_cursor"]
+    assert searched(rpc_backend, job, limit=1, sort="reward", after=cursor)["data"]
     for after in ("", "x", "äöü", cursor[:-5], cursor + "A" * 10, "W10", "a" * 10_000):
-        refused(open_lane.api.get(path, params={"sort": "reward", "after": after}), "after", "invalid_cursor")
-    refused(open_lane.api.get(path, params={"sort": "-reward", "after": cursor}), "after", "invalid_cursor")
-    refused(open_lane.api.get(path, params={"sort": "length", "after": cursor}), "after", "invalid_cursor")
+        refused(
+            rpc_backend.api.get(path, params={"sort": "reward", "after": after}), "after", "invalid_cursor"
+        )
+    refused(rpc_backend.api.get(path, params={"sort": "-reward", "after": cursor}), "after", "invalid_cursor")
+    refused(rpc_backend.api.get(path, params={"sort": "length", "after": cursor}), "after", "invalid_cursor")
     for query in (
         {"reward_min": "nan"},
         {"reward_max": "inf"},
@@ -234,17 +236,17 @@ def test_a_search_refuses_what_makes_no_sense(open_lane: Backend, stored: tuple[
         {"limit": 0},
         {"q": "x" * 501},
     ):
-        assert open_lane.api.get(path, params=query).status_code == 422, query
-    assert open_lane.api.get(path + "?q=a%00b").status_code == 422
-    assert open_lane.api.get("/jobs/ftjob-none/completions/search").status_code == 404
+        assert rpc_backend.api.get(path, params=query).status_code == 422, query
+    assert rpc_backend.api.get(path + "?q=a%00b").status_code == 422
+    assert rpc_backend.api.get("/jobs/ftjob-none/completions/search").status_code == 404
 
 
-def test_long_input_is_answered(open_lane: Backend, stored: tuple[str, list[Row]]) -> None:
+def test_long_input_is_answered(rpc_backend: Backend, stored: tuple[str, list[Row]]) -> None:
     job, _ = stored
     path = f"/jobs/{job}/completions/search"
     for value in ("a" * 50_000, "%" * 20_000, "'" * 20_000):
         for name in ("prompt_hash", "finish_reason"):
-            response = open_lane.api.get(path, params={name: value})
+            response = rpc_backend.api.get(path, params={name: value})
             assert response.status_code in (200, 400, 422), response.text[:200]
             if response.status_code == 200:
                 assert response.json()["data"] == []
@@ -258,13 +260,13 @@ def test_long_input_is_answered(open_lane: Backend, stored: tuple[str, list[Row]
         '-"a" ' * 100,
         "é" * 500,
     ):
-        assert searched(open_lane, job, q=q)["counted_to"] == 10_000
+        assert searched(rpc_backend, job, q=q)["counted_to"] == 10_000
 
 
-def test_words_of_any_length_are_stored(open_lane: Backend) -> None:
+def test_words_of_any_length_are_stored(rpc_backend: Backend) -> None:
     """A word of PostgreSQL's full text has at most 2 KB; longer ones are no reason to refuse a completion."""
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     texts = ["x" * 2000, "é" * 2000, "\U0001f600" * 2000, "a b " * 500, "nul \0 end", "\u202eright to left"]
     rows = [random_row(random.Random(n), n, 0) | {"text": text} for n, text in enumerate(texts)]
     report(trainer, 1, "train", rows)
@@ -276,45 +278,48 @@ def test_words_of_any_length_are_stored(open_lane: Backend) -> None:
         ("end", [4]),
         ("right", [5]),
     ):
-        assert [row["prompt_no"] for row in searched(open_lane, job, q=q)["data"]] == expected, q
+        assert [row["prompt_no"] for row in searched(rpc_backend, job, q=q)["data"]] == expected, q
 
 
-def test_more_than_are_counted(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_more_than_are_counted(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     report(trainer, 1, "train", [random_row(random.Random(1), 0, 0) | {"text": "first only", "reward": 9.0}])
     report(trainer, 2, "train", [])
-    open_lane.sql(
+    rpc_backend.sql(
         "INSERT INTO completion (job_id, split, step, prompt_no, sample_no, row_index, prompt_hash, reward, advantage,"
         " length, finish_reason, text) SELECT %s, 'train', 2, n / 8, n %% 8, 0, 'p', n / 20000.0, 0, n, 'stop',"
         " CASE WHEN n < 10000 THEN 'exactly' ELSE 'many' END || ' common' FROM generate_series(0, 10998) n",
         job,
     )
-    everything = searched(open_lane, job, limit=2)
+    everything = searched(rpc_backend, job, limit=2)
     assert (everything["total"], everything["counted_to"], everything["has_more"]) == (10_000, 10_000, True)
     assert [row["sample_no"] for row in everything["data"]] == [0, 1]
-    oldest = searched(open_lane, job, sort="step", limit=1)
+    oldest = searched(rpc_backend, job, sort="step", limit=1)
     assert oldest["data"][0]["text"] == "first only", (
         "sorting looks at all, not only at those that are counted"
     )
-    best = searched(open_lane, job, sort="-reward", limit=2)
+    best = searched(rpc_backend, job, sort="-reward", limit=2)
     assert [row["reward"] for row in best["data"]] == [9.0, 10998 / 20000]
-    common = searched(open_lane, job, sort="-length", q="common", limit=2)
+    common = searched(rpc_backend, job, sort="-length", q="common", limit=2)
     assert ([row["length"] for row in common["data"]], common["total"]) == ([10998, 10997], 10_000)
-    rest = searched(open_lane, job, sort="-length", q="common", limit=1000, after=common["next_cursor"])
+    rest = searched(rpc_backend, job, sort="-length", q="common", limit=1000, after=common["next_cursor"])
     assert [row["length"] for row in rest["data"]] == list(range(10996, 9996, -1))
-    assert searched(open_lane, job, q="exactly")["total"] == 10_000
-    assert searched(open_lane, job, q="many")["total"] == 999
-    assert searched(open_lane, job, q="first common")["total"] == 0
-    first = searched(open_lane, job, q="first")
+    assert searched(rpc_backend, job, q="exactly")["total"] == 10_000
+    assert searched(rpc_backend, job, q="many")["total"] == 999
+    assert searched(rpc_backend, job, q="first common")["total"] == 0
+    first = searched(rpc_backend, job, q="first")
     assert (first["total"], first["data"][0]["step"]) == (1, 1)
 
 
-def test_a_step_that_a_resume_undoes_is_no_longer_found(open_lane: Backend) -> None:
-    job = open_lane.create_job()
-    trainer = open_lane.claim(job)
+def test_a_step_that_a_resume_undoes_is_no_longer_found(rpc_backend: Backend) -> None:
+    job = rpc_backend.create_job()
+    trainer = rpc_backend.claim(job)
     row = random_row(random.Random(1), 0, 0) | {"text": "gone"}
     report(trainer, 1, "train", [row])
-    assert searched(open_lane, job, q="gone")["total"] == 1
+    assert searched(rpc_backend, job, q="gone")["total"] == 1
     report(trainer, 1, "train", [row | {"text": "new"}])
-    assert (searched(open_lane, job, q="gone")["total"], searched(open_lane, job, q="new")["total"]) == (0, 1)
+    assert (searched(rpc_backend, job, q="gone")["total"], searched(rpc_backend, job, q="new")["total"]) == (
+        0,
+        1,
+    )

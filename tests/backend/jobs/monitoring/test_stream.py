@@ -14,7 +14,7 @@ from httpx_sse import ServerSentEvent, connect_sse
 
 from tests.backend.server import DEADLINE, OWNER_KEY, Backend, Trainer
 
-pytestmark = pytest.mark.usefixtures("open_lane")
+pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 COMMIT_DELAY = """
 CREATE FUNCTION slow_commit() RETURNS trigger LANGUAGE plpgsql AS

@@ -13,7 +13,7 @@ SOUND = {"reward/std": 0.4, "completions/truncated_share": 0.01, "groups/zero_va
 
 @pytest.fixture
 def trainer(backend: Backend) -> Trainer:
-    with backend.lane():
+    with backend.rpc_worker():
         job = backend.create_job(limits={"steps": 20})
     trainer = backend.claim(job)
     trainer.start(0, 20)

@@ -35,7 +35,7 @@ def rewards(right: int) -> list[float]:
 
 def finished(backend: Backend, *right: int, last: dict[str, float] | None = None, **step: float) -> str:
     """A job that succeeded, whose evaluations at 0, 2, 4 … had so many rows right."""
-    with backend.lane():
+    with backend.rpc_worker():
         job = backend.create_job(limits={"steps": 2 * (len(right) - 1)})
     trainer = backend.claim(job)
     trainer.start(0, 2 * (len(right) - 1))
@@ -86,7 +86,7 @@ def test_witnesses_and_failed_rewards_are_read_from_the_series(backend: Backend)
 
 
 def test_a_paused_job_has_a_verdict_until_it_goes_on(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         job = backend.create_job()
     trainer = backend.claim(job)
     trainer.start()
@@ -100,7 +100,7 @@ def test_a_paused_job_has_a_verdict_until_it_goes_on(backend: Backend) -> None:
 
 
 def test_a_job_without_a_step_has_none(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         job = backend.create_job()
     backend.api.post(f"/jobs/{job}/cancel").raise_for_status()
     assert (backend.job(job)["status"], backend.job(job)["verdict"]) == ("cancelled", None)
@@ -153,7 +153,7 @@ def test_none_is_the_best_while_none_is_above_the_base(tar_backend: Backend, rig
 
 
 def test_a_job_that_has_not_succeeded_has_no_adapter_to_download(backend: Backend) -> None:
-    with backend.lane():
+    with backend.rpc_worker():
         job = backend.create_job()
     refused = backend.api.get(f"/jobs/{job}/adapter/download")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "no_adapter")

@@ -13,7 +13,7 @@ from tests.backend.server import REWARD, Backend
 @pytest.fixture
 def attended(backend: Backend) -> Iterator[Backend]:
     """The backend with a worker that agrees to everything, for one test."""
-    with backend.lane():
+    with backend.rpc_worker():
         yield backend
 
 
@@ -123,7 +123,7 @@ def test_what_workers_find_is_listed_beside_each_other(backend: Backend) -> None
         data={"dataset": backend.add_dataset([{"prompt": "x" * 200}, {"prompt": "y"}])},
         rewards=[{"name": "a", "source": "s"}, {"name": "b", "source": "s"}],
     )
-    with backend.lane(validate=broken):
+    with backend.rpc_worker(validate=broken):
         found = checked(backend, spec)
         assert params(found) == {"rewards[0].source", "rewards[1].source", "data.dataset"}
         assert found["facts"]["longest_prompt_tokens"] == 200
@@ -133,9 +133,9 @@ def test_what_workers_find_is_listed_beside_each_other(backend: Backend) -> None
 
 
 def test_a_quick_check_asks_nobody(backend: Backend) -> None:
-    with backend.lane() as lane:
+    with backend.rpc_worker() as lane:
         found = checked(backend, backend.spec(), quick=True)
-        assert {kind for kind, _ in lane.asked} <= {"inspect_model"}
+        assert {kind for kind, _ in lane.calls} <= {"inspect_model"}
     assert (found["ok"], found["facts"]["jail"]) == (True, None)
 
 

@@ -14,9 +14,9 @@ TWO = [{"name": "a", "spelling": "openai", "line": 1}, {"name": "b", "spelling":
 def test_the_longest_prompts_are_measured(backend: Backend) -> None:
     rows = [{"prompt": "x" * n} for n in (3, 100, 7)]
     spec = backend.spec(data={"dataset": backend.add_dataset(rows)})
-    with backend.lane() as lane:
+    with backend.rpc_worker() as lane:
         assert backend.api.post("/jobs", json=spec).status_code == 201
-        [rendered] = [payload for kind, payload in lane.asked if kind == "render"]
+        [rendered] = [payload for kind, payload in lane.calls if kind == "render"]
         assert [len(row[0]["content"]) for row in rendered["rows"]] == [100, 7, 3]
         assert (rendered["model_source"], rendered["max_prompt_tokens"]) == ("/models/tiny", 112)
 
@@ -39,9 +39,9 @@ def test_the_tools_of_rows_are_measured_and_their_lack_of_a_place_told(
     def render(payload: dict[str, Any]) -> dict[str, Any]:
         return {"longest": {"index": 0, "tokens": 9}, "takes_tools": has_place}
 
-    with backend.lane(render=render) as lane:
+    with backend.rpc_worker(render=render) as lane:
         answer = backend.api.post("/jobs/check", json=spec).json()
-    [asked] = [payload for kind, payload in lane.asked if kind == "render"]
+    [asked] = [payload for kind, payload in lane.calls if kind == "render"]
     assert asked["tools"] == [[tool], None]
     assert [len(row[0]["content"]) for row in asked["rows"]] == [1, 30]
     assert (NO_PLACE_FOR_TOOLS in answer["warnings"]) is not has_place
@@ -68,7 +68,7 @@ def test_a_row_that_the_template_refuses_is_named_as_the_dataset_counts_it(backe
         return {"error": error}
 
     rows = [{"prompt": text} for text in ("the longest of all", "bad", "short row")]
-    with backend.lane(render=refuse):
+    with backend.rpc_worker(render=refuse):
         spec = backend.spec(data={"dataset": backend.add_dataset(rows)})
         error = refused(backend.api.post("/jobs", json=spec), "data.dataset", "prompt_not_renderable")
     assert "Row 2" in error["message"]
@@ -82,7 +82,7 @@ def test_a_model_whose_files_cannot_be_used_is_the_models_fault(backend: Backend
             "error": error | {"hint": "Save its tokenizer.", "type": "invalid_request_error", "errors": []}
         }
 
-    with backend.lane(render=refuse):
+    with backend.rpc_worker(render=refuse):
         refused(backend.api.post("/jobs", json=backend.spec()), "model", "no_tokenizer")
 
 
@@ -92,7 +92,7 @@ def test_a_large_dataset_is_read_in_another_process(backend: Backend) -> None:
     bad = backend.spec(
         data={"dataset": backend.add_dataset([*rows, {"filler": ""}]), "prompt_template": "{prompt}"}
     )
-    with backend.lane():
+    with backend.rpc_worker():
         assert backend.api.post("/jobs", json=good).status_code == 201
         error = refused(backend.api.post("/jobs", json=bad), "data.prompt_template", "unknown_column")
         assert "line 3001" in error["message"]
@@ -108,7 +108,7 @@ def test_a_reward_that_does_not_load_is_refused_with_its_place(backend: Backend)
     spec = backend.spec(
         rewards=[{"type": "python", "name": name, "source": REWARD} for name in ("fine", "broken")]
     )
-    with backend.lane(validate=broken):
+    with backend.rpc_worker(validate=broken):
         error = refused(backend.api.post("/jobs", json=spec), "rewards[1].source", "invalid_reward")
     assert "line 2" in error["message"]
 
@@ -128,7 +128,7 @@ def test_the_function_to_call_has_to_be_clear(
         return {"rewards": [{"name": "right", "entries": entries, "error": None}], "jail": "L"}
 
     reward = {"type": "python", "name": "right", "source": REWARD, "entry": entry}
-    with backend.lane(validate=found):
+    with backend.rpc_worker(validate=found):
         refused(backend.api.post("/jobs", json=backend.spec(rewards=[reward])), param, code)
 
 
@@ -144,6 +144,6 @@ def test_without_a_jail_nothing_is_created(backend: Backend) -> None:
     def unjailed(payload: dict[str, Any]) -> dict[str, Any]:
         return {"rewards": [{"name": "right", "entries": TWO[:1], "error": None}], "jail": None}
 
-    with backend.lane(validate=unjailed):
+    with backend.rpc_worker(validate=unjailed):
         response = backend.api.post("/jobs", json=backend.spec())
     assert (response.status_code, response.json()["error"]["code"]) == (503, "sandbox_unavailable")

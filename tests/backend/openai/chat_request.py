@@ -1,4 +1,4 @@
-"""A chat request under way, what a worker says in it, and OpenAI's published shapes of the answers."""
+"""A chat request in a thread, events of a worker, and OpenAI's published schemas of the responses."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""One side and the other of a call that streams: a client that reads events, a worker that is told what to say."""
+"""Both sides of a streaming call: a client that reads events and an RPC worker that sends scripted ones."""
 
 import contextlib
 import json
@@ -52,7 +52,7 @@ class Client(threading.Thread):
 
 
 class Player:
-    """A calls worker that takes one call and does with it what a test says."""
+    """An RPC worker that takes one call and sends what the test passes."""
 
     def __init__(self, backend: Backend, process: str | None = None) -> None:
         self.backend = backend
@@ -64,14 +64,14 @@ class Player:
     def register(self, process: str | None = None) -> None:
         body = {"id": self.id, "kind": "calls", "hostname": "here", "version": "0"}
         body["process"] = process or self.process
-        assert self.backend.door.post("/workers", json=body).status_code == 204
+        assert self.backend.worker_api.post("/workers", json=body).status_code == 204
 
     def take(self, kind: str = "sample") -> dict[str, Any]:
         """The call's payload."""
         body = {"worker": self.id, "kinds": [kind], "wait_seconds": 0.2}
 
         def taken() -> Any:
-            response = self.backend.door.post("/calls/next", json=body)
+            response = self.backend.worker_api.post("/calls/next", json=body)
             return response.json() if response.status_code == 200 else None
 
         self.call = wait_until(taken, "the call")
@@ -84,10 +84,10 @@ class Player:
 
     def tell(self, seq: int, *events: dict[str, Any]) -> httpx.Response:
         body = {"seq": seq, "events": list(events)}
-        return self.backend.door.post(f"/calls/{self.call['id']}/chunks", json=body)
+        return self.backend.worker_api.post(f"/calls/{self.call['id']}/chunks", json=body)
 
     def answer(self, **answer: Any) -> httpx.Response:
-        return self.backend.door.post(f"/calls/{self.call['id']}/answer", json=answer)
+        return self.backend.worker_api.post(f"/calls/{self.call['id']}/answer", json=answer)
 
     def gone_for(self, seconds: float) -> None:
         self.backend.sql(

@@ -1,4 +1,4 @@
-"""A backend in miniature for the worker's tests: the worker door over real HTTP, with switches for bad days."""
+"""A small worker API over HTTP for the tests of the worker, with switches for failures."""
 
 import json
 import threading
@@ -12,8 +12,8 @@ TOKEN = "worker-secret"
 
 
 @dataclass
-class DoorState:
-    """What the server knows and how it behaves; tests read and set it under no lock, one field at a time."""
+class WorkerApiState:
+    """State and switches of a `StubWorkerApi`. Tests read and set single fields without a lock."""
 
     queued: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Job id → the `Claimed` body that its claim answers with."""
@@ -68,13 +68,13 @@ def unpacked(told: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield own | {"values": values}
 
 
-class DoorServer(ThreadingHTTPServer):
+class StubWorkerApi(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, port: int = 0, state: DoorState | None = None) -> None:
+    def __init__(self, port: int = 0, state: WorkerApiState | None = None) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
-        self.state = state or DoorState()
+        self.state = state or WorkerApiState()
         self.lock = threading.Lock()
         self._thread = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
@@ -91,7 +91,7 @@ class DoorServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: DoorServer
+    server: StubWorkerApi
 
     def log_message(self, *_: object) -> None:
         pass
