@@ -1,4 +1,4 @@
-"""Functions of installed packages for a slot, from entry points of the group `reinforge.functions`.
+"""Functions of installed packages for a part, from entry points of the group `reinforge.functions`.
 
 `advantage.centred_rank = own_algorithm.functions:centred_rank` fills the slot `advantage` where its type is
 `centred_rank`. It is called like the built-in ones, and loaded when it is first called.

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from worker.algorithm.plugin_functions import own_function
 
-Slot = Mapping[str, Any]
+PartSettings = Mapping[str, Any]
 """A slot as the specification has it: `type` names the function, the rest are its keyword arguments."""
 
 State = dict[str, Any]
@@ -132,13 +132,13 @@ class Rows:
         return value
 
 
-def lookup(registry: Mapping[str, F], slot: Slot, what: str) -> tuple[F, dict[str, Any]]:
-    """The function that fills a slot, built in or of an installed package, and its keyword arguments.
+def lookup(registry: Mapping[str, F], settings: PartSettings, what: str) -> tuple[F, dict[str, Any]]:
+    """The function that fills a part, built in or of an installed package, and its keyword arguments.
 
     Raises KeyError naming the built-in types, OwnFunctionError for a package's function that cannot be loaded.
     """
-    kind = slot["type"]
+    kind = settings["type"]
     function: Callable[..., Any] | None = registry.get(kind) or own_function(what, kind)
     if function is None:
         raise KeyError(f"unknown {what} {kind!r}; known: {', '.join(sorted(registry))}")
-    return cast(F, function), {key: value for key, value in slot.items() if key != "type"}
+    return cast(F, function), {key: value for key, value in settings.items() if key != "type"}

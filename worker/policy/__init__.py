@@ -1,1 +1,1 @@
-"""Trained models: a base model on its devices (host) with named LoRA adapters (policies)."""
+"""Trained models: a base model (host) with named LoRA adapters (policies)."""

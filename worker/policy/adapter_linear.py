@@ -1,5 +1,5 @@
-"""An adapter beside a linear layer of low precision: two narrow products in the layer's own precision, added into its
-output; float32 masters and gradients; nothing to keep for the backward pass but the layer's input."""
+"""Adapter beside a low-precision linear layer: two narrow products in the layer's precision, with float32 masters and
+gradients. The backward pass needs only the layer's input."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ from worker.policy.forward.precision import float32_product
 class BesideLinear(torch.nn.Module):
     """A linear layer (I → O) in bfloat16 or float16 with an adapter of rank R; it has no parameters of its own.
 
-    The adapter's factors are copied in the layer's precision when the module is made; gradients reach the float32
-    masters. The layer's output is rounded, and the sum with the adapter's again, as in PEFT's own layer.
+    Copies the adapter's factors in the layer's precision; gradients reach the float32 masters. Rounds the layer's
+    output and its sum with the adapter's, like PEFT's layer.
     """
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:

@@ -1,4 +1,4 @@
-"""Protocols of policies and critics. Micro-batching, devices and normalisation over ranks are hidden behind them."""
+"""Protocols of policies and critics. They hide micro-batching, devices and normalisation over ranks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -14,8 +14,8 @@ SumCount = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """N prompts with their completions. Per-token tensors about them are (N, T), T the longest completion, with
-    column t for completion token t."""
+    """N prompts with their completions. Per-token tensors are (N, T): T is the longest completion, column t its token
+    t."""
 
     prompts: Sequence[Sequence[int]]
     completions: Sequence[Sequence[int]]
@@ -38,62 +38,61 @@ class Sequences:
 @dataclass(frozen=True, slots=True)
 class TokenScores:
     logprobs: Tensor
-    """(N, T) float32, 0 where a row has no token."""
+    """(N, T) float32, 0 at missing tokens."""
     entropies: Tensor
-    """(N, T) float32, nats over the full vocabulary, 0 where a row has no token. Gradient only where a batch asks."""
+    """(N, T) float32 nats over the full vocabulary, 0 at missing tokens. With gradient only if the batch requests
+    it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One optimizer batch."""
-
     sequences: Sequences
     tensors: Mapping[str, Tensor]
-    """Constants of the loss with N rows; those with a second dimension are (N, T)."""
+    """Constants of the loss, (N,) or (N, T)."""
     needs_gradient: Tensor
     """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) get at most a forward pass."""
     denominator: float
-    """Σ count over the whole batch, by which the sum of losses is divided."""
+    """Σ count over the whole batch; divides the sum of losses."""
     skipped: Tensor | None = None
-    """(N,) bool: rows without any forward pass; their scores stay 0."""
+    """(N,) bool: rows without a forward pass; their scores stay 0."""
     entropy_gradient: bool = False
-    """The loss needs entropies with gradient."""
+    """Whether the loss needs entropies with gradient."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossValue:
     total: Tensor
-    """Scalar with gradient, not yet divided."""
+    """Scalar with gradient, not divided."""
     metrics: dict[str, SumCount]
     gradients: dict[str, float] = field(default_factory=dict)
-    """∂ total / ∂ each parameter of the loss's own, not yet divided."""
+    """∂ total / ∂ each of the loss's own parameters, not divided."""
 
 
 LossFunction = Callable[[TokenScores, Mapping[str, Tensor]], LossValue]
-"""Scores with gradient and the batch's tensors, both for the rows of one micro-batch."""
+"""Takes the scores with gradient and the batch's tensors of one micro-batch."""
 
 ValueFunction = Callable[[Tensor, Mapping[str, Tensor]], LossValue]
-"""Values (n, T) with gradient and the batch's tensors, both for the rows of one micro-batch."""
+"""Takes the values (n, T) with gradient and the batch's tensors of one micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardBackward:
     metrics: dict[str, SumCount]
     scores: TokenScores
-    """Of all N rows under the weights before the update."""
+    """Scores of all N rows under the weights before the update."""
     gradients: dict[str, float] = field(default_factory=dict)
-    """∂ loss / ∂ each parameter of the loss's own: summed over the batch and divided by its denominator."""
+    """∂ loss / ∂ each of the loss's own parameters, summed over the batch and divided by its denominator."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyState:
-    """Training state of an adapter without the base model, as plain tensors and JSON."""
+    """Training state of an adapter as plain tensors and JSON."""
 
     adapter: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     facts: dict[str, Any] = field(default_factory=dict)
     reference: dict[str, Tensor] = field(default_factory=dict)
-    """The adapter's weights as the reference has them; empty where the reference is the base."""
+    """The reference's adapter weights; empty if the reference is the base model."""
 
 
 class Policy(Protocol):
@@ -102,16 +101,16 @@ class Policy(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Weights, the base model's too, gradients and optimizer state; not what a pass needs besides."""
+        """Bytes of weights (with the base model), gradients and optimizer state; without activations."""
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
-        """Under the current weights, without gradient."""
+        """Scores under the current weights, without gradient."""
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
-        """(N, T) under the base model (the adapter off) or the reference of `refresh_reference`, without gradient."""
+        """(N, T) under the base model or the reference of `refresh_reference`, without gradient."""
 
     def refresh_reference(self, mixup: float) -> None:
-        """The reference becomes `mixup` of the adapter as it is now and the rest of what it was."""
+        """The new reference: `mixup` · adapter + (1 - `mixup`) · old reference."""
 
     def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
         """Add the gradient of Σ total / denominator to the adapter's gradients."""
@@ -125,8 +124,8 @@ class Policy(Protocol):
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        """AdamW on the clipped gradient, then forget the gradient. Returns the norm before clipping; where that is
-        not finite nothing is updated."""
+        """AdamW on the clipped gradient; drops the gradient. Returns the norm before clipping; if it is not finite,
+        nothing is updated."""
 
     def state(self) -> PolicyState: ...
 
@@ -141,13 +140,13 @@ class Critic(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """As a policy's; without the base model where that is the policy's own."""
+        """Like `Policy.held_bytes`; without the base model if the policy uses the same."""
 
     def values(self, sequences: Sequences) -> Tensor:
-        """(N, T) float32, without gradient; 0 where a row has no token."""
+        """(N, T) float32, without gradient; 0 at missing tokens."""
 
     def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
-        """Add the gradient of Σ total / denominator to the critic's own. Rows without gradient are left out."""
+        """Add the gradient of Σ total / denominator to the critic's gradients, skipping rows without gradient."""
 
     def optimizer_step(
         self,
@@ -173,7 +172,7 @@ class PolicyHost(Protocol):
     ) -> Policy: ...
 
     def activate(self, policy: str | None) -> AbstractContextManager[None]:
-        """Compute as this policy, or as the base, inside the context."""
+        """Compute as this policy (None: the base model) inside the context."""
 
     @property
     def facts(self) -> dict[str, Any]:

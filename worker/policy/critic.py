@@ -1,4 +1,4 @@
-"""A critic on a LoRA adapter: the base model with an adapter of its own and a head of one number per token."""
+"""Critic on a LoRA adapter: the base model with its own adapter and a head of one number per token."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -17,12 +17,12 @@ from worker.policy.parameters import Trained
 
 
 class LoraCritic:
-    """`Critic` of this process. The float32 head starts at 0, so a new critic predicts 0 everywhere."""
+    """`Critic` of this process. The float32 head starts at 0, so a new critic predicts 0."""
 
     def __init__(
         self, name: str, peft: PeftModel, *, activate: Activate, passes: GradientPasses, base_bytes: int = 0
     ) -> None:
-        """`base_bytes`: of a base model that only this critic uses."""
+        """base_bytes: of a base model that only this critic uses."""
         self.name = name
         self._model = peft.get_base_model()
         self._computing = partial(computing, activate, peft, name)
@@ -84,7 +84,7 @@ class LoraCritic:
         return PolicyState(self._trained.weights(), self._trained.moments(), self.passes.learned)
 
     def load_state(self, state: PolicyState) -> None:
-        """Raises KeyError or RuntimeError where the state is of another critic."""
+        """Raises KeyError or RuntimeError if the state belongs to another critic."""
         self._trained.load(state.adapter, state.optimizer)
         self.passes.start_with(state.facts)
 
@@ -95,7 +95,7 @@ class LoraCritic:
         return value
 
     def _try(self, batch: Batch, row: int, loss: ValueFunction) -> None:
-        """A row alone, forward and backward; the gradient is forgotten."""
+        """Forward and backward pass of one row; drops the gradient."""
         try:
             self._backward(batch, self._alone(row), loss)
         finally:
@@ -111,7 +111,7 @@ class LoraCritic:
         return foresee(self._model, sequences.take(part.rows), self._head, layout=part.layout)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
-        """Micro-batches; taking the next one means that the previous one is complete."""
+        """Micro-batches; requesting the next one means that the previous one is complete."""
         parts = micro_batches(sequences, rows, self.passes.tokens, layout=self.layout)
         for part in self.passes.planned(sequences, parts):
             yield part

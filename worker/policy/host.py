@@ -1,4 +1,4 @@
-"""A host in this process: one transformers model, LoRA adapters injected by PEFT."""
+"""Host in this process: one transformers model with LoRA adapters by PEFT."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,15 +22,15 @@ from worker.policy.merged_weights import Active, merged
 from worker.policy.targets import Layers
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
-"""Tokens of one forward and backward pass, padding included, where memory allows them. On the CPU more does not run
-faster: the activations leave its caches."""
+"""Most tokens of a forward and backward pass, with padding. More is not faster on the CPU, where activations leave its
+caches."""
 
 
 class LocalHost:
     """`PolicyHost` over one loaded base model."""
 
     def __init__(self, base: BaseModel, threads: int = 1) -> None:
-        """lanes: micro-batches that run side by side."""
+        """threads: parallel micro-batches."""
         self.base = base
         self.threads = MicroBatchThreads(threads)
         self._layers = Layers(base.model)
@@ -40,7 +40,7 @@ class LocalHost:
     def create_policy(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraPolicy:
-        """A fresh adapter: A random by `seed`, B zero, so that it starts as the base.
+        """A new adapter: A random by `seed`, B zero, so that it starts as the base.
 
         Raises JobFailure `invalid_adapter`, `invalid_setting`.
         """
@@ -57,7 +57,7 @@ class LocalHost:
     def create_critic(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraCritic:
-        """As `create_policy`. On a host without a policy the base model is counted as the critic's own."""
+        """Like `create_policy`. On a host without a policy the base model counts as the critic's memory."""
         alone = self._peft is None
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraCritic(
@@ -105,10 +105,7 @@ class LocalHost:
         return self._peft
 
     def load_adapter(self, name: str, folder: Path) -> None:
-        """Put a saved adapter (a PEFT folder) beside the others, to sample from.
-
-        Raises JobFailure `invalid_adapter`.
-        """
+        """Add a saved adapter (a PEFT folder) to sample from. Raises JobFailure `invalid_adapter`."""
         try:
             if self._peft is None:
                 self._peft = PeftModel.from_pretrained(self.base.model, folder, adapter_name=name)
@@ -125,7 +122,7 @@ class LocalHost:
         self._peft.eval()
 
     def drop_adapter(self, name: str) -> None:
-        """Forget an adapter; another one has to be left."""
+        """Remove an adapter; at least one must remain."""
         assert self._peft is not None
         self._peft.delete_adapter(name)
 
@@ -145,8 +142,8 @@ class LocalHost:
 
     @contextmanager
     def sampling_as(self, policy: str | None) -> Iterator[Active]:
-        """For as long as the block runs there are contexts in which the model computes as this policy, or as the base,
-        for many passes without gradient: as `activate`, but faster where the adapter can be added to the weights."""
+        """Yields a function that creates contexts in which the model computes as this policy (None: the base) without
+        gradient. Faster than `activate` for many passes if the adapter can be merged into the weights."""
         if self._peft is None or policy is None:
             yield lambda: self.activate(policy)
             return
@@ -181,7 +178,7 @@ class LocalHost:
         }
 
     def _adapted(self) -> list[str]:
-        """What the newest adapter is beside, as in its adapter_config.json."""
+        """Layers of the newest adapter, as in its adapter_config.json."""
         if self._peft is None:
             return []
         config = list(self._peft.peft_config.values())[-1]
@@ -191,9 +188,9 @@ class LocalHost:
         )
 
     def _head(self) -> Callable[[Tensor], Tensor] | None:
-        """The output layer, when logits are exactly `head(decoder(ids))`.
+        """The output layer if logits are exactly `head(decoder(ids))`, else None.
 
-        Some architectures scale or cap logits after it; asking the model itself is safer than a list of names.
+        Tried on the model, since some architectures scale or cap logits afterwards.
         """
         model = self.base.model
         head = model.get_output_embeddings()

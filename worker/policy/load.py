@@ -1,4 +1,4 @@
-"""Loading a base model and its tokenizer from a folder, or saying in one sentence why that cannot be done."""
+"""Loads a base model and its tokenizer from a folder, with one-sentence errors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class BaseModel:
     """In evaluation mode, without gradients; float32 on the CPU, bfloat16 on a GPU."""
     tokenizer: Any
     stop_ids: tuple[int, ...]
-    """Every id that ends a completion."""
+    """All token ids that end a completion."""
     context_length: int | None
 
 
@@ -34,11 +34,11 @@ def job_device() -> torch.device:
 def load_base_model(
     path: Path, tokenizer_read: Callable[[], object] = lambda: None, *, device: torch.device | None = None
 ) -> BaseModel:
-    """Load safetensors weights and a fast tokenizer; the weights go straight to the device, one tensor at a time.
+    """Load safetensors weights, tensor by tensor directly to the device, and a fast tokenizer.
 
-    tokenizer_read: returns once a limited process has read the same tokenizer; only then it is read here.
-    device: `job_device()` by default.
-    Raises JobFailure `model_load_failed`, `gpu_unavailable`; what lack of memory raises is let through.
+    tokenizer_read: returns once a limited process has read the same tokenizer; only then is it read here. device:
+    `job_device()` by default. Raises JobFailure `model_load_failed`, `gpu_unavailable`; out-of-memory errors pass
+    through.
     """
     device = job_device() if device is None else device
     # Without tokenizer.json transformers makes an empty tokenizer.

@@ -1,4 +1,4 @@
-"""A LoRA adapter with its optimizer: the `Policy` of this process."""
+"""`Policy` of this process: a LoRA adapter with its optimizer."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ Activate = Callable[[str | None], AbstractContextManager[None]]
 
 
 class LoraPolicy:
-    """`split` is the model's output layer where logits are exactly `split(decoder(ids))`: it then runs only on the
-    tokens that are scored. None: the whole model's logits are used."""
+    """split: the output layer if logits are exactly `split(decoder(ids))`; it then runs only on scored tokens. None:
+    the model's own logits are used."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LoraPolicy:
         choice = Layouts() if split is None else layouts_of(self._model)
         self.layouts = choice.available
         self.layout = choice.usual
-        """Of all passes; any of `layouts`."""
+        """Layout of all passes, one of `layouts`."""
         self._trained = Trained(adapter_parameters(peft, name))
         self._parameters = self._trained.parameters
         self._optimizer = self._trained.optimizer
@@ -77,8 +77,8 @@ class LoraPolicy:
             return self._score_all(sequences, range(len(sequences))).logprobs
 
     def refresh_reference(self, mixup: float) -> None:
-        """Each matrix is mixed by itself. From the base, whose adapter is any A with B = 0, the mixture is exactly
-        that of the weights; from then on it is exact at `mixup` 1 and close while the adapters are."""
+        """Mixes each matrix separately. Starting from the base (B = 0), that equals mixing the weights exactly; later
+        it is exact at `mixup` 1 and close while the adapters are close."""
         now = {key: parameter.detach().clone() for key, parameter in self._parameters.items()}
         if not self._reference:
             mixed = {key: tensor * (mixup if "lora_B" in key else 1.0) for key, tensor in now.items()}
@@ -88,7 +88,7 @@ class LoraPolicy:
 
     @contextmanager
     def _as_reference(self) -> Iterator[None]:
-        """Inside the context the model computes as the reference."""
+        """Compute as the reference inside the context."""
         if not self._reference:
             with self._activate(None):
                 yield
@@ -147,7 +147,7 @@ class LoraPolicy:
         return PolicyState(weights, moments, self.passes.learned, on_cpu(self._reference))
 
     def load_state(self, state: PolicyState) -> None:
-        """Raises KeyError or RuntimeError where the state is of another adapter."""
+        """Raises KeyError or RuntimeError if the state belongs to another adapter."""
         self._trained.load(state.adapter, state.optimizer)
         self.passes.start_with(state.facts)
         self._reference = {
@@ -159,8 +159,8 @@ class LoraPolicy:
         return self._trained.weights()
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Those of another copy of this adapter; optimizer and reference stay. Raises KeyError or RuntimeError where
-        they are of another adapter."""
+        """Load weights of another copy of this adapter; optimizer and reference stay. Raises KeyError or RuntimeError
+        if they belong to another adapter."""
         self._trained.put(weights)
 
     def export(self, folder: Path, *, base_model: str) -> None:
@@ -205,7 +205,7 @@ class LoraPolicy:
     def _run(
         self, batch: Batch, loss: LossFunction, scores: TokenScores, needs_gradient: bool, part: MicroBatch
     ) -> tuple[LossValue, list[Tensor | None]]:
-        """What a micro-batch adds; in any lane, so the parameters' own gradients stay as they are."""
+        """Loss and gradients of a micro-batch. Runs in any thread, so the parameters' own gradients stay unchanged."""
         with torch.set_grad_enabled(needs_gradient):
             value = self._micro_batch(batch, part, loss, scores)
         if not needs_gradient:
@@ -214,7 +214,7 @@ class LoraPolicy:
         return value, list(torch.autograd.grad(total, self._trained.list, allow_unused=True))
 
     def _try(self, batch: Batch, row: int, loss: LossFunction) -> None:
-        """A row alone, forward and backward; the gradient is forgotten."""
+        """Forward and backward pass of one row; drops the gradient."""
         unread = empty_scores(len(batch.sequences), batch.sequences.longest)
         try:
             alone = MicroBatch([row], "packed" if self.layout == "packed" else "padded")
@@ -241,7 +241,7 @@ class LoraPolicy:
 
 
 def base_bytes(model: torch.nn.Module) -> int:
-    """Of its parameters without adapters."""
+    """Bytes of a model's parameters without adapters."""
     sizes: list[int] = [p.nbytes for key, p in model.named_parameters() if "lora_" not in key]
     return sum(sizes)
 
@@ -253,7 +253,7 @@ def adapter_parameters(peft: PeftModel, name: str) -> dict[str, torch.nn.Paramet
 
 
 def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str, Tensor]:
-    """The micro-batch's rows of the batch's tensors, those per token cut to its longest completion."""
+    """The micro-batch's rows of the batch's tensors; (N, T) tensors are cut to its longest completion."""
     longest = batch.sequences.take(rows).longest
     cut = {key: t[rows] if t.dim() == 1 else t[rows, :longest] for key, t in batch.tensors.items()}
     return {key: tensor.to(device) for key, tensor in cut.items()}

@@ -1,5 +1,5 @@
-"""An adapter added into copies of the weights, to sample and to train with: one product per layer where there were
-three, and nothing to keep for the backward pass but the layer's input."""
+"""Adapter merged into copies of the weights, for sampling and training: one product per layer instead of three. The
+backward pass needs only the layer's input."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,22 +15,22 @@ from torch.autograd.function import once_differentiable
 from worker.policy.adapter_linear import BesideLinear
 
 MERGED = (torch.float32, torch.float64)
-"""Where the sum of weight and adapter is as exact as the two products."""
+"""Precisions in which the sum of weight and adapter is as exact as two products."""
 BESIDE = (torch.bfloat16, torch.float16)
-"""Where the sum would be rounded to the weight's few digits. Empty, such layers compute as PEFT's own."""
+"""Precisions in which that sum would be rounded too much. If empty, such layers use PEFT's own code."""
 
 Active = Callable[[], AbstractContextManager[None]]
-"""Makes a context in which the model computes as what it was prepared for."""
+"""Creates a context in which the model computes as prepared."""
 
 
 @contextmanager
 def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
-    """For as long as the block runs the linear layers have stand-ins that compute with `policy` as it is when the block
-    begins; in the context that is yielded the model computes with them, and gradients reach the adapter.
+    """Inside the yielded function's contexts the linear layers compute with `policy` as it was at the start of the
+    block; gradients reach the adapter.
 
-    In float32 and float64 a stand-in has a copy of the weight with the adapter in it (`MergedLinear`), in bfloat16 and
-    float16 copies of the adapter alone (`BesideLinear`). The weights themselves are never changed, so nothing has to
-    be taken out again. Layers of other kinds keep their adapters.
+    float32 and float64: a copy of the weight with the adapter merged (`MergedLinear`). bfloat16 and float16: copies of
+    the adapter only (`BesideLinear`). Weights never change, so nothing has to be unmerged. Other kinds of layers keep
+    their adapters.
     """
     model = peft.get_base_model()
     embedding = model.get_input_embeddings().weight
@@ -58,13 +58,13 @@ def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
 def computing(
     activate: Callable[[str | None], AbstractContextManager[None]], peft: PeftModel, policy: str
 ) -> Iterator[None]:
-    """Inside the context the model computes as `policy` is when it begins, with gradients to its adapter."""
+    """The model computes as `policy` is at the start of the context, with gradients to its adapter."""
     with activate(policy), merged(peft, policy) as active, active():
         yield
 
 
 class MergedLinear(torch.nn.Module):
-    """A linear layer (I → O) with an adapter in its weight; it has no parameters of its own."""
+    """A linear layer (I → O) with its adapter merged; it has no parameters of its own."""
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
         super().__init__()
@@ -104,9 +104,9 @@ class MergedLinear(torch.nn.Module):
 def lora_linear(
     x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor, scale: float
 ) -> Tensor:
-    """x (…, I) through weight (O, I), which holds `scale · up @ down`; down (R, I), up (O, R).
+    """x (…, I) through weight (O, I), which contains `scale · up @ down`; down (R, I), up (O, R).
 
-    Gradients are those of W x + scale · up (down x), of x, `down` and `up` alone (Hu et al. 2021, equation 3).
+    Gradients of W x + scale · up (down x) with respect to x, `down` and `up` (Hu et al. 2021, equation 3).
     """
     if not torch.is_grad_enabled():
         return F.linear(x, weight, bias)
@@ -137,7 +137,7 @@ class _LoraLinear(torch.autograd.Function):
 
 
 def arm(layer: torch.nn.Module, policy: str) -> Literal["merged", "beside"] | None:
-    """How the layer's stand-in computes; None where it has none: DoRA and its like are no plain sum."""
+    """How the layer's replacement computes; None without one, for example for DoRA, which is no plain sum."""
     if (
         type(layer) is not LoraLinear
         or type(layer.base_layer) is not torch.nn.Linear

@@ -1,4 +1,4 @@
-"""Parameters by name with their AdamW: what an adapter, or a critic, trains."""
+"""Named parameters with AdamW, of an adapter or a critic."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class Trained:
-    """`parameters` keep their order: it is that of the gradient's norm."""
+    """The order of `parameters` is that of the gradient norm's sum."""
 
     def __init__(self, parameters: dict[str, torch.nn.Parameter]) -> None:
         self.parameters = parameters
@@ -16,7 +16,7 @@ class Trained:
         self.optimizer = torch.optim.AdamW(self.list, fused=True)
 
     def add(self, gradients: Sequence[Tensor | None]) -> None:
-        """To the parameters' own, in their order; None adds nothing."""
+        """Add to the parameters' gradients, in their order; None adds nothing."""
         into, more = [], []
         for parameter, gradient in zip(self.list, gradients, strict=False):
             if gradient is not None and parameter.grad is not None:
@@ -50,7 +50,7 @@ class Trained:
         return on_cpu(self.parameters)
 
     def moments(self) -> dict[str, Tensor]:
-        """The optimizer's state by `<parameter>|<part>`, copies on the CPU."""
+        """Copies of the optimizer's state on the CPU, by `<parameter>|<part>`."""
         return on_cpu(
             {
                 f"{key}|{part}": value
@@ -60,13 +60,13 @@ class Trained:
         )
 
     def put(self, weights: Mapping[str, Tensor]) -> None:
-        """Raises KeyError or RuntimeError where they are of other parameters."""
+        """Raises KeyError or RuntimeError if the weights belong to other parameters."""
         with torch.no_grad():
             for key, parameter in self.parameters.items():
                 parameter.copy_(weights[key])
 
     def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:
-        """Raises as `put`."""
+        """Raises like `put`."""
         self.put(weights)
         self.optimizer.state.clear()
         for name, value in moments.items():
@@ -76,12 +76,12 @@ class Trained:
 
     @property
     def bytes(self) -> int:
-        """Of weights, gradients and AdamW's two moments, each as large as the weights."""
+        """Bytes of weights, gradients and AdamW's two moments, each as large as the weights."""
         return 4 * sum(parameter.nbytes for parameter in self.parameters.values())
 
 
 def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies; from a GPU all at once, where they are of one kind."""
+    """Copies on the CPU; tensors of one dtype leave a GPU in one transfer."""
     kinds = {(tensor.device, tensor.dtype) for tensor in tensors.values()}
     if len(kinds) != 1 or next(iter(kinds))[0].type == "cpu":
         return {key: tensor.detach().cpu().clone() for key, tensor in tensors.items()}
@@ -89,7 +89,7 @@ def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def in_one_copy(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """On the CPU, as parts of one tensor."""
+    """CPU copies as views of one tensor."""
     flat = torch.cat([tensor.detach().flatten() for tensor in tensors.values()]).cpu()
     parts = torch.split(flat, [tensor.numel() for tensor in tensors.values()])
     return {key: part.view(tensor.shape) for (key, tensor), part in zip(tensors.items(), parts, strict=True)}

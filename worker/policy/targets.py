@@ -1,8 +1,8 @@
-"""Which layers of a model get an adapter, decided from its modules.
+"""Selects the layers that get an adapter, from the model's modules.
 
-In a mixture of experts `all-linear` means the linear layers outside of the blocks that hold experts: attention's.
-Experts, whose stacks are rebuilt whole in every pass with an adapter on them, are adapted where they are asked for as
-`experts`. The router, which decides for all tokens who computes them, never is; PEFT's own `all-linear` takes both.
+In a mixture of experts `all-linear` means the linear layers outside expert blocks, that is attention's. Experts, whose
+whole stacks are rebuilt in every pass with an adapter, need `experts`. The router, which assigns all tokens, is never
+adapted; PEFT's `all-linear` includes both.
 """
 
 from collections.abc import Sequence
@@ -15,35 +15,34 @@ from reinforge.errors import JobFailure
 
 ALL = "all-linear"
 EXPERTS = "experts"
-"""In `adapter.targets`: all routed experts of all layers."""
+"""Value of `adapter.targets`: all routed experts of all layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """As `LoraConfig` has them."""
+    """Targets in the form of `LoraConfig`."""
 
     modules: str | list[str]
     parameters: list[str] = field(default_factory=list)
-    """Experts that are one tensor for all of a layer, by the end of their names."""
+    """Name suffixes of expert parameters that are one tensor per layer."""
 
 
 @dataclass(slots=True)
 class Experts:
-    """What a model's mixture of experts is made of; all empty where it has none."""
+    """Modules of a model's mixture of experts; all empty without one."""
 
     blocks: set[str] = field(default_factory=set)
-    """Names that feed-forward blocks have in their layers, such as `mlp`, those without experts too; none where experts
-    stand in the layer itself, beside such a block."""
+    """Names of feed-forward blocks in layers, such as `mlp`, also of blocks without experts; empty if experts are in
+    the layer itself, next to such a block."""
     stacks: set[str] = field(default_factory=set)
-    """Parameters (experts, …, …) of a layer, by the end of their names."""
+    """Name suffixes of a layer's parameters (experts, …, …)."""
     routers: set[str] = field(default_factory=set)
-    """Whole names of modules, and of the linear layers in them."""
+    """Full names of router modules and of their linear layers."""
 
 
 def find_experts(model: torch.nn.Module) -> Experts:
-    """Experts are parameters of three dimensions of one module that have the first dimension in common. A module beside
-    it whose one weight is (experts, hidden) says which of them computes a token: the router. One with a single row, for
-    an expert that all tokens share, is a router, too."""
+    """Experts are three-dimensional parameters of one module with a common first dimension. A router is a sibling
+    module whose only weight is (experts, hidden), or (1, hidden) for an expert that all tokens share."""
     experts = Experts()
     for path, block in model.named_modules():
         for name, container in block.named_children():
@@ -67,7 +66,7 @@ def find_experts(model: torch.nn.Module) -> Experts:
 
 
 class Layers:
-    """Those of a model that has no adapter yet, as `adapter.targets` speaks of them."""
+    """Layers of a model without adapters, by the names of `adapter.targets`."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._experts = find_experts(model)
@@ -104,8 +103,8 @@ class Layers:
 
 
 def _outside(model: torch.nn.Module, experts: Experts) -> list[str]:
-    """Linear layers outside of blocks of experts, without routers and the output layer: last parts of their names where
-    no layer inside is called so."""
+    """Linear layers outside expert blocks, without routers and output layer: last parts of their names, if no layer
+    inside has the same."""
     get_head = getattr(model, "get_output_embeddings", None)
     head = None if get_head is None else get_head()
     paths = [path for path in _linear_in(model) if model.get_submodule(path) is not head]
@@ -127,14 +126,14 @@ def _linear_in(module: torch.nn.Module) -> list[str]:
 
 
 def _stacks(container: torch.nn.Module) -> tuple[list[str], int]:
-    """Names of the parameters that hold all experts, and how many experts there are."""
+    """Names of the parameters that hold all experts, and the number of experts."""
     shapes = {name: p.shape for name, p in container.named_parameters(recurse=False) if p.dim() == 3}
     counts = {shape[0] for shape in shapes.values()}
     return (list(shapes), int(counts.pop())) if len(shapes) >= 2 and len(counts) == 1 else ([], 0)
 
 
 def _rows(module: torch.nn.Module) -> int:
-    """Of a module's own matrix, or of the only one in it; 0 where it is something else."""
+    """Rows of a module's own matrix, or of its only one; otherwise 0."""
     own = getattr(module, "weight", None)
     matrices = [own] if isinstance(own, torch.Tensor) else [p for p in module.parameters() if p.dim() > 1]
     return int(matrices[0].shape[0]) if len(matrices) == 1 and matrices[0].dim() == 2 else 0

@@ -22,15 +22,13 @@ from worker.rollout.noise import Stream
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A prompt with one completion and its score."""
-
     prompt: Prompt
     prompt_no: int
     sample_no: int
     completion: tuple[Segment, ...]
-    """Segments of the policy and of the environment, in order."""
+    """Segments by the policy and by the environment, in order."""
     text: str
-    """The decoded completion without special tokens and end token, as rewards receive it."""
+    """Decoded completion without special tokens and end token, as rewards receive it."""
     finish_reason: FinishReason
     score: Score | None = None
 
@@ -40,7 +38,7 @@ class Rollout:
 
     @property
     def action_mask(self) -> tuple[bool, ...]:
-        """Per completion token, whether the policy generated it."""
+        """Per completion token: whether the policy generated it."""
         return tuple(segment.by == "policy" for segment in self.completion for _ in segment.token_ids)
 
     @property
@@ -52,7 +50,7 @@ class Rollout:
 
     @property
     def sampler_entropies(self) -> tuple[float, ...] | None:
-        """Per completion token, in nats; 0 for tokens of the environment, None if any is unknown."""
+        """Per completion token, nats; 0 for tokens of the environment, None if any is unknown."""
         if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
             return None
         entropies = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
@@ -60,7 +58,7 @@ class Rollout:
 
 
 class Interrupted(Exception):
-    """Sampling was cancelled; its completions are incomplete and are discarded."""
+    """Sampling was cancelled; its incomplete completions are discarded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class Repair:
     rollout: Rollout
     segments: tuple[Segment, ...]
     max_tokens: int
-    """Tokens to sample after `segments`; 0 samples none."""
+    """Tokens to sample after `segments`; may be 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,7 @@ class Collector:
         self._engine.cancel()
 
     async def rest(self) -> None:
-        """Release engine memory for the trainer's forward passes; the next sampling wakes the engine."""
+        """Release engine memory until the next sampling."""
         await self._engine.rest()
 
     async def collect(self, prompts: Sequence[Prompt], round: Round, tell: Tell) -> Collected:
@@ -156,7 +154,7 @@ class Collector:
     async def repair(
         self, groups: Sequence[Sequence[Rollout]], repairs: Sequence[Repair], round: Round, tell: Tell
     ) -> Collected:
-        """Replace some rollouts and score all rollouts of the groups again. Raises like `collect`."""
+        """Replace some rollouts and score their groups again. Raises like `collect`."""
         started = time.monotonic()
         requests = [self._continued(number, repair, round) for number, repair in enumerate(repairs)]
         ends: dict[int, Sample] = {}

@@ -10,10 +10,7 @@ from worker.rollout.kv_cache import roomy_cache
 
 
 class Decoder:
-    """Prefill and decode steps of one batch, by the model's own forward pass.
-
-    Prompts of different lengths are padded on the left.
-    """
+    """Prefill and decode steps of one batch by the model's forward pass; prompts are padded on the left."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self._model = model

@@ -127,7 +127,7 @@ class DecodeBatch:
         return None if code == _RUNNING else REASONS[code]
 
     def samples(self, part_index: int) -> tuple[Sample, ...] | None:
-        """The part's samples, or None while any of them runs."""
+        """The part's samples; None while any row runs."""
         start, stop = self._bounds[part_index], self._bounds[part_index + 1]
         if (self._reasons[start:stop] == _RUNNING).any():
             return None

@@ -21,7 +21,7 @@ class Sampling:
     stop: tuple[str, ...] = ()
     """Texts that end a completion; the text stays in it."""
     entropies: bool = False
-    """Return entropies, from engines that can compute them."""
+    """Return entropies, if the engine can compute them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class NoiseKey:
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
     policy: str | None
-    """Name of a published policy; None samples from the base model."""
+    """Published policy; None: the base model."""
     version: int
-    """Step after which the policy was published; an engine refuses a version that it does not hold."""
+    """Step after which the policy was published; engines refuse other versions."""
     prompt_ids: tuple[int, ...]
     n: int
     sampling: Sampling
@@ -51,35 +51,33 @@ class GenerateRequest:
 @dataclass(frozen=True, slots=True)
 class Sample:
     token_ids: tuple[int, ...]
-    """The end token included."""
+    """Includes the end token."""
     logprobs: tuple[float, ...]
     """Per token, from log-softmax of logits / temperature over the whole vocabulary (before top-p)."""
     finish_reason: FinishReason
     entropies: tuple[float, ...] | None = None
-    """Per token, in nats, of the distribution that `logprobs` are of; None where nobody asked or the engine sees only
-    the sampled token."""
+    """Per token, nats, of the distribution of `logprobs`; None if not requested or if the engine sees only the sampled
+    token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
     request: GenerateRequest
     samples: tuple[Sample, ...]
-    """`request.n` of them."""
+    """`request.n` samples."""
 
 
 class RolloutEngine(Protocol):
     def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Answer requests as they finish, in any order. Which forward batches are formed depends on the requests
-        alone, never on when the caller takes answers."""
+        """Answers requests as they finish, in any order."""
 
     def cancel(self) -> None:
-        """End running requests; they return partial samples as `cancelled`. Callable from any thread."""
+        """End running requests with partial samples, as `cancelled`. Callable from any thread."""
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Make `policy` at `version` available for sampling; `path`: adapter folder, for engines in other processes."""
+        """Make `policy` at `version` available for sampling. path: adapter folder, for engines in other processes."""
 
     async def rest(self) -> None:
-        """Nothing is asked for a while: what passes and updates could use of the memory goes to them until the next
-        `generate` or `publish`."""
+        """Release memory for training until the next `generate` or `publish`."""
 
     async def close(self) -> None: ...

@@ -27,13 +27,13 @@ class Stream(IntEnum):
 
 
 def uniform(seed: int, stream: Stream, *counters: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Numbers in (0, 1), one per broadcast element of `counters`; each counter is a whole number ≥ 0."""
+    """Numbers in (0, 1), one per broadcast element of `counters` (integers ≥ 0)."""
     bits = hash64(seed, stream, *counters) >> np.uint64(11)
     return (bits.astype(np.float64) + 0.5) * 2.0**-53
 
 
 def hash64(seed: int, stream: Stream, *counters: npt.ArrayLike) -> UInts:
-    """64 well-mixed bits per broadcast element of `counters`."""
+    """64 mixed bits per broadcast element of `counters`."""
     # Wrapping around is the point; numpy warns about it for scalars.
     with np.errstate(over="ignore"):
         state = np.asarray(seed, np.uint64)

@@ -17,9 +17,8 @@ def choose(
     """Tokens (R,) int64, their log-probabilities (R,) float32 and, if `entropies`, the entropies (R,) in nats, for
     logits (R, V) and noise (R,) in (0, 1).
 
-    The log-probabilities and entropies are those under logits / temperature, whatever top-p leaves out; at temperature
-    0 (greedy) they are those at temperature 1. The cumulative sum is in float64: in float32 it would not reach the tail
-    of a large vocabulary.
+    Log-probabilities and entropies are those of logits / temperature before top-p; at temperature 0 (greedy), of
+    temperature 1. The cumulative sum is float64: float32 would not reach the tail of a large vocabulary.
     """
     scaled = logits.float() / (temperature or 1.0)
     logprobs = torch.log_softmax(scaled, dim=-1)
@@ -38,13 +37,13 @@ def choose(
 
 
 def entropy(logprobs: Tensor) -> Tensor:
-    """(…,) nats of log-probabilities (…, V)."""
+    """Entropy (…,) in nats of log-probabilities (…, V)."""
     # A token of probability 0 adds 0, not 0 · -inf.
     return -(logprobs.exp() * logprobs.clamp(min=torch.finfo(logprobs.dtype).min)).sum(-1)
 
 
 def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
-    """Zero all but the smallest set of likeliest tokens that reaches `top_p`."""
+    """Zeros all but the smallest set of likeliest tokens whose probability reaches `top_p`."""
     ordered, index = probabilities.sort(dim=-1, descending=True, stable=True)
     before = ordered.cumsum(-1) - ordered
     return torch.zeros_like(probabilities).scatter(-1, index, torch.where(before < top_p, ordered, 0.0))

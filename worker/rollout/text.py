@@ -5,11 +5,11 @@ from typing import Any
 
 _INCOMPLETE = "�"
 _LONGEST_CHARACTER = 4
-"""Tokens: one per UTF-8 byte."""
+"""Tokens per character: one per UTF-8 byte."""
 
 
 class Text:
-    """Decodes with a tokenizer and caches the text of single tokens."""
+    """Text of token ids; caches the text of single tokens."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -23,7 +23,7 @@ class Text:
         return self._decode(rows, skip_special_tokens=True)
 
     def pieces(self, token_ids: Sequence[int]) -> list[str]:
-        """One string per token, special tokens included. A character of several tokens is at its last token."""
+        """One string per token, special tokens included. A character of several tokens belongs to its last."""
         if missing := [token for token in dict.fromkeys(token_ids) if token not in self._pieces]:
             texts = self._decode([[token] for token in missing], skip_special_tokens=False)
             self._pieces.update(zip(missing, texts, strict=True))

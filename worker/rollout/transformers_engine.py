@@ -1,4 +1,4 @@
-"""In-process rollout engine on the trainer's own model, with the policy's adapter enabled or disabled.
+"""In-process rollout engine on the trainer's own model.
 
 Decoding runs in the caller's thread, one token per turn of the event loop, so that finished groups are scored while
 others are still being generated and torch needs one thread pool.

@@ -32,14 +32,14 @@ from worker.rollout.vllm.sizing import batch_limits, sizes
 from worker.training.reporting.job_reporter import JobReporter
 
 LOG = "vllm.log"
-"""In the run folder."""
+"""File in the run folder."""
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
-"""For keys and values on the CPU, unless one completion needs more."""
+"""Most bytes of keys and values on the CPU, unless one completion needs more."""
 
 
 def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
-    """Versions of what the engine needs beside the trainer. model: its folder, whose weights are not loaded yet.
+    """Versions of packages that the engine needs besides the trainer's. model: its folder, before loading.
 
     Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `impossible_placement` (all retryable).
     """
@@ -71,8 +71,8 @@ def rollout_engine(
     folder: Path,
     longest: int,
 ) -> RolloutEngine:
-    """model: the folder that `base` was loaded from. folder: the run's. longest: tokens of the longest prompt with its
-    completion. Raises as `check_engine`."""
+    """model: the folder of `base`. folder: the run folder. longest: tokens of the longest prompt with its completion.
+    Raises like `check_engine`."""
     if spec.rollout.engine != "vllm":
         prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
         own = own_engine(
@@ -125,7 +125,7 @@ def own_engine(
     policy: LoraPolicy,
     warn: Callable[[str], None],
 ) -> RolloutEngine:
-    """An engine in this process, and in forks of it if cores would be idle otherwise.
+    """An engine in this process, with forks on cores that would be idle otherwise.
 
     prompts, completions: sampled at once. warn: receives messages about recovered errors.
     """
@@ -141,7 +141,7 @@ def own_engine(
 
 
 def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:
-    """Of a server for one job: its sizes, and what of the machine it gets. Raises JobFailure `gpu_memory_short`."""
+    """Options of a job's server. Raises JobFailure `gpu_memory_short`."""
     model, rollout = base.model, spec.rollout
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
     plain = Options(
@@ -201,13 +201,12 @@ def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
 
 
 def _target_parameters(base: BaseModel) -> list[str]:
-    """Of the policy's adapter, which PEFT notes on the model."""
+    """`target_parameters` of the policy's adapter in PEFT's configuration."""
     configs: dict[str, Any] = getattr(base.model, "peft_config", None) or {}
     return [name for config in configs.values() for name in getattr(config, "target_parameters", None) or []]
 
 
 def describe(chosen: Options) -> str:
-    """Description of a server's share of a GPU."""
     configured = os.environ.get(GPU_MEMORY)
     share = f"{float(configured or chosen.share):.0%} of the GPU's memory"
     if chosen.cache_bytes is not None and not configured:

@@ -1,7 +1,7 @@
 """The trainer process: `python -m worker.trainer.main --run DIR [--offline]`.
 
-Reads `DIR/run.json` (`reinforge.records.RunManifest`) and is the only place that chooses the engine, the rewards
-and the reporter. It exits with 0 after an `ended` record, whatever the outcome.
+Reads `DIR/run.json` (`reinforge.records.RunManifest`) and is the only place that chooses engine, rewards and reporter.
+Exits with 0 after an `ended` record, whatever the outcome.
 """
 
 import argparse
@@ -59,7 +59,7 @@ from worker.training.reporting.metrics import peak_memory_gib
 
 POLICY, CRITIC = "policy", "critic"
 SANDBOX_PATIENCE_SECONDS = 30.0
-"""How long a job waits for a sandbox that does not answer, as one that is started again, before it pauses."""
+"""Seconds that a job waits for a sandbox that does not respond, for example during a restart, before it pauses."""
 
 
 def main() -> None:
@@ -96,7 +96,7 @@ class Job:
         self.reporter = reporter
         self.offline = offline
         self.spec: JobSpec
-        """Once it is known that this machine can train it."""
+        """Set after the check that this machine can train it."""
         self.position = Position()
         self.policy: LoraPolicy | None = None
         self.critic: LoraCritic | None = None
@@ -202,10 +202,10 @@ class Job:
 
     def _critic(self, host: LocalHost) -> LoraCritic | None:
         """The critic, on the policy's base model or on its own."""
-        slot, adapter = self.spec.algorithm.critic, self.spec.adapter
-        if not isinstance(slot, ValueHead):
+        settings, adapter = self.spec.algorithm.critic, self.spec.adapter
+        if not isinstance(settings, ValueHead):
             return None
-        if slot.base == "own":
+        if settings.base == "own":
             host = LocalHost(load_base_model(Path(self.manifest.model_path)))
         alpha = adapter.alpha or 2.0 * adapter.rank
         return host.create_critic(
@@ -260,7 +260,7 @@ class Job:
         return dataclasses.replace(prompts, max_tokens=limit)
 
     def _columns(self, prompts: Prompts) -> list[tuple[str, list[str]]]:
-        """Each data file's name, and the columns that its rows have."""
+        """Name and row columns of each data file."""
         files = [(self.manifest.dataset_path, prompts.train)]
         if self.manifest.held_out_path is not None:
             files.append((self.manifest.held_out_path, prompts.held_out))
@@ -322,7 +322,7 @@ class Job:
 
 
 async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, Outcome]) -> Outcome:
-    """The training's outcome, with the engine closed whatever happens."""
+    """The training's outcome; closes the engine in any case."""
     try:
         return await training
     finally:
@@ -330,7 +330,7 @@ async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, Outcome]
 
 
 def proved_jail(client: SandboxClient) -> str:
-    """The jail that rewards run in. Raises JobFailure `sandbox_unavailable` (retryable)."""
+    """The jail of reward programs. Raises JobFailure `sandbox_unavailable` (retryable)."""
     status = client.status()
     if not status.available or status.jail is None:
         raise JobFailure(
@@ -360,7 +360,8 @@ def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
 
 @contextmanager
 def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
-    """A first Ctrl-C or SIGTERM ends the job after the step under way, with a resume state; a second ends it now."""
+    """Reporter for Ctrl-C and SIGTERM: the first ends the job after the current step with a resume state, the second at
+    once."""
     with ProgressDisplay() as display:
         reporter = LocalReporter(folder, show=display.show, first_sequence=manifest.first_sequence)
 

@@ -1,6 +1,6 @@
 """Checks of algorithm parts from installed packages, before a job trains with them.
 
-`python -m worker.trainer.plugins` prints what cannot be called here, as JSON; `reinforge doctor` calls it.
+`python -m worker.trainer.plugins` prints the problems as JSON for `reinforge doctor`.
 """
 
 import inspect
@@ -16,7 +16,7 @@ from worker.algorithm.plugin_functions import OwnFunctionError, own_function
 
 
 def checked_spec(raw: dict[str, Any]) -> JobSpec:
-    """A job's resolved specification, once everything that it takes from packages can be used on this machine.
+    """The resolved specification, after checking that all its package parts can be used here.
 
     Raises JobFailure `package_missing` or `package_broken`, both retryable.
     """
@@ -43,7 +43,7 @@ def checked_spec(raw: dict[str, Any]) -> JobSpec:
 
 
 def function_problem(slot: str, kind: str) -> str | None:
-    """Why the function of a package's part cannot be called; None when it can, and for built-in parts."""
+    """Why a package part's function cannot be called; None if it can, and for built-in parts."""
     installed = plugins.installed()
     model = installed.parts.get(slot, {}).get(kind)
     if model is None:

@@ -17,7 +17,7 @@ from reinforge.records import BaseRecord, Ended, Evaluated, Finding, LogLine, Ph
 
 
 class ProgressDisplay:
-    """Shows records: one bar over the steps, and log lines above it."""
+    """One bar over the steps, with log lines above it."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)

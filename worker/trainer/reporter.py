@@ -1,7 +1,7 @@
-"""Communication of the trainer with its supervisor: records and blobs out, commands in.
+"""Trainer side of the supervisor connection: records and blobs out, commands in.
 
-`PipeReporter` serves a supervisor (file descriptor 3 out, standard input in); `LocalReporter` is its offline twin.
-Both write the run folder: `records.jsonl`, `metrics.jsonl` (the trainer's own truth) and `blobs/<sha256>`.
+`PipeReporter` serves a supervisor (file descriptor 3 out, standard input in); `LocalReporter` runs offline. Both write
+the run folder: `records.jsonl`, `metrics.jsonl` (the trainer's own source of truth) and `blobs/<sha256>`.
 """
 
 import errno
@@ -21,41 +21,39 @@ from reinforge.records import BaseRecord, Blob, Command, Ended
 
 RECORD_FD = "REINFORGE_RECORD_FD"
 EXIT_ORPHANED = 75
-"""Exit code of a trainer whose supervisor has gone (EX_TEMPFAIL)."""
+"""Exit code of a trainer without supervisor (EX_TEMPFAIL)."""
 
 R = TypeVar("R", bound=BaseRecord)
 
 
 class Reporter(Protocol):
     folder: Path
-    """The run's; what a killed trainer leaves in it goes with it."""
+    """The run folder; files that a killed trainer leaves there are removed with it."""
 
     def report(self, record: type[R], **fields: Any) -> R:
-        """Number, stamp and send one record. Raises OSError when it cannot be written."""
+        """Number, stamp and send one record. Raises OSError."""
 
     def metrics(self, step: int, kind: Literal["train", "held_out"], values: dict[str, float | None]) -> None:
         """Append one completed step to `metrics.jsonl`."""
 
     def blob(self, content: bytes) -> Blob:
-        """Store an immutable file named by its content."""
+        """Store an immutable file named by its hash."""
 
     def commands(self) -> list[Command]:
-        """Commands that arrived since the last call, oldest first."""
+        """Commands since the last call, oldest first."""
 
     def on_cancel(self, interrupt: Callable[[], None]) -> None:
-        """Call `interrupt` (from another thread) as soon as a cancel arrives, before the loop asks for it."""
+        """Call `interrupt` from another thread as soon as a cancel arrives."""
 
     def on_pause(self, interrupt: Callable[[], None] | None) -> None:
         """The same for a pause, until called with None: for work that the next attempt can repeat."""
 
     @property
     def cancelling(self) -> bool:
-        """A cancel has arrived."""
+        """Whether a cancel has arrived."""
 
 
 class RunFolder:
-    """What both reporters write on disk."""
-
     def __init__(self, folder: Path, *, first_sequence: int = 1) -> None:
         self.folder = folder
         self._sequence = first_sequence
@@ -99,7 +97,7 @@ class RunFolder:
             file.write(json.dumps({"step": step, "kind": kind, "values": values}) + "\n")
 
     def rewind(self, step: int) -> None:
-        """Drop metrics of steps after `step`, left in the folder by an attempt that did not keep them; all at 0."""
+        """Drop metrics of steps after `step` from an earlier attempt."""
         if not self._metrics.exists():
             return
         lines = self._metrics.read_bytes().splitlines(keepends=True)
@@ -145,7 +143,7 @@ class RunFolder:
         return self._cancel.is_set()
 
     def receive(self, command: Command) -> None:
-        """Queue a command for the loop; a cancel also interrupts sampling at once, a pause what `on_pause` says."""
+        """Queue a command. A cancel also interrupts sampling at once; a pause calls `on_pause`'s function."""
         with self._lock:
             self._commands.append(command)
             to_pause = self._interrupt_to_pause
@@ -157,13 +155,13 @@ class RunFolder:
                 self._interrupt()
 
     def _send(self, line: bytes) -> None:
-        """Send a record to other receivers than the file."""
+        """Send a record to receivers other than the file."""
 
 
 class PipeReporter(RunFolder):
-    """Sends each record to the supervisor on one file descriptor and takes its commands on another.
+    """Sends records to the supervisor and receives its commands, on two file descriptors.
 
-    The supervisor's end of either closing means that this attempt is over: the process ends at once, without a record.
+    If the supervisor closes either, this attempt is over: the process ends at once, without a record.
     """
 
     def __init__(self, folder: Path, *, records: int, commands: int, first_sequence: int = 1) -> None:
@@ -190,7 +188,7 @@ class PipeReporter(RunFolder):
 
 
 class LocalReporter(RunFolder):
-    """Offline: the folder, and a display for the person who waits."""
+    """Writes the run folder and shows records to the user."""
 
     def __init__(
         self,

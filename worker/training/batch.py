@@ -1,5 +1,3 @@
-"""Tensors of a step's scored groups."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -24,7 +22,7 @@ class StepBatch:
     sampler_logprobs: Tensor
     """(N, T) float32, 0 outside the mask."""
     sampler_entropies: Tensor
-    """(N, T) float32 nats, 0 outside the mask; a row is NaN where the engine does not know them."""
+    """(N, T) float32 nats, 0 outside the mask; NaN for rows whose engine returned none."""
 
     @property
     def scores(self) -> list[Score]:
@@ -34,7 +32,6 @@ class StepBatch:
 def assemble(
     groups: Sequence[Sequence[Rollout]], scorer: Scorer, temperature: float, decode: Decode
 ) -> StepBatch:
-    """The batch of a step from its scored groups."""
     rollouts = [rollout for group in groups for rollout in group]
     completions = [rollout.token_ids for rollout in rollouts]
     lengths = torch.tensor([len(ids) for ids in completions])
@@ -101,10 +98,8 @@ def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode
 
 
 def end_token(rollout: Rollout, end: int, decode: Decode) -> int:
-    """Tokens of the completion up to and including the one that completes character `end` (1-based) of its text.
-
-    A step that ends with the text ends with the completion: the end token belongs to it.
-    """
+    """Tokens up to and including the one that completes character `end` (1-based) of the text. A step at the end of the
+    text includes the end token."""
     ids, text = rollout.token_ids, rollout.text
     if end >= len(text):
         return len(ids)

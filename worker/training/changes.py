@@ -1,6 +1,6 @@
 """Changes of a running job, applied at step boundaries.
 
-Changes of earlier attempts are applied again before the same steps, so that a resumed job is reproducible.
+A resumed job applies the changes of earlier attempts again before the same steps.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from worker.training.reporting.job_reporter import JobReporter
 
 
 class Changes:
-    """replace_reward: switches to another revision; may raise JobFailure, which ends the attempt."""
+    """replace_reward: switches to another revision; raises JobFailure to end the attempt."""
 
     def __init__(
         self,
@@ -35,10 +35,8 @@ class Changes:
                 self._requested.append((command.id, command.change))
 
     def apply(self, step: int, spec: JobSpec) -> JobSpec:
-        """Apply what is due before `step`: first changes of earlier attempts, then requested ones.
-
-        Returns the specification of this step.
-        """
+        """Apply changes of earlier attempts due before `step`, then requested ones. Returns the specification of this
+        step."""
         due = [scheduled for scheduled in self._scheduled if scheduled.step <= step]
         self._scheduled = [scheduled for scheduled in self._scheduled if scheduled.step > step]
         for scheduled in due:

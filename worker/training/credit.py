@@ -22,39 +22,34 @@ from worker.training.forward_passes import Passes
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Result of shaping and selection for N rows."""
-
     rows: Rows
-    """With what slot 1 and forward passes have filled in."""
+    """With the results of shaping and forward passes."""
     shaped: Shaped
     selected: Selected
     reward_kl: State
-    """Of the controller of the KL in the reward, for the next step; empty without one."""
+    """Controller state of the reward's KL for the next step; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """Result of shaping, selection and advantages for N rows."""
-
     rewards: Tensor
-    """(N,) float64, NaN for rows without one: the user's reward, before any shaping."""
+    """(N,) float64: the user's reward before shaping; NaN if missing."""
     compared: Tensor
-    """(N,) float64, NaN for rows without one: the reward with the terms of slot 1, on a scale that does not move, by
-    which a group counts as uniform."""
+    """(N,) float64: reward with shaping terms on a fixed scale, by which a group counts as uniform; NaN if missing."""
     outcomes: Tensor
-    """(N,) float64, NaN for rows without one: what slots 2 and 3 compared."""
+    """(N,) float64: rewards that selection and advantage compared; NaN if missing."""
     keep: Tensor
     """(N,) bool: rows that are trained on."""
     trained: Tensor
-    """(N, T) bool: their tokens in the loss."""
+    """(N, T) bool: tokens in the loss."""
     counted: Tensor
     """(N, T) bool: tokens of the rows that `keep` was chosen from."""
     advantages: Tensor
     """(N,) or (N, T) float64, 0 outside `keep`."""
     returns: Tensor | None = None
-    """(N, T) float64: what a critic is to predict, where slot 3 reads one."""
+    """(N, T) float64: a critic's targets, if the advantage reads a critic."""
     state: dict[str, Any] = field(default_factory=dict)
-    """Of the slots, by slot name, for the next step."""
+    """State of the algorithm's parts for the next step, by part."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
 
 
@@ -74,29 +69,29 @@ def choose(
         reference_logprobs=passes.reference,
     )
     kl_state = state.get("reward_kl", {})
-    slot = with_current_beta(algorithm.shaping.model_dump(), kl_state)
+    settings = with_current_beta(algorithm.shaping.model_dump(), kl_state)
     try:
-        shaped = shape(slot, rows, state.get("shaping", {}))
+        shaped = shape(settings, rows, state.get("shaping", {}))
         rows = replace(rows, token_rewards=shaped.token_rewards)
         selected = select(algorithm.selection.model_dump(), rows, shaped.rewards, state.get("selection", {}))
     except ValueError as error:
         raise _missing(error) from error
-    if (slot.get("kl") or {}).get("adaptive"):
-        kl_state = advance_kl(slot["kl"], kl_state, measured=mean_kl(rows), rows=len(rows.mask))
+    if (settings.get("kl") or {}).get("adaptive"):
+        kl_state = advance_kl(settings["kl"], kl_state, measured=mean_kl(rows), rows=len(rows.mask))
     return Choice(rows, shaped, selected, kl_state)
 
 
 def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dict[str, float]) -> Credit:
-    """Advantages of the selected rows; `metrics`: of the selection. Raises JobFailure `algorithm_input_missing`."""
-    slot, shaped, selected = spec.algorithm.advantage.model_dump(), choice.shaped, choice.selected
+    """Advantages of the selected rows. metrics: of the selection. Raises JobFailure `algorithm_input_missing`."""
+    settings, shaped, selected = spec.algorithm.advantage.model_dump(), choice.shaped, choice.selected
     rows = choice.rows
     if passes.old is not None:
         rows = replace(rows, old_logprobs=passes.old.logprobs, entropies=passes.old.entropies)
     rows = replace(rows, state_values=passes.values)
     try:
-        values = advantages(slot, rows, shaped.rewards, selected.keep)
-        returns = value_targets(slot, rows, shaped.rewards, selected.keep)
-        observed = observe(slot, rows, shaped.rewards, selected.keep)
+        values = advantages(settings, rows, shaped.rewards, selected.keep)
+        returns = value_targets(settings, rows, shaped.rewards, selected.keep)
+        observed = observe(settings, rows, shaped.rewards, selected.keep)
     except ValueError as error:
         raise _missing(error) from error
     keep = selected.keep & shaped.trained
@@ -123,21 +118,21 @@ def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dic
 
 
 def no_credit(batch: StepBatch) -> Credit:
-    """Credit of a step without an update: the rewards, and no advantages."""
+    """Rewards without advantages, for a step without update."""
     nothing = torch.zeros_like(batch.rows.mask)
     rewards = user_rewards(batch.rows)
     return Credit(rewards, rewards, rewards, nothing.any(1), nothing, nothing, torch.zeros_like(rewards))
 
 
 def user_rewards(rows: Rows) -> Tensor:
-    """(N,) float64, NaN for rows without one: Σ_k weight_k · r_{i,k}, what the user's rewards returned with the user's
-    weights. Nothing under `algorithm` changes it, so it can be compared between algorithms."""
+    """(N,) float64: Σ_k weight_k · r_{i,k} with the user's rewards and weights; NaN if missing. Comparable between
+    algorithms."""
     return sum_of(rows, rows.values)
 
 
 def _shaped_mean(spec: JobSpec, shaped: Shaped) -> dict[str, SumCount]:
-    """`reward/shaped_mean`, the mean of what training maximises, where slot 1 changes the reward. Combinations that
-    compare a group have none: their mean is 0."""
+    """`reward/shaped_mean`, the mean of the maximised reward, if shaping changes it. None if shaping compares groups,
+    whose mean is 0."""
     if not spec.algorithm.shaping.changes_reward:
         return {}
     per_row = shaped.rewards if shaped.token_rewards is None else shaped.token_rewards.sum(1)

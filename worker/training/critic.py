@@ -1,4 +1,4 @@
-"""Updates of the critic on the policy's mini-batches, towards the returns of the advantage estimator."""
+"""Critic updates on the policy's mini-batches, towards the returns of the advantage estimator."""
 
 import math
 from collections.abc import Mapping
@@ -24,13 +24,11 @@ def update_critic(
     learning_rate: float,
     done: Update,
 ) -> None:
-    """One optimizer update per mini-batch of whole groups; what they did is added to `done`.
-
-    `learning_rate`: the policy's of this step, whose course the critic's own follows.
-    """
-    slot, optimizer = spec.algorithm.critic, spec.optimizer
+    """One optimizer update per mini-batch of whole groups; adds its results to `done`. learning_rate: the policy's in
+    this step, whose schedule the critic follows."""
+    settings, optimizer = spec.algorithm.critic, spec.optimizer
     returns, old = credit.returns, passes.values
-    if not isinstance(slot, ValueHead) or returns is None or old is None:
+    if not isinstance(settings, ValueHead) or returns is None or old is None:
         raise ValueError("a critic is trained on its own values and on the returns of slot 3")
     done.add(value_metrics(old, returns, credit.trained))
     share = learning_rate / optimizer.rate
@@ -42,9 +40,9 @@ def update_critic(
         )
         tensors = {"mask": mask, "returns": part_returns, "old_values": before}
         part = Batch(sequences, tensors, mask.any(1), float(mask.sum()))
-        done.add(critic.forward_backward(part, value_function(slot.clip_range)))
+        done.add(critic.forward_backward(part, value_function(settings.clip_range)))
         norm = critic.optimizer_step(
-            learning_rate=(slot.learning_rate or optimizer.rate) * share,
+            learning_rate=(settings.learning_rate or optimizer.rate) * share,
             betas=optimizer.betas,
             eps=optimizer.eps,
             weight_decay=optimizer.weight_decay,
@@ -57,7 +55,7 @@ def update_critic(
 
 
 def value_function(clip_range: float | None) -> ValueFunction:
-    """The critic's loss of one micro-batch."""
+    """Loss of the critic on one micro-batch."""
 
     def loss(values: Tensor, tensors: Mapping[str, Tensor]) -> LossValue:
         parts = value_loss(

@@ -1,7 +1,4 @@
-"""Early stopping: held-out reward does not improve, or groups have no differences in reward.
-
-What it counts is in the position, so that a resumed job ends at the same step.
-"""
+"""Early stopping: held-out reward stops improving, or groups have equal rewards. Counters are in the position."""
 
 from reinforge.spec import JobSpec
 from worker.training.checkpoint.resume_state import Position
@@ -11,7 +8,7 @@ HELD_OUT, NO_SIGNAL = "held_out_flat", "no_signal"
 
 
 def note_evaluation(spec: JobSpec, position: Position, reward: float | None) -> None:
-    """Count an evaluation; one in which nothing could be scored says nothing."""
+    """Count an evaluation, unless nothing could be scored."""
     if reward is None:
         return
     best = position.best_held_out
@@ -22,7 +19,7 @@ def note_evaluation(spec: JobSpec, position: Position, reward: float | None) -> 
 
 
 def note_step(spec: JobSpec, position: Position, useless: float | None) -> None:
-    """`useless`: share of the step's groups without a difference in reward; None where there was no group."""
+    """useless: share of the step's groups with equal rewards; None without groups."""
     steps = spec.limits.early_stop.no_signal_steps
     if steps is not None:
         window = [*position.useless_groups, 1.0 if useless is None else useless]
@@ -30,7 +27,7 @@ def note_step(spec: JobSpec, position: Position, useless: float | None) -> None:
 
 
 def ending(spec: JobSpec, position: Position, *, out_of_time: bool) -> str | None:
-    """Why the step that is done was the last: `steps_done`, `time_limit` or one of ours; None while it goes on."""
+    """Reason if the completed step was the last: `steps_done`, `time_limit`, or an early stop; otherwise None."""
     if position.step >= spec.limits.steps:
         return "steps_done"
     if out_of_time:

@@ -12,17 +12,17 @@ from worker.policy.base import Critic, Policy, Sequences, TokenScores
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Scores of a step's N rows under the weights that sampled them; None where nothing reads them."""
+    """Scores of a step's N rows under the weights that sampled them; None if not needed."""
 
     old: TokenScores | None = None
     reference: Tensor | None = None
     """(N, T) float32."""
     values: Tensor | None = None
-    """(N, T) float32: a critic's, where there is one."""
+    """(N, T) float32, of a critic if there is one."""
 
 
 def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
-    """Forward passes that shaping and selection read."""
+    """Forward passes for shaping and selection."""
     return Passes(
         policy.log_probs(sequences) if has_reward_passes(spec) else None,
         policy.reference_log_probs(sequences) if _reads_reference(spec) else None,
@@ -30,7 +30,7 @@ def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes
 
 
 def has_reward_passes(spec: JobSpec) -> bool:
-    """Slots 1 and 2 read something, so that passes run between two rounds of sampling."""
+    """Whether shaping or selection need forward passes, which then run between rounds of sampling."""
     return _reads_reference(spec) or spec.algorithm.selection.reads_old_policy
 
 
@@ -41,7 +41,7 @@ def _reads_reference(spec: JobSpec) -> bool:
 def update_passes(
     spec: JobSpec, policy: Policy, sequences: Sequences, passes: Passes, critic: Critic | None = None
 ) -> Passes:
-    """`passes` with those that advantages and loss read in addition."""
+    """`passes` with those that advantage and loss need in addition."""
     if critic is not None:
         passes = replace(passes, values=critic.values(sequences))
     if passes.old is None and reads_old_policy(spec):
@@ -52,8 +52,8 @@ def update_passes(
 
 
 def reads_old_policy(spec: JobSpec) -> bool:
-    """A pass is needed before the first update: because later updates compare with the weights that sampled, or
-    because slot 3 or the loss's own constants look at them. Else the policy *is* the old policy and needs none."""
+    """Whether a pass is needed before the first update: later updates, the advantage or the loss's constants compare
+    with the weights that sampled. Otherwise the policy is the old policy."""
     algorithm = spec.algorithm
     return (
         algorithm.updates_per_step > 1
@@ -63,5 +63,5 @@ def reads_old_policy(spec: JobSpec) -> bool:
 
 
 def reads_policy_before_update(spec: JobSpec) -> bool:
-    """Constants of an optimizer batch are computed from scores under the weights that its update starts from."""
+    """Whether constants of an optimizer batch need scores under the weights before its update."""
     return not loss_reads(spec.algorithm.loss.model_dump()).isdisjoint({"entropies", "logprobs"})

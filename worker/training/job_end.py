@@ -1,5 +1,3 @@
-"""Mapping of exceptions to the end of a job."""
-
 import errno
 import traceback
 from dataclasses import dataclass
@@ -23,9 +21,8 @@ class End:
 
 
 def end_of(error: BaseException) -> End:
-    """The end that an error means. Reasons: the codes of JobFailure, `out_of_memory`, `disk_full`, `package_broken`,
-    `trainer_failed`.
-    """
+    """The end that an error causes. Reasons: codes of JobFailure, `out_of_memory`, `disk_full`, `package_broken`,
+    `trainer_failed`."""
     if isinstance(error, JobFailure):
         outcome: Literal["paused", "failed"] = "paused" if error.retryable else "failed"
         trace = getattr(error, "traceback", None) or (_trace(error.__cause__) if error.__cause__ else None)

@@ -1,9 +1,9 @@
 """The training loop, in the order of a step.
 
-It depends on protocols; `worker.trainer.main` chooses the engine, the rewards and the reporter.
+Uses protocols only; `worker.trainer.main` chooses engine, rewards and reporter.
 
-Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the old
-policy is the policy itself; a step in which no term of the loss has a gradient makes no update.
+Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the old policy
+is the policy itself; a step without any gradient makes no update.
 """
 
 import time
@@ -52,15 +52,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that are trained."""
-
     policy: Policy
     critic: Critic | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Rollouts:
-    """What samples and scores completions."""
+    """Prompts, sampler and scorer of completions."""
 
     engine: RolloutEngine
     environment: Environment
@@ -71,7 +69,7 @@ class Rollouts:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The way to whoever started the job: reports out, commands and changes in."""
+    """Reports out; commands and changes in."""
 
     reporter: Reporter
     journal: JobReporter
@@ -83,8 +81,8 @@ async def train(
 ) -> Outcome:
     """Train from `position` (updated in place) to the end of the job, or until a command ends it.
 
-    Raises JobFailure, and whatever the parts raise; `position` and the policy's weights are then those of the last
-    completed step, unless the optimizer or the engine failed after an update.
+    Raises JobFailure and exceptions of the parts; `position` and weights are then those of the last completed step,
+    unless optimizer or engine failed after an update.
     """
     policy, critic = models.policy, models.critic
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
@@ -172,7 +170,7 @@ def _update(
     position: Position,
     rate: float,
 ) -> Update:
-    """The updates of policy and critic; after an error the weights are those of the last completed step."""
+    """Updates policy and critic; after an error the weights are those of the last completed step."""
     with undone_if_it_fails(spec, models.policy, models.critic):
         state = position.algorithm.get("loss", {})
         step_update = update(spec, models.policy, batch, credit, passes, state, rate)
@@ -184,7 +182,7 @@ def _update(
 def _algorithm_state(
     spec: JobSpec, prompts: Prompts, position: Position, batch: StepBatch, credit: Credit, step_update: Update
 ) -> dict[str, Any]:
-    """What the algorithm carries into the next step: of credit, of the loss, and of how prompts are drawn."""
+    """State of credit, loss and prompt sampling for the next step."""
     state: dict[str, Any] = credit.state | {"loss": step_update.state}
     if prompts.sampling == "frontier":
         rates = position.algorithm.get("frontier", {})
@@ -201,7 +199,7 @@ def _save_if_due(
     *,
     last: bool,
 ) -> None:
-    """A checkpoint, with a resume state unless the job ends here; then the commands count as obeyed."""
+    """A checkpoint, with a resume state unless the job ends; then marks save commands as done."""
     if checkpoint_due(spec, position, last=last, requested=_contain(commands, "checkpoint")):
         journal.checkpoint(position, models.policy, final=last)
         if not last:
@@ -210,10 +208,7 @@ def _save_if_due(
 
 
 def _stop(position: Position, models: Models, control: Control, commands: list[Command]) -> Outcome:
-    """Cancelled, or paused with the state after the last completed step.
-
-    An evaluation that is due is left to the next attempt.
-    """
+    """End as cancelled, or as paused with the last completed step's state. The next attempt makes a due evaluation."""
     if control.reporter.cancelling:
         return Outcome("cancelled", "cancel_requested")
     journal = control.journal

@@ -1,4 +1,4 @@
-"""A step whose update fails leaves no trace, so that a pause can keep what there was behind the last whole step."""
+"""Restores weights and optimizers after a failed update, so that a pause saves the last completed step."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,8 @@ from worker.policy.base import Critic, Policy
 
 @contextmanager
 def undone_if_it_fails(spec: JobSpec, policy: Policy, critic: Critic | None) -> Iterator[None]:
-    """Optimizer steps of one step of the job are taken inside. What is raised behind the first of several finds weights
-    and optimizers as they were; a single one has nothing behind it that could fail."""
+    """Context of one step's optimizer updates: an exception after the first of several restores weights and optimizers.
+    A single update needs no copy."""
     if spec.algorithm.updates_per_step == 1 and critic is None:
         yield
         return

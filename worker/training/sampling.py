@@ -1,4 +1,4 @@
-"""The rows of one step: sampled and scored, and sampled again as long as slot 2 asks for it, within its bound."""
+"""Rows of one step: sampled, scored, and sampled again while the selection requests it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,20 +22,20 @@ from worker.training.reporting.job_reporter import JobReporter
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A step's rows with what slots 1 and 2 say about them."""
+    """A step's rows with shaping and selection."""
 
     batch: StepBatch
     collected: Collected
-    """Times summed over the rounds."""
+    """Collected groups; times are summed over the rounds."""
     choice: Choice
     passes: Passes
     metrics: dict[str, float]
-    """Of slot 2, the newest where rounds differ."""
+    """Metrics of the selection; later rounds replace earlier values."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepSampler:
-    """What sampling needs that stays the same over a job."""
+    """Parts of sampling that stay the same during a job."""
 
     spec: JobSpec
     policy: Policy
@@ -47,9 +47,9 @@ class StepSampler:
     decode: Decode
 
     async def sample(self, chosen: Sequence[Prompt], round: Round, state: Mapping[str, State]) -> Sampled:
-        """Sample the chosen prompts and whatever the selection asks for then.
+        """Sample the step's prompts, then what the selection requests.
 
-        Raises RewardsFailed with the completions told, JobFailure, Interrupted.
+        Raises RewardsFailed with the completions reported, JobFailure, Interrupted.
         """
         step = round.noise_step
         collected = await self.collector.collect(chosen, round, self.journal.sampling(step, chosen))
@@ -75,7 +75,7 @@ class StepSampler:
             rounds += 1
 
     def _check(self, step: int, batch: StepBatch) -> None:
-        """Rewards that fail altogether end the step before anything else looks at it."""
+        """Raises RewardsFailed if no reward could be computed."""
         try:
             self.breaker.check(batch.scores)
         except RewardsFailed:
@@ -83,7 +83,7 @@ class StepSampler:
             raise
 
     async def _again(self, choice: Choice, collected: Collected, round: Round) -> Collected | None:
-        """All groups after one more round; None when there is nothing to sample, or nothing left to sample it from."""
+        """All groups after one more round; None if nothing is requested or no prompts remain."""
         requests = choice.selected.again
         repairs = [request for request in requests if isinstance(request, selection.Repair)]
         missing = sum(request.count for request in requests if isinstance(request, selection.Prompts))
@@ -112,7 +112,7 @@ class StepSampler:
         return replace(added, groups=[*collected.groups, *added.groups])
 
     def _repair(self, rollout: Rollout, plan: selection.Repair, stop_ids: Sequence[int]) -> Repair | None:
-        """None where the model's context has no room for it."""
+        """None if the model's context has no room."""
         ids = self.prompts.renderer.plain_ids
         if plan.solution:
             text = self._column(rollout.prompt, "solution", self.spec.data.columns.answer or "answer")
@@ -145,7 +145,7 @@ class StepSampler:
 
 
 def written(rollout: Rollout, stop_ids: Sequence[int]) -> tuple[Segment, ...]:
-    """The completion's segments with the end token taken off."""
+    """The completion's segments without the end token."""
     *before, last = rollout.completion
     ids = tuple(without_end(last.token_ids, stop_ids))
     entropies = None if last.sampler_entropies is None else last.sampler_entropies[: len(ids)]

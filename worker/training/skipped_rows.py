@@ -1,4 +1,4 @@
-"""Rows without a gradient: which skip the forward pass, and their scores from the sampler."""
+"""Rows without gradient: skipped forward passes, and their scores from the sampler."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,9 @@ from worker.training.batch import StepBatch
 
 
 def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
-    """(n,) bool of `rows`: rows without a gradient, which skip the forward pass.
+    """(n,) bool of `rows`: rows without gradient, which skip the forward pass.
 
-    Entropies are reported of every row. Where the engine does not know them a row of each group is looked at, which
-    then stands for the others.
+    All rows report entropies. If the engine returned none, one row per group is scored for the others.
     """
     skipped = ~moving
     groups, has_entropies = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)
@@ -25,8 +24,7 @@ def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Ten
 
 
 def as_sampled(scores: TokenScores, batch: StepBatch, rows: list[int], skipped: Tensor) -> None:
-    """Fill in the sampler's scores of skipped rows, and the mean entropy of the rest of the group
-    where it knows none."""
+    """Fill in the sampler's scores of skipped rows, with the group's mean entropy if the sampler has none."""
     width = scores.logprobs.shape[1]
     mask, entropies = batch.rows.mask[rows, :width], batch.sampler_entropies[rows, :width]
     scores.logprobs[skipped] = batch.sampler_logprobs[rows, :width][skipped]

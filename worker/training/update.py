@@ -1,4 +1,4 @@
-"""From credit to updated weights: optimizer batches of whole groups, the loss, the optimizer."""
+"""Policy updates: optimizer batches of whole groups, the loss, the optimizer."""
 
 import itertools
 import math
@@ -21,24 +21,24 @@ from worker.training.credit import Credit
 from worker.training.forward_passes import Passes, reads_policy_before_update
 from worker.training.skipped_rows import as_sampled, skippable_rows
 
-LossSlot = Mapping[str, Any]
+LossSettings = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class Update:
-    """What the updates of one step did."""
+    """Results of one step's updates."""
 
     scores: TokenScores
-    """Of all rows, under the weights that sampled them; those of the sampler for skipped rows."""
+    """Scores of all rows under the weights that sampled them; the sampler's for skipped rows."""
     state: State
-    """Of the loss, for the next step."""
+    """State of the loss for the next step."""
     scored: Tensor
     """(N,) bool: rows that the trainer scored itself."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
     grad_norms: list[float] = field(default_factory=list)
-    """Before clipping, of each update made."""
+    """Norm before clipping of each update."""
     skipped: int = 0
-    """Updates not made because the gradient was not finite."""
+    """Updates skipped because their gradient was not finite."""
     tokens: int = 0
     """Completion tokens in the loss."""
 
@@ -66,13 +66,13 @@ def update(
     state: State,
     learning_rate: float,
 ) -> Update:
-    """One optimizer update per mini-batch of whole groups. A mini-batch without any signal makes none.
+    """One optimizer update per mini-batch of whole groups; none for a mini-batch without signal.
 
-    `state` is the loss's own, after the last completed step.
+    state: of the loss, after the last completed step.
     """
     old = passes.old
     done = _begun(batch, old, state)
-    slot = with_current_beta(spec.algorithm.loss.model_dump(), state.get("kl", {}))
+    settings = with_current_beta(spec.algorithm.loss.model_dump(), state.get("kl", {}))
     groups, idle = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)
     if old is None:
         # Rows that are not trained on are reported as well.
@@ -81,10 +81,10 @@ def update(
         before = _take(old, rows, batch.sequences.take(rows).longest) if old else None
         if number and reads_policy_before_update(spec):
             before = policy.log_probs(batch.sequences.take(rows))
-        part = _optimizer_batch(slot, batch, credit, rows, passes, before, done.state, first=number == 0)
+        part = _optimizer_batch(settings, batch, credit, rows, passes, before, done.state, first=number == 0)
         if old is None:
             part = replace(part, skipped=skippable_rows(batch, rows, part.needs_gradient))
-        ran = policy.forward_backward(part, loss_function(slot))
+        ran = policy.forward_backward(part, loss_function(settings))
         if part.skipped is not None:
             as_sampled(ran.scores, batch, rows, part.skipped)
             done.first_look(rows, part, ran.scores)
@@ -106,10 +106,10 @@ def update(
         done.tokens += int(part.tensors["mask"].sum())
         chosen = part.tensors.get("policy_tokens", part.tensors["mask"])
         entropy = float(ran.scores.entropies[chosen].double().mean()) if bool(chosen.any()) else None
-        done.state |= advance_loss(slot, done.state, gradients=ran.gradients, entropy=entropy)
+        done.state |= advance_loss(settings, done.state, gradients=ran.gradients, entropy=entropy)
     distance, tokens = done.metrics.get("kl/mean", (0.0, 0.0))
     kl = advance_kl(
-        slot["kl"],
+        settings["kl"],
         state.get("kl", {}),
         measured=distance / tokens if tokens else None,
         rows=int(credit.keep.sum()),
@@ -124,23 +124,22 @@ def _begun(batch: StepBatch, old: TokenScores | None, state: State) -> Update:
     return Update(scores, dict(state), scored=torch.ones(len(batch.sequences), dtype=torch.bool))
 
 
-def loss_function(slot: LossSlot) -> LossFunction:
-    """The loss as the policy calls it on each micro-batch."""
-    with_entropy = "entropy_gradient" in loss_reads(slot)
+def loss_function(settings: LossSettings) -> LossFunction:
+    with_entropy = "entropy_gradient" in loss_reads(settings)
 
     def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
         inputs = loss_inputs(tensors)
         if with_entropy:
             inputs = replace(inputs, entropies=scores.entropies)
-        parts = policy_loss(scores.logprobs, inputs, slot)
+        parts = policy_loss(scores.logprobs, inputs, settings)
         return LossValue(parts.total, parts.metrics, parts.gradients)
 
     return loss
 
 
 def mini_batches(group: Tensor, trained: Tensor, count: int) -> tuple[list[list[int]], list[int]]:
-    """Row numbers of up to `count` mini-batches of whole groups, as even as can be, in order; and those of groups
-    without a trained row."""
+    """Rows of up to `count` mini-batches of whole groups, as even as possible, in order; and rows of groups without a
+    trained row."""
     numbers = torch.unique(group[trained]).tolist()
     edges = [part * len(numbers) // count for part in range(count + 1)]
     chosen = [set(numbers[start:stop]) for start, stop in itertools.pairwise(edges)]
@@ -151,7 +150,7 @@ def mini_batches(group: Tensor, trained: Tensor, count: int) -> tuple[list[list[
 
 
 def _optimizer_batch(
-    slot: LossSlot,
+    settings: LossSettings,
     batch: StepBatch,
     credit: Credit,
     rows: list[int],
@@ -161,11 +160,11 @@ def _optimizer_batch(
     *,
     first: bool,
 ) -> Batch:
-    """`before`: scores of these rows under the weights that this update starts from, where something reads them.
+    """before: scores of these rows under the weights before this update, if needed.
 
-    In the `first` update of a step the policy is the old policy: the ratio is exactly 1, whatever another pass says.
+    In the `first` update of a step the policy is the old policy: the ratio is exactly 1.
     """
-    sequences, reads = batch.sequences.take(rows), loss_reads(slot)
+    sequences, reads = batch.sequences.take(rows), loss_reads(settings)
 
     def cut(tensor: Tensor) -> Tensor:
         return tensor[rows] if tensor.dim() == 1 else tensor[rows, : sequences.longest]
@@ -181,14 +180,14 @@ def _optimizer_batch(
         reference_logprobs=reference,
     )
     tensors = {"mask": whole.mask, "advantages": cut(credit.advantages).float()}
-    tensors |= batch_constants(slot, whole, state)
+    tensors |= batch_constants(settings, whole, state)
     if passes.old is not None and not first:
         tensors["old_logprobs"] = cut(passes.old.logprobs)
     if reference is not None:
         tensors["reference_logprobs"] = reference
-    if by := slot["kl"].get("beta_by"):
+    if by := settings["kl"].get("beta_by"):
         column = [batch.rollouts[row].prompt.item.get(by["column"]) for row in rows]
-        tensors["betas"] = row_betas(by["values"], column, otherwise=slot["kl"]["beta"])
+        tensors["betas"] = row_betas(by["values"], column, otherwise=settings["kl"]["beta"])
     if "sampler_logprobs" in reads:
         tensors["sampler_logprobs"] = torch.where(
             cut(batch.rows.mask), cut(batch.sampler_logprobs), torch.nan
@@ -196,19 +195,19 @@ def _optimizer_batch(
     return Batch(
         sequences,
         tensors,
-        _moves_policy(slot, tensors) & whole.mask.any(1),
+        _moves_policy(settings, tensors) & whole.mask.any(1),
         float(tensors["counts"].sum()) or 1.0,
         entropy_gradient="entropy_gradient" in reads,
     )
 
 
-def _moves_policy(slot: LossSlot, tensors: Mapping[str, Tensor]) -> Tensor:
-    """(N,) bool: some term of the loss has a gradient on the row."""
+def _moves_policy(settings: LossSettings, tensors: Mapping[str, Tensor]) -> Tensor:
+    """(N,) bool: whether any loss term has a gradient on the row."""
     advantages = tensors["advantages"]
     moves = advantages != 0 if advantages.dim() == 1 else (advantages != 0).any(1)
     if "betas" in tensors:
         moves = moves | (tensors["betas"] > 0)
-    elif slot["kl"]["beta"] > 0:
+    elif settings["kl"]["beta"] > 0:
         moves = torch.ones_like(moves)
     for name in ("entropy_weights", "pair_slopes"):
         if name in tensors:

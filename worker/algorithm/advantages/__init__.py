@@ -26,7 +26,7 @@ from worker.algorithm.advantages.process import process
 from worker.algorithm.advantages.turns import gagpo, state_visits
 from worker.algorithm.advantages.whitened import reinforce_pp, reinforce_pp_baseline
 from worker.algorithm.plugin_functions import check_finite, check_shape, check_type
-from worker.algorithm.rows import Rows, Slot, lookup
+from worker.algorithm.rows import PartSettings, Rows, lookup
 
 __all__ = [
     "ADVANTAGES",
@@ -73,11 +73,11 @@ VALUE_TARGETS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
 it reads)."""
 
 
-def advantages(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
+def advantages(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
     """Advantages (N,) or (N, T) float64, constants for the update."""
-    function, params = lookup(ADVANTAGES, slot, "advantage")
+    function, params = lookup(ADVANTAGES, settings, "advantage")
     values = function(rows, rewards, keep, **params)
-    if (kind := slot["type"]) not in ADVANTAGES:
+    if (kind := settings["type"]) not in ADVANTAGES:
         check_type(values, Tensor, "advantage", kind)
         per_token = values.dim() == 2
         check_shape(values, rows.mask.shape if per_token else rewards.shape, "advantages", "advantage", kind)
@@ -87,18 +87,20 @@ def advantages(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
     return values
 
 
-def observe(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> dict[str, tuple[float, float]]:
+def observe(
+    settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor
+) -> dict[str, tuple[float, float]]:
     """Metrics as (sum, count) of what the estimator met; empty for most."""
-    if slot["type"] not in OBSERVATIONS:
+    if settings["type"] not in OBSERVATIONS:
         return {}
-    name, function, params = OBSERVATIONS[slot["type"]]
-    total, count = function(rows, rewards, keep, **{key: slot[key] for key in params if key in slot})
+    name, function, params = OBSERVATIONS[settings["type"]]
+    total, count = function(rows, rewards, keep, **{key: settings[key] for key in params if key in settings})
     return {name: (float(total), float(count))}
 
 
-def value_targets(slot: Slot, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor | None:
+def value_targets(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor | None:
     """(N, T) float64: what a critic is to predict, 0 outside kept rows; None where the estimator reads none."""
-    if slot["type"] not in VALUE_TARGETS:
+    if settings["type"] not in VALUE_TARGETS:
         return None
-    function, params = VALUE_TARGETS[slot["type"]]
-    return function(rows, rewards, keep, **{key: slot[key] for key in params if key in slot})
+    function, params = VALUE_TARGETS[settings["type"]]
+    return function(rows, rewards, keep, **{key: settings[key] for key in params if key in settings})

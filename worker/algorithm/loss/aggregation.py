@@ -13,7 +13,7 @@ from torch import Tensor
 
 from worker.algorithm.loss.length_preference import length_factors
 from worker.algorithm.plugin_functions import check_finite, check_shape, check_type
-from worker.algorithm.rows import Slot, lookup
+from worker.algorithm.rows import PartSettings, lookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ NOT_OF_THE_WEIGHTS: Mapping[str, frozenset[str]] = {"lambda": frozenset({"initia
 
 
 def token_weights(
-    slot: Slot,
+    settings: PartSettings,
     mask: Tensor,
     *,
     sampled: Tensor | None = None,
@@ -105,12 +105,12 @@ def token_weights(
     parameters: Mapping[str, float] | None = None,
 ) -> TokenWeights:
     """Weights for the rows of one optimizer batch; arguments as in `BatchTokens`."""
-    function, params = lookup(AGGREGATIONS, slot, "aggregation")
-    beside = NOT_OF_THE_WEIGHTS.get(slot["type"], frozenset())
+    function, params = lookup(AGGREGATIONS, settings, "aggregation")
+    beside = NOT_OF_THE_WEIGHTS.get(settings["type"], frozenset())
     params = {key: value for key, value in params.items() if key not in beside}
     tokens = BatchTokens(mask=mask, sampled=sampled, group=group, parameters=parameters or {})
     result = function(tokens, **params)
-    if (kind := slot["type"]) not in AGGREGATIONS:
+    if (kind := settings["type"]) not in AGGREGATIONS:
         check_type(result, TokenWeights, "aggregation", kind)
         check_shape(result.weights, mask.shape, "weights", "aggregation", kind)
         check_shape(result.counts, mask.shape[:1], "counts", "aggregation", kind)

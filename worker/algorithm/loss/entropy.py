@@ -2,35 +2,35 @@
 
 from torch import Tensor
 
-from worker.algorithm.rows import Slot, State
+from worker.algorithm.rows import PartSettings, State
 
 
-def coefficient(slot: Slot, state: State) -> float:
+def coefficient(settings: PartSettings, state: State) -> float:
     """η for the next update: `loss = … - η · mean entropy`.
 
     `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`) applies its coefficient only while the
     entropy measured at the last update is at or below the target; before the first there is none.
     """
-    if slot["type"] == "none":
+    if settings["type"] == "none":
         return 0.0
-    if slot["type"] == "static":
-        return float(slot["coefficient"])
+    if settings["type"] == "static":
+        return float(settings["coefficient"])
     measured = state.get("measured")
-    if measured is None or measured > slot["target"]:
+    if measured is None or measured > settings["target"]:
         return 0.0
     return float(state["coefficient"])
 
 
-def controlled(slot: Slot, state: State, measured: float | None) -> State:
+def controlled(settings: PartSettings, state: State, measured: float | None) -> State:
     """The state after an update whose tokens had this mean entropy (nats; None where there were none).
 
     The coefficient rises by `step` at or below the target, else falls by it, and stays within [0, maximum].
     """
-    if slot["type"] != "adaptive" or measured is None:
+    if settings["type"] != "adaptive" or measured is None:
         return state
-    before = state.get("coefficient", slot["initial"])
-    after = before + (slot["step"] if measured <= slot["target"] else -slot["step"])
-    return {"coefficient": min(max(after, 0.0), slot["maximum"]), "measured": measured}
+    before = state.get("coefficient", settings["initial"])
+    after = before + (settings["step"] if measured <= settings["target"] else -settings["step"])
+    return {"coefficient": min(max(after, 0.0), settings["maximum"]), "measured": measured}
 
 
 def quantile(values: Tensor, q: float) -> Tensor:
@@ -55,10 +55,10 @@ def top_entropy(entropies: Tensor, mask: Tensor, share: float) -> Tensor:
     return mask & (entropies.double() >= quantile(entropies[mask], 1 - share))
 
 
-def policy_tokens(slot: Slot, mask: Tensor, entropies: Tensor | None) -> Tensor:
+def policy_tokens(settings: PartSettings, mask: Tensor, entropies: Tensor | None) -> Tensor:
     """(N, T) bool: tokens whose policy term counts. `entropies` (N, T) nats before the update, no gradient."""
-    if slot["type"] == "all":
+    if settings["type"] == "all":
         return mask
     if entropies is None:
         raise ValueError("policy_tokens 'top_entropy' needs the entropies of the optimizer batch")
-    return top_entropy(entropies, mask, slot["share"])
+    return top_entropy(entropies, mask, settings["share"])

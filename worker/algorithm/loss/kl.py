@@ -9,7 +9,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from worker.algorithm.loss.ratios import MAX_LOG_RATIO, row_mean
-from worker.algorithm.rows import Slot
+from worker.algorithm.rows import PartSettings
 
 
 def k1(x: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ KL_ESTIMATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 """By name: (x, w = policy / old policy with gradient) → an estimate for each element."""
 
 
-def kl_penalty(kl: Slot, logprobs: Tensor, reference: Tensor, mask: Tensor, ratio: Tensor) -> Tensor:
+def kl_penalty(kl: PartSettings, logprobs: Tensor, reference: Tensor, mask: Tensor, ratio: Tensor) -> Tensor:
     """(N, T) for level `token`; (N, 1) for level `sequence`: the estimate of each row's mean x.
 
     Arguments are (N, T), log-probabilities 0 outside the mask; `ratio` is the token ratio with gradient.

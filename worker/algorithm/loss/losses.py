@@ -19,12 +19,12 @@ from worker.algorithm.loss.mismatch import mismatch_weights, off_policy_keep
 from worker.algorithm.loss.ratios import RATIOS, bounded_exp
 from worker.algorithm.loss.surrogates import SURROGATES, Surrogate, Terms
 from worker.algorithm.plugin_functions import check_finite, check_shape, check_type
-from worker.algorithm.rows import Slot, lookup
+from worker.algorithm.rows import PartSettings, lookup
 
 SumCount = tuple[float, float]
 """A mean on its way: sums are added over micro-batches (and ranks) before the one division."""
 
-NONE: Slot = {"type": "none"}
+NONE: PartSettings = {"type": "none"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,20 +7,20 @@ import torch
 from torch import Tensor
 
 from worker.algorithm.loss.ratios import bounded_exp
-from worker.algorithm.rows import Slot
+from worker.algorithm.rows import PartSettings
 
 
-def mismatch_weights(slot: Slot, old: Tensor, sampler: Tensor, mask: Tensor) -> Tensor:
+def mismatch_weights(settings: PartSettings, old: Tensor, sampler: Tensor, mask: Tensor) -> Tensor:
     """u = exp(old - sampler) cut to what can be trusted; (N, T) per token or (N, 1) per row (TRL
     `vllm_importance_sampling_mode`).
 
     `truncate` modes bound u, `mask` modes set what is outside [ratio_min, ratio_max] to 0. `old` and `sampler` are
     (N, T); a NaN of the sampler's counts as no difference.
     """
-    level, _, beyond = slot["mode"].partition("_")
+    level, _, beyond = settings["mode"].partition("_")
     gap = torch.where(mask & ~sampler.isnan(), old.detach() - sampler, 0.0)
     ratio = bounded_exp(gap.sum(1, keepdim=True) if level == "sequence" else gap)
-    low, high = slot.get("ratio_min"), slot["ratio_max"]
+    low, high = settings.get("ratio_min"), settings["ratio_max"]
     if beyond == "truncate":
         return ratio.clamp(min=low, max=high)
     outside = ratio > high if low is None else (ratio > high) | (ratio < low)

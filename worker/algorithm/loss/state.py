@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from worker.algorithm.loss.entropy import controlled
-from worker.algorithm.rows import Slot, State
+from worker.algorithm.rows import PartSettings, State
 
 LAMBDA_BOUND = 4.0
 """λ of λ-GRPO stays within ± this: beyond, one row of a group takes nearly all the weight."""
@@ -16,8 +16,8 @@ LAMBDA_BOUND = 4.0
 def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
     """Values of the parameters that the loss trains itself, by name; empty for most losses."""
     parameters: dict[str, float] = dict(state.get("parameters", {}))
-    for name, slot in _trained(loss).items():
-        parameters.setdefault(name, float(slot["initial"]))
+    for name, settings in _trained(loss).items():
+        parameters.setdefault(name, float(settings["initial"]))
     return parameters
 
 
@@ -31,8 +31,8 @@ def advance_loss(
     """
     after: State = {}
     parameters = loss_parameters(loss, state)
-    for name, slot in _trained(loss).items():
-        value = parameters[name] - slot["learning_rate"] * gradients.get(name, 0.0)
+    for name, settings in _trained(loss).items():
+        value = parameters[name] - settings["learning_rate"] * gradients.get(name, 0.0)
         parameters[name] = min(max(value, -LAMBDA_BOUND), LAMBDA_BOUND)
     if parameters:
         after["parameters"] = parameters
@@ -42,7 +42,7 @@ def advance_loss(
     return after
 
 
-def _trained(loss: Mapping[str, Any]) -> dict[str, Slot]:
+def _trained(loss: Mapping[str, Any]) -> dict[str, PartSettings]:
     """By parameter: the slot that says where it starts and how fast it learns."""
     aggregation = loss["aggregation"]
     return {"lambda": aggregation} if aggregation["type"] == "lambda" else {}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from worker.algorithm.plugin_functions import check_shape, check_type
-from worker.algorithm.rows import Rows, Slot, State, lookup
+from worker.algorithm.rows import PartSettings, Rows, State, lookup
 from worker.algorithm.selection.axpo import axpo
 from worker.algorithm.selection.base import Branch, Prompts, Repair, Resample, Selected
 from worker.algorithm.selection.dynamic import dynamic_sampling, keep_all
@@ -24,11 +24,11 @@ SELECTIONS: dict[str, Callable[..., Selected]] = {
 }
 
 
-def select(slot: Slot, rows: Rows, rewards: Tensor, state: State) -> Selected:
+def select(settings: PartSettings, rows: Rows, rewards: Tensor, state: State) -> Selected:
     """Rows to train on, what to sample first, and the slot's state for the next step."""
-    function, params = lookup(SELECTIONS, slot, "selection")
+    function, params = lookup(SELECTIONS, settings, "selection")
     selected = function(rows, rewards, state, **params)
-    if (kind := slot["type"]) not in SELECTIONS:
+    if (kind := settings["type"]) not in SELECTIONS:
         check_type(selected, Selected, "selection", kind)
         check_shape(selected.keep, rewards.shape, "keep", "selection", kind)
     return selected

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from worker.algorithm.advantages.groups import group_statistics
-from worker.algorithm.rows import Rows, Slot, State, lookup
+from worker.algorithm.rows import PartSettings, Rows, State, lookup
 from worker.algorithm.selection.base import Selected
 from worker.algorithm.selection.dynamic import dynamic_sampling, keep_all
 from worker.algorithm.selection.quantiles import added, count, quantile
@@ -27,7 +27,7 @@ def gfpo(
     *,
     metric: Metric = "length",
     keep: int = 4,
-    first: Slot | None = None,
+    first: PartSettings | None = None,
 ) -> Selected:
     """The `keep` best rows of each group: the shortest, or those with most reward per token; ties by row number.
 
@@ -51,7 +51,7 @@ def gfpo_adaptive(
     keep_hard: int = 8,
     keep_very_hard: int = 8,
     warmup: int = 64,
-    first: Slot | None = None,
+    first: PartSettings | None = None,
 ) -> Selected:
     """GFPO with fewer rows of easier prompts: by the quarter that a group's mean reward falls into, of all seen so far.
 
@@ -75,7 +75,7 @@ def gfpo_adaptive(
 FIRST: dict[str, Callable[..., Selected]] = {"keep_all": keep_all, "dynamic_sampling": dynamic_sampling}
 
 
-def _before(rows: Rows, rewards: Tensor, first: Slot | None) -> Selected:
+def _before(rows: Rows, rewards: Tensor, first: PartSettings | None) -> Selected:
     function, params = lookup(FIRST, first or {"type": "keep_all"}, "first selection")
     return function(rows, rewards, {}, **params)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from worker.algorithm.plugin_functions import check_shape, check_type
-from worker.algorithm.rows import Rows, Slot, State, lookup
+from worker.algorithm.rows import PartSettings, Rows, State, lookup
 from worker.algorithm.shaping.base import Combined, Shaped
 from worker.algorithm.shaping.combine import gdpo, mo_grpo, weighted_sum
 from worker.algorithm.shaping.reward_kl import on_sequence, on_tokens
@@ -37,37 +37,37 @@ COMMON = frozenset({*TERMS, "mask_truncated", "kl"})
 """What every combination may carry beside its own parameters."""
 
 
-def reads_reference(slot: Slot) -> bool:
+def reads_reference(settings: PartSettings) -> bool:
     """`rows.old_logprobs` and `rows.reference_logprobs` are needed: two forward passes before this slot."""
-    return float((slot.get("kl") or {}).get("beta", 0.0)) > 0
+    return float((settings.get("kl") or {}).get("beta", 0.0)) > 0
 
 
-def shape(slot: Slot, rows: Rows, state: State) -> Shaped:
+def shape(settings: PartSettings, rows: Rows, state: State) -> Shaped:
     """Rewards, what metrics report, and the slot's state for the next step.
 
     When rows are sampled again within a step, call it again with the state of the last completed step.
     """
-    own = {key: value for key, value in slot.items() if key not in COMMON}
+    own = {key: value for key, value in settings.items() if key not in COMMON}
     function, params = lookup(COMBINATIONS, own, "shaping")
     combined = function(rows, state, **params)
-    if (kind := slot["type"]) not in COMBINATIONS:
+    if (kind := settings["type"]) not in COMBINATIONS:
         check_type(combined, Combined, "shaping", kind)
         check_shape(combined.rewards, rows.truncated.shape, "rewards", "shaping", kind)
     added = combined.rewards.new_zeros(len(combined.rewards))
     for name, compute in TERMS.items():
-        term = dict(slot.get(name) or {})
+        term = dict(settings.get(name) or {})
         if weight := term.pop("weight", 0.0):
             added = added + weight * compute(rows, combined.rewards, **term)
     rewards = combined.rewards + added
     reported = rewards if combined.reported is None else combined.reported + added
     token_rewards = None
-    if reads_reference(slot):
-        beta = slot["kl"]["beta"]
-        if slot["kl"]["level"] == "token":
+    if reads_reference(settings):
+        beta = settings["kl"]["beta"]
+        if settings["kl"]["level"] == "token":
             token_rewards = on_tokens(rows, rewards, beta)
         else:
             rewards = on_sequence(rows, rewards, beta)
-    trained = ~rows.truncated if slot.get("mask_truncated") else rows.truncated | True
+    trained = ~rows.truncated if settings.get("mask_truncated") else rows.truncated | True
     return Shaped(
         rewards=rewards, reported=reported, trained=trained, state=combined.state, token_rewards=token_rewards
     )

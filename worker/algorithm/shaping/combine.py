@@ -43,7 +43,7 @@ def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1
 def gdpo(rows: Rows, state: State, *, eps: float = 1e-4) -> Combined:
     """MO-GRPO's sum, then less its mean over the batch and divided by its sample deviation there, plus eps.
 
-    GDPO (2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`. Slot 3 is `identity`.
+    GDPO (2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`. The advantage is `identity`.
     """
     summed = mo_grpo(rows, state, eps=eps)
     there = ~summed.rewards.isnan()

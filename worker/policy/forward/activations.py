@@ -1,5 +1,5 @@
 """Activation memory: measures what a forward pass with gradient saves, chooses micro-batch size and gradient
-checkpointing from it, and retries smaller when memory runs out."""
+checkpointing, and retries smaller when out of memory."""
 
 import math
 import os
@@ -28,26 +28,26 @@ from worker.policy.forward.out_of_memory import Planned, halved, memory_facts, r
 Result = TypeVar("Result")
 Mode = Literal["auto", "on", "off"]
 SETTING = "REINFORGE_GRADIENT_CHECKPOINTING"
-"""Environment variable of the worker: `on` and `off` decide, `auto` (as without it) measures."""
+"""Environment variable of the worker: `on`, `off` or `auto` (default: measure)."""
 SHARE = {"cpu": 0.5, "cuda": 0.75}
-"""Of the memory at hand. Of a model of 42 million parameters, completions that share a prompt kept 1.3 times as much
-per token as one row by itself, and on the CPU, where kept tensors alone are counted, the process grew by 1.8 times."""
+"""Usable share of free memory. With 42 million parameters, completions that share a prompt saved 1.3 times as much per
+token as one row, and on the CPU, where only saved tensors are counted, the process grew by 1.8 times."""
 _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     tokens: int
-    """Of a micro-batch, padding included, at most; a longer row is one of its own."""
+    """Most tokens of a micro-batch, with padding; a longer row gets its own."""
     checkpointing: bool
 
 
 def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
-    """What fits into `room` bytes when each token keeps `per_token`.
+    """What fits into `room` bytes if each token saves `per_token`.
 
-    `budget`: tokens of a micro-batch where memory is no matter. `longest`: tokens of the longest row, the smallest
-    micro-batch. Smaller micro-batches cost little, computing twice costs a third more: it is the last resort, and then
-    micro-batches are as small as they can be, because of them nothing was measured.
+    budget: most tokens of a micro-batch, whatever the memory. longest: tokens of the longest row, the smallest
+    micro-batch. Smaller micro-batches cost little; gradient checkpointing costs a third more time, so it is the last
+    resort. Micro-batches are then as small as possible, since nothing was measured with it.
     """
     most = room / per_token if per_token > 0 else math.inf
     if most < longest:
@@ -87,39 +87,39 @@ class GradientPasses:
     ) -> None:
         """parallel: micro-batches that run at once and share the memory."""
         self.tokens = budget
-        """Of a micro-batch, at most."""
+        """Most tokens of a micro-batch."""
         self.checkpointing = mode == "on" and can_checkpoint(model)
         self.tell: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
         """Called with a message and `facts` when the sizes change."""
         self.heartbeat: Callable[[], None] = lambda: None
-        """Called after every micro-batch, those without gradient too."""
+        """Called after every micro-batch, also without gradient."""
         self._model, self._device, self._mode = model, device, mode
         self._parallel = parallel
         self._per_token, self._room = 0.0, math.inf
         self._measured = False
         self._first = self.tokens, self.checkpointing
         self._planned = Planned()
-        """Of the run under way."""
+        """Micro-batches of the present run."""
         self._short = False
-        """Memory has run out before."""
+        """Whether memory has run out before."""
 
     @property
     def facts(self) -> dict[str, Any]:
         return {"micro_batch_tokens": self.tokens, "gradient_checkpointing": self.checkpointing}
 
     def running(self) -> AbstractContextManager[None]:
-        """The context of a pass with gradient."""
+        """Context of a pass with gradient."""
         return checkpointed(self._model) if self.checkpointing else nullcontext()
 
     @property
     def learned(self) -> dict[str, Any]:
-        """What running out of memory has changed, for `start_with` of the next attempt; else empty."""
+        """Sizes changed by out of memory, for `start_with` of the next attempt; otherwise empty."""
         if not self._short:
             return {}
         return memory_facts(self._device, self.tokens, checkpointing=self.checkpointing)
 
     def start_with(self, facts: Mapping[str, Any]) -> None:
-        """Begin with what an earlier attempt learned, unless this device has more memory."""
+        """Start with an earlier attempt's sizes, unless this device has more memory."""
         before = read_facts(self._device, facts)
         if before is not None:
             tokens, checkpointing = before
@@ -127,18 +127,18 @@ class GradientPasses:
             self.checkpointing |= checkpointing and self._may_checkpoint
 
     def planned(self, sequences: Sequences, parts: list[MicroBatch]) -> list[MicroBatch]:
-        """`parts` of the run under way: where memory runs out they say what can be smaller."""
+        """Records `parts` of the present run and returns them; after out of memory they show what can be smaller."""
         self._planned = self._planned.also(sequences, parts)
         return parts
 
     def retry(self, run: Callable[[], Result], forget: Callable[[], None] | None = None) -> Result:
-        """What `run` returns; where it runs out of memory, the same again in micro-batches half as large, at last a
-        row each, then with gradient checkpointing.
+        """The result of `run`; when out of memory, retries with half the micro-batch, down to single rows, then with
+        gradient checkpointing.
 
-        `run` is to plan by `tokens` and to change nothing outside before it returns but gradients, which `forget`
-        drops; without `forget` it has none. Where nothing can be smaller it runs once more as it is, with what others
-        have given back since. Raises JobFailure `out_of_memory` (retryable) where not even that fits, with sizes as at
-        first, for whoever goes on with more memory.
+        `run` must use `tokens` and change nothing outside before it returns except gradients, which `forget` drops
+        (None: no gradients). If nothing can be smaller, it runs once more unchanged, as others may have released
+        memory. Then raises JobFailure `out_of_memory` (retryable) with the initial sizes restored, for an attempt with
+        more memory.
         """
         as_it_is = False
         while True:
@@ -185,8 +185,8 @@ class GradientPasses:
         return self._mode != "off" and can_checkpoint(self._model)
 
     def prepare(self, sequences: Sequences, rows: Sequence[int], attempt: Callable[[int], None]) -> None:
-        """Choose for a batch whose `rows` get a gradient. The first time `attempt` runs the longest of them alone,
-        forward and backward; it is to forget the gradient, also when it is interrupted."""
+        """Choose sizes for a batch whose `rows` get a gradient. The first call runs the longest row with `attempt`,
+        forward and backward; it must drop the gradient, also when interrupted."""
         if self._mode == "on" or not rows:
             return
         lengths = {row: len(sequences.prompts[row]) + len(sequences.completions[row]) for row in rows}
@@ -223,8 +223,8 @@ class GradientPasses:
 def activation_bytes(
     model: torch.nn.Module, device: torch.device, attempt: Callable[[], None], room: float
 ) -> float:
-    """What `attempt` takes above what is held before it; infinite where that is more than there is, or than `room`
-    on the CPU, where it is interrupted in time."""
+    """Bytes that `attempt` needs in addition; infinite if they exceed the memory, or on the CPU `room`, at which it is
+    interrupted."""
     try:
         if device.type == "cuda":
             held = torch.cuda.memory_allocated(device)
@@ -247,9 +247,9 @@ class TooLarge(Exception):
 
 
 def saved_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float = math.inf) -> int:
-    """Of the tensors that `attempt` keeps for a backward pass, the model's own not counted, each storage once.
+    """Bytes of tensors that `attempt` saves for a backward pass, without the model's own; each storage counts once.
 
-    Raises TooLarge out of `attempt` as soon as they are more than `room`.
+    Raises TooLarge out of `attempt` when they exceed `room`.
     """
     own = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
     sizes: dict[int, int] = {}

@@ -1,5 +1,5 @@
-"""Attention over packed lines (`Spans`), registered with transformers: flash attention for sequences of unequal length
-where torch has it, else a loop over segments."""
+"""Attention over packed lines (`Spans`), registered with transformers: torch's variable-length flash attention if it
+works, otherwise a loop over segments."""
 
 import inspect
 import threading
@@ -18,27 +18,27 @@ from worker.machine.memory import is_out_of_memory
 from worker.policy.forward.rows import Segment, Spans
 
 NAME = "packed_rows"
-"""Of this attention in a model's configuration. No mask is registered under it: transformers then makes none."""
+"""Name of this attention in a model's configuration. No mask is registered under it, so transformers creates none."""
 KEYWORD = "spans"
-"""Argument of a decoder that reaches its attention."""
+"""Keyword argument of a decoder that reaches its attention."""
 Kernel = Callable[[Tensor, Tensor, Tensor, Spans, float | None], Tensor]
 """Queries (S, H, D), keys and values (S, h, D), spans and scale → (S, H, D)."""
 _HARMLESS = {"dropout", "position_ids", "is_causal", "use_cache", "output_attentions", "cache_position"}
 _TOLERANCE = 0.02
-"""Of the kernel's output and gradients, relative to their norm; bfloat16 has 8 binary digits."""
+"""Tolerance of the kernel's output and gradients, relative to their norm; bfloat16 has 8 binary digits."""
 _active: dict[int, tuple[int, str]] = {}
-"""Contexts that are open and the attention before them, by configuration."""
+"""Open contexts and the previous attention, by configuration."""
 _lock = threading.Lock()
 
 
 class CannotPack(Exception):
-    """A layer wants more of its attention than packed lines have."""
+    """A layer needs an attention feature that packed lines lack."""
 
 
 @contextmanager
 def packed_attention(model: torch.nn.Module) -> Iterator[None]:
-    """Inside the context every pass of `model`'s decoder is over a packed line, whose spans it is given as `KEYWORD`.
-    Threads may be inside side by side."""
+    """Inside the context every pass of `model`'s decoder is over a packed line and gets its spans as `KEYWORD`. Several
+    threads may use it at once."""
     config: Any = model.config.get_text_config()  # type: ignore[operator, union-attr]
     key = id(config)
     with _lock:
@@ -66,7 +66,7 @@ def _attention(
     spans: Spans | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """What transformers calls: (1, H, S, D) → (1, S, H, D). Raises CannotPack."""
+    """Called by transformers: (1, H, S, D) → (1, S, H, D). Raises CannotPack."""
     unsupported = [
         name
         for name, argument in others.items()
@@ -90,7 +90,7 @@ AttentionInterface.register(NAME, _attention)
 
 @cache
 def _kernel(device: torch.device, dtype: torch.dtype, heads: int, key_heads: int, width: int) -> Kernel:
-    """The fastest that works for such heads on their device: tried once."""
+    """The fastest kernel that works for such heads on their device; tried once."""
     if device.type == "cuda" and dtype in (torch.bfloat16, torch.float16):
         for kernel in (varlen, varlen_repeated):
             if _agrees(kernel, device, dtype, heads, key_heads, width):
@@ -99,7 +99,7 @@ def _kernel(device: torch.device, dtype: torch.dtype, heads: int, key_heads: int
 
 
 def loop(queries: Tensor, keys: Tensor, values: Tensor, spans: Spans, scale: float | None) -> Tensor:
-    """The reference, on any device, in any precision and with values of any width."""
+    """Reference implementation for any device, precision and value width."""
     keys, values = keys.transpose(0, 1)[None], values.transpose(0, 1)[None]
     outputs = [
         _segment(queries[s.start : s.stop].transpose(0, 1)[None], keys, values, s, scale)
@@ -130,14 +130,14 @@ def _segment(queries: Tensor, keys: Tensor, values: Tensor, segment: Segment, sc
 
 
 def varlen(queries: Tensor, keys: Tensor, values: Tensor, spans: Spans, scale: float | None) -> Tensor:
-    """All segments in one kernel, several query heads to a key head."""
+    """All segments in one kernel, with several query heads per key head."""
     return _varlen(queries, *_gathered(keys, values, spans.index), spans, scale)
 
 
 def varlen_repeated(
     queries: Tensor, keys: Tensor, values: Tensor, spans: Spans, scale: float | None
 ) -> Tensor:
-    """As `varlen`, a key head to each query head: for a kernel that knows no other."""
+    """Like `varlen`, with one key head per query head, for kernels without grouped heads."""
     keys, values = _gathered(keys, values, spans.index)
     times = queries.shape[1] // keys.shape[1]
     return _varlen(
@@ -183,7 +183,7 @@ def _gathered(keys: Tensor, values: Tensor, index: Tensor | None) -> tuple[Tenso
 
 
 class _Gather(torch.autograd.Function):
-    """Keys and values by position. What comes back to a prompt from all its completions is summed in float32."""
+    """Keys and values by position. Gradients of a prompt are summed over its completions in float32."""
 
     @staticmethod
     def forward(ctx: Any, keys: Tensor, values: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -205,7 +205,7 @@ def _scattered(gradient: Tensor, index: Tensor, size: int) -> Tensor:
 def _agrees(
     kernel: Kernel, device: torch.device, dtype: torch.dtype, heads: int, key_heads: int, width: int
 ) -> bool:
-    """Whether output and gradients are those of `loop`, over a prompt of two completions and a row alone."""
+    """Whether output and gradients equal those of `loop`, on a prompt with two completions and a single row."""
     segments = (Segment(0, 70), Segment(70, 103, (0, 40)), Segment(103, 120))
     index = torch.tensor([*range(70), *range(40), *range(70, 103), *range(103, 120)], device=device)
     starts, key_starts = (

@@ -1,7 +1,7 @@
-"""What stands between a layer's products, in few kernels: norms, rotary positions and gates, on a GPU.
+"""Fused GPU kernels for norms, rotary positions and gates.
 
-transformers writes them operation by operation, and each reads and writes all of the layer's states. Fused they say the
-same up to the order of roundings; a module for which they do not, tried once, keeps its own code.
+transformers computes them operation by operation, and each reads and writes all states of the layer. Fused results are
+equal up to rounding; a module that fails a trial keeps its own code.
 """
 
 import logging
@@ -22,16 +22,16 @@ log = logging.getLogger(__name__)
 
 Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
 ROTARY = "apply_rotary_pos_emb"
-"""What transformers' architectures call their rotary positions."""
+"""Name of the rotary function in transformers' architectures."""
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _LOW_PRECISION_TOLERANCE = 0.02
-"""Of the norm of the difference, relative to that of the values."""
+"""Tolerance: norm of the difference relative to that of the values."""
 _ROWS = 5
-"""Of what modules are tried on."""
+"""Rows of a trial."""
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as one kernel where torch can compile it. Sizes may differ between calls."""
+    """`function` as one kernel if torch can compile it. Sizes may differ between calls."""
     # A pool of compiler processes would stay for as long as this process, for a handful of kernels.
     inductor.compile_threads = 1
     compiled_function: Callable[..., Any] = torch.compile(function, dynamic=True)
@@ -39,9 +39,10 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fuse(model: torch.nn.Module, compiler: Compiler = compiled) -> dict[str, int]:
-    """Give `model`'s modules fused code, for as long as it lives: how many norms, gates and rotary functions.
+    """Replace code of `model`'s modules by fused code for its lifetime; returns how many norms, gates and rotary
+    functions.
 
-    `compiler` makes one kernel of a function of tensors. Where it fails the modules keep their own code.
+    compiler: creates one kernel of a function of tensors. Modules for which it fails keep their own code.
     """
     counts = {"norms": 0, "gates": 0, "rotary": 0}
     gate = compiler(_gate)
@@ -101,7 +102,7 @@ def _sample(module: torch.nn.Module, width: int) -> Tensor:
 
 
 def _swap(module: torch.nn.Module, forward: Callable[..., Tensor], x: Tensor) -> bool:
-    """Whether the module has `forward` now: its output and gradient for `x` are those of its own code."""
+    """Whether the module now uses `forward`: output and gradient for `x` must equal those of its own code."""
     fused = MethodType(forward, module)
     if not _agree(module.forward, fused, x):
         return False
@@ -138,7 +139,7 @@ def _close(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _rotary(name: str, compiler: Compiler, model: torch.nn.Module) -> int:
-    """1 where the architecture's rotary function, which its modules look up by name, is fused on GPUs."""
+    """1 if the architecture's rotary function, which modules look up by name, is fused on GPUs."""
     namespace = vars(sys.modules[name])
     own = namespace.get(ROTARY)
     if own is None:
@@ -159,7 +160,7 @@ def _rotary(name: str, compiler: Compiler, model: torch.nn.Module) -> int:
 
 
 def _on_gpus(own: Callable[..., Any], fused: Callable[..., Any], device: str) -> Callable[..., Any]:
-    """Other models of the architecture may be on another device."""
+    """Uses the plain function on other devices, since other models of the architecture may be there."""
 
     def rotary(q: Tensor, *others: Any, **named: Any) -> Any:
         return (fused if q.device.type == device else own)(q, *others, **named)

@@ -1,6 +1,6 @@
 """Scores of a slice of logits in three passes over them, on a GPU.
 
-`logprobs` computes them operation by operation, each of which reads and writes the largest tensor of a step.
+`logprobs` computes them operation by operation; each reads and writes the largest tensor of a step.
 """
 
 import logging
@@ -15,13 +15,13 @@ from worker.policy.forward.fused_layers import compiled_once
 log = logging.getLogger(__name__)
 
 Scores = tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]
-"""Log-probabilities (m,), entropies (m,), and minus the slopes of both by the logits (m, V)."""
+"""Log-probabilities (m,), entropies (m,), and minus the slopes of both with respect to the logits (m, V)."""
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.02, torch.float16: 0.01}
 
 
 def fused_slice(logits: Tensor, targets: Tensor, precision: torch.dtype, slope: bool) -> Scores | None:
-    """For logits (m, V) float32 and targets (m,), the slope of log-probabilities in `precision` if `slope`; None
-    where torch cannot compile it for the device."""
+    """Scores of logits (m, V) float32 and targets (m,), with the slope of log-probabilities in `precision` if `slope`;
+    None if torch cannot compile it for the device."""
     if logits.device.type != "cuda" or not _works(logits.device, precision):
         return None
     logprobs, entropies, of_logprob = compiled_once(_with_slope if slope else _without)(
@@ -53,7 +53,7 @@ def _parts(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 @cache
 def _works(device: torch.device, precision: torch.dtype) -> bool:
-    """Whether the compiled functions say what the plain ones say: tried once."""
+    """Whether compiled and plain functions agree; tried once."""
     generator = torch.Generator().manual_seed(0)
     logits = (4 * torch.randn((7, 1003), generator=generator)).to(device)
     targets = torch.arange(7, device=device) * 100

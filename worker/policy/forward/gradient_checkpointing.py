@@ -1,7 +1,7 @@
-"""Gradient checkpointing: of each layer only what goes in is kept for the backward pass; what happens inside is
-computed again there. It costs one more forward pass and gives the same gradients.
+"""Gradient checkpointing: saves only each layer's inputs and computes the rest again in the backward pass. Costs one
+more forward pass; gradients are the same.
 
-transformers' own leaves out caches, and with them prompts that are run once for all their completions.
+transformers' own does not support caches, and so no prompts that are run once for all completions.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,14 +21,14 @@ Pair = tuple[Tensor, Tensor]
 
 
 def can_checkpoint(model: torch.nn.Module) -> bool:
-    """Whether `checkpointed` finds layers in it."""
+    """Whether `checkpointed` supports the model's layers."""
     return any(isinstance(module, GradientCheckpointingLayer) for module in model.modules())
 
 
 @contextmanager
 def checkpointed(model: torch.nn.Module) -> Iterator[None]:
-    """Passes with gradient that begin in the context keep the inputs of `model`'s layers only, with the keys and values
-    that a layer writes into an empty cache. Passes without gradient are as ever."""
+    """Passes with gradient save only the inputs of `model`'s layers and the keys and values that a layer writes into an
+    empty cache. Passes without gradient are unchanged."""
     layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
     try:
         for layer in layers:
@@ -40,7 +40,7 @@ def checkpointed(model: torch.nn.Module) -> Iterator[None]:
 
 
 def _again(model: torch.nn.Module, forward: Callable[..., Any], *inputs: Any, **named: Any) -> Any:
-    """`forward`, so that it can be run a second time for the backward pass."""
+    """`forward` in a form that can run again in the backward pass."""
     if not torch.is_grad_enabled():
         return forward(*inputs, **named)
     run_twice = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
@@ -63,13 +63,13 @@ def _again(model: torch.nn.Module, forward: Callable[..., Any], *inputs: Any, **
 
 
 class _StandIn:
-    """What a layer takes for its cache: it shows what the cache held before the layer ran and writes nothing into it,
-    so that the second run finds what the first one found."""
+    """Replaces a layer's cache: shows its content before the layer ran and writes nothing, so that the second run reads
+    the same."""
 
     def __init__(self, held: list[Pair | None]) -> None:
         self._held = held
         self.written: dict[int, Pair] = {}
-        """By layer, where nothing was held; what comes behind a prompt is not read again."""
+        """Written states by layer, if its cache was empty; states after a prompt are never read again."""
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
         before = self._held[layer_idx] if layer_idx < len(self._held) else None

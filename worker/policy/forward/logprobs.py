@@ -1,8 +1,8 @@
-"""Log-probabilities and entropies of sampled tokens, from hidden states, a slice of tokens at a time.
+"""Log-probabilities and entropies of sampled tokens from hidden states, in slices of tokens.
 
-Logits are the largest tensor of a step (tokens × vocabulary, in float32); slicing bounds it. Of a frozen linear head
-the gradient of a token's score is its own factor times a vector that does not depend on what comes behind it, so that
-vector, no larger than the hidden state, is computed beside the score: each logit is computed once.
+Logits (tokens × vocabulary, float32) are the largest tensor of a step; slices bound it. With a frozen linear head, the
+gradient of a token's score is its factor times a vector of the hidden size that does not depend on later code, so it is
+computed with the score: each logit is computed once.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ from worker.policy.forward.fused_logprobs import fused_slice
 from worker.policy.forward.precision import float32_product, has_float32_output
 
 SLICE_BYTES = {"cpu": 2**27, "cuda": 2**30}
-"""Of a slice's float32 logits; at times there are two and a half times as much."""
+"""Bytes of a slice's float32 logits; peaks reach two and a half times that."""
 FROZEN_HEADS = True
-"""False: no score's gradient is computed beside it; slices are computed again in the backward pass."""
+"""False: slices are computed again in the backward pass."""
 
 
 def token_scores(
@@ -56,8 +56,8 @@ def token_scores(
 
 
 class _FrozenHead(torch.autograd.Function):
-    """With p the distribution over the vocabulary, z the logits before the temperature τ and W the head's weight:
-    ∂ log p_t / ∂ hidden = (W_t − Σ p W) / τ and ∂ entropy / ∂ hidden = −Σ p (log p + entropy) W / τ."""
+    """With p the distribution over the vocabulary, z the logits before the temperature τ and W the head's weight: ∂ log
+    p_t / ∂ hidden = (W_t − Σ p W) / τ and ∂ entropy / ∂ hidden = −Σ p (log p + entropy) W / τ."""
 
     @staticmethod
     def forward(
@@ -107,7 +107,7 @@ class _FrozenHead(torch.autograd.Function):
 
 
 def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """(m, V) in at least float32, not rounded on the way where that can be helped."""
+    """(m, V) in at least float32, without intermediate rounding if possible."""
     if not has_float32_output(hidden.device, hidden.dtype):
         plain = F.linear(hidden, weight, bias)
         return plain.to(torch.promote_types(plain.dtype, torch.float32))
@@ -118,7 +118,8 @@ def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 def _slice(
     logits: Tensor, targets: Tensor, gradients_needed: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]:
-    """Log-probabilities (m,), entropies (m,) and, if needed, minus the slopes of both by the logits (m, V)."""
+    """Log-probabilities (m,), entropies (m,) and, if needed, minus the slopes of both with respect to the logits (m,
+    V)."""
     distribution = torch.log_softmax(logits, dim=-1)
     del logits
     logprobs = distribution.gather(-1, targets[:, None])[:, 0]

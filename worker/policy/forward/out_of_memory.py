@@ -14,17 +14,17 @@ from worker.policy.forward.micro_batches import MicroBatch, tokens_of
 FACT = "memory"
 """Key in a resume state's facts."""
 _LIKE = 1.05
-"""A device with more than this multiple of the memory starts with the usual sizes again."""
+"""A device with more than this multiple of the memory starts with the usual sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """Tokens, padding included, of what one run is made of."""
+    """Tokens, with padding, of a run's parts."""
 
     largest: int = 0
-    """Of its largest micro-batch."""
+    """Tokens of its largest micro-batch."""
     longest: int = 0
-    """Of its longest row, the smallest micro-batch."""
+    """Tokens of its longest row, the smallest micro-batch."""
 
     def also(self, sequences: Sequences, parts: Iterable[MicroBatch]) -> "Planned":
         largest, longest = self.largest, self.longest
@@ -35,9 +35,9 @@ class Planned:
 
 
 def halved(tokens: int, planned: Planned) -> int | None:
-    """Tokens of micro-batches half as large as those that were too large; None where each is a row by itself.
+    """Half the tokens of the micro-batches that were too large; None if each is a single row.
 
-    A budget that no micro-batch came near is not halved from its own size: that would change nothing.
+    Halves the largest actual micro-batch, since halving an unused budget would change nothing.
     """
     if planned.largest <= planned.longest or tokens <= planned.longest:
         return None
@@ -47,7 +47,7 @@ def halved(tokens: int, planned: Planned) -> int | None:
 def retold(
     device: torch.device, planned: Planned, tokens: int, *, requested: str | None, checkpointing: bool
 ) -> str:
-    """What was changed, in one sentence. checkpointing: it was turned on."""
+    """One sentence about the change. checkpointing: it was turned on."""
     at_hand = memory_in_words(device)
     return (
         f"Out of memory in micro-batches of up to {max(planned.largest, planned.longest):,} tokens"
@@ -60,7 +60,7 @@ def retold(
 def too_long(
     device: torch.device, planned: Planned, *, requested: str | None, computed_twice: bool | None
 ) -> JobFailure:
-    """The row by itself does not fit. computed_twice: with gradient checkpointing; None without gradient."""
+    """Failure because a single row does not fit. computed_twice: with gradient checkpointing; None without gradient."""
     how = {
         True: ", even with gradient checkpointing",
         False: ", and gradient checkpointing is off for this worker or model",
@@ -75,7 +75,7 @@ def too_long(
 
 
 def memory_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> dict[str, Any]:
-    """For the next attempt, so that it runs the same micro-batches and not out of memory once more."""
+    """Sizes for the next attempt, so that it runs the same micro-batches."""
     return {
         FACT: {
             "device": device.type,
@@ -87,8 +87,8 @@ def memory_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> d
 
 
 def read_facts(device: torch.device, facts: Mapping[str, Any]) -> tuple[int, bool] | None:
-    """Tokens and gradient checkpointing that an earlier attempt learned; None where there is nothing, or where this
-    device has more memory than that one."""
+    """Tokens and gradient checkpointing of an earlier attempt; None if there are none, or if this device has more
+    memory."""
     match facts.get(FACT):
         case {
             "device": device.type,

@@ -1,5 +1,4 @@
-"""Rows as tensors of one pass: right-padded, or packed into one line in which each prompt stands once, before all of
-its completions."""
+"""Rows as tensors of one pass: right-padded, or packed into one line with each prompt once, before its completions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,35 +19,36 @@ class Targets:
     line: Tensor
     """(M,) int64: their rows."""
     column: Tensor
-    """(M,) int64: which of the row's completion tokens."""
+    """(M,) int64: their index in the completion."""
     shape: tuple[int, int]
     """(n, T)."""
 
     def spread(self, values: Tensor) -> Tensor:
-        """(M,) → (n, T), 0 where a row has no token."""
+        """(M,) → (n, T), 0 at missing tokens."""
         empty = torch.zeros(self.shape, dtype=values.dtype, device=values.device)
         return empty.index_put((self.line, self.column), values)
 
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """A row per line, padded on the right: under the causal mask no real token sees the padding."""
+    """One row per line, padded on the right, where causal attention never reads the padding."""
 
     ids: Tensor
     """(n, width) int64."""
     position: Tensor
-    """(M,) int64: where in its line each target is predicted."""
+    """(M,) int64: column that predicts each target."""
     targets: Targets
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Queries `start` to `stop` of a packed line see the keys of a prompt before them and each other, causally."""
+    """Queries `start` to `stop` of a packed line attend to the keys of an earlier prompt and, causally, to each
+    other."""
 
     start: int
     stop: int
     prompt: tuple[int, int] = (0, 0)
-    """Where the prompt's keys begin and end; empty where the segment begins with its own prompt."""
+    """Start and stop of the prompt's keys; empty if the segment begins with its own prompt."""
 
     @property
     def keys(self) -> int:
@@ -57,20 +57,20 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Which keys the queries of a packed line see. Keys stand in the order of `index`, in which a prompt is repeated
-    before each of its completions; a segment's last query sees its last key, and each before it one key less."""
+    """Keys for the queries of a packed line, in the order of `index`, which repeats a prompt before each of its
+    completions. A segment's last query attends to all its keys, each earlier one to one key less."""
 
     segments: tuple[Segment, ...]
     index: Tensor | None
-    """(K,) int64: the position of each key; None where they are all positions in order."""
+    """(K,) int64: position of each key; None for all positions in order."""
     query_starts: Tensor
-    """(segments + 1,) int32: where each segment's queries begin, and where the last one's end."""
+    """(segments + 1,) int32: start of each segment's queries, and the end."""
     key_starts: Tensor
     """(segments + 1,) int32: the same for keys."""
     most_queries: int = field(init=False)
     most_keys: int = field(init=False)
     kernels: set[str] = field(default_factory=set, init=False)
-    """Names of the kernels that have computed with it."""
+    """Names of the kernels that used it."""
 
     def __post_init__(self) -> None:
         most_queries = max(segment.stop - segment.start for segment in self.segments)
@@ -83,9 +83,9 @@ class Packed:
     ids: Tensor
     """(1, S) int64."""
     position_ids: Tensor
-    """(1, S) int64: of each token in its own row."""
+    """(1, S) int64: position of each token in its row."""
     picked: Tensor
-    """(M,) int64: where in the line each target is predicted."""
+    """(M,) int64: position that predicts each target."""
     spans: Spans
     targets: Targets
 
@@ -110,7 +110,7 @@ def padded(sequences: Sequences, device: torch.device) -> Padded:
 
 
 def packed(sequences: Sequences, device: torch.device) -> Packed:
-    """Each prompt and its first completion are one segment, each further completion is one of its own."""
+    """Each prompt with its first completion is one segment, each further completion another."""
     pieces: list[Sequence[int]] = []
     positions: list[int] = []
     segments: list[Segment] = []
@@ -159,7 +159,7 @@ def packed(sequences: Sequences, device: torch.device) -> Packed:
 
 
 def groups(sequences: Sequences, rows: Sequence[int]) -> list[tuple[tuple[int, ...], list[int]]]:
-    """Prompts, each with its rows, in the order of their first rows."""
+    """Prompts with their rows, in the order of their first rows."""
     by_prompt: dict[tuple[int, ...], list[int]] = {}
     for row in rows:
         by_prompt.setdefault(tuple(sequences.prompts[row]), []).append(row)
@@ -167,14 +167,14 @@ def groups(sequences: Sequences, rows: Sequence[int]) -> list[tuple[tuple[int, .
 
 
 def _counted(starts: Sequence[int], lengths: Sequence[int]) -> Tensor:
-    """`lengths[i]` numbers upwards from each `starts[i]`, one after the other."""
+    """For each i, `lengths[i]` consecutive numbers from `starts[i]`."""
     ends = list(accumulate(lengths, initial=0))
     shift = torch.tensor([start - end for start, end in zip(starts, ends, strict=False)])
     return torch.arange(ends[-1]) + torch.repeat_interleave(shift, torch.tensor(lengths))
 
 
 def _moved(device: torch.device, *tensors: Tensor) -> list[Tensor]:
-    """All at once; to a GPU without waiting for it."""
+    """One transfer for all; does not wait for the GPU."""
     if device.type == "cpu":
         return list(tensors)
     flat = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)
@@ -184,7 +184,7 @@ def _moved(device: torch.device, *tensors: Tensor) -> list[Tensor]:
 
 
 def _column(rows: Sequence[Sequence[int]]) -> Tensor:
-    """(n, 1): how long each is."""
+    """(n, 1): lengths."""
     return torch.tensor([len(row) for row in rows], dtype=torch.int64)[:, None]
 
 

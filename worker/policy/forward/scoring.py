@@ -1,5 +1,5 @@
-"""Forward passes over padded rows, over a prompt and its completions, or over a packed line, scored at the completion
-tokens only."""
+"""Forward passes scored at completion tokens, in each layout: padded rows, a prompt with its completions, a packed
+line."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 Head = Callable[[Tensor], Tensor]
 _TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4}
-"""Of hidden states that are computed in two ways, relative to the largest one; 0.05 in low precision."""
+"""Tolerance of hidden states relative to the largest; 0.05 in low precision."""
 
 
 def score(
@@ -32,10 +32,9 @@ def score(
     layout: Layout = "padded",
     entropy_gradient: bool = False,
 ) -> TokenScores:
-    """Scores (n, T) on the model's device, with gradient where it is enabled; of entropies only when asked for.
+    """Scores (n, T) on the model's device, with gradient if enabled; of entropies only on request.
 
-    layout: one that the model has (`layouts_of`), padded where there is no `head`; in `prompt_once` all rows have the
-    same prompt.
+    layout: one of `layouts_of`, `padded` without a `head`; with `prompt_once` all rows have the same prompt.
     """
     if head is None:
         rows = padded(sequences, model.device)
@@ -57,8 +56,8 @@ def score(
 
 
 def foresee(model: PreTrainedModel, sequences: Sequences, head: Head, *, layout: Layout = "padded") -> Tensor:
-    """Values (n, T) float32 on the model's device, with gradient where it is enabled: `head` (H → 1) of the hidden
-    state before each completion token, the one that also says how likely the token is."""
+    """Values (n, T) float32 on the model's device, with gradient if enabled: `head` (H → 1) of the hidden state that
+    predicts each completion token."""
     picked, targets = _hidden(model, sequences, layout)
     return targets.spread(head(picked.float())[:, 0])
 
@@ -71,10 +70,10 @@ class Layouts:
 
 
 def layouts_of(model: PreTrainedModel) -> Layouts:
-    """Those in which the model's hidden states are those of padded rows: tried, since an architecture may do more than
-    its configuration says.
+    """Layouts in which the model's hidden states equal those of padded rows; tried, since an architecture may do more
+    than its configuration shows.
 
-    Both others need layers that keep every token's keys and values. On the CPU `prompt_once` is the faster one.
+    `prompt_once` and `packed` need layers that keep all keys and values. On the CPU `prompt_once` is faster.
     """
     if model.get_decoder() is model or not all(
         type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers
@@ -121,7 +120,7 @@ def _agree(model: PreTrainedModel, trial: Callable[[], tuple[Tensor, Tensor]]) -
 
 
 def _hidden(model: PreTrainedModel, sequences: Sequences, layout: Layout) -> tuple[Tensor, Targets]:
-    """(M, H): the last hidden states where completion tokens are predicted, and those tokens."""
+    """(M, H): last hidden states that predict completion tokens, and those tokens."""
     if layout == "packed":
         line = packed(sequences, model.device)
         return _in_line(model, line), line.targets
@@ -147,8 +146,8 @@ def _in_line(model: PreTrainedModel, line: Packed) -> Tensor:
 
 
 def _behind(decoder: torch.nn.Module, prompt: Sequence[int], rows: Padded) -> Tensor:
-    """(n, T, H): the last hidden states from the prompt's last token on. Gradients reach the prompt through its keys
-    and values, from all rows."""
+    """(n, T, H): last hidden states from the prompt's last token on. Gradients of all rows reach the prompt through its
+    keys and values."""
     count, longest = rows.targets.shape
     cache = DynamicCache()
     ids = torch.tensor([list(prompt)], device=rows.ids.device)

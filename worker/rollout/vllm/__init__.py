@@ -1,1 +1,1 @@
-"""The vLLM rollout engine: a server in its own Python environment, called over a socket. Nothing here imports vllm."""
+"""vLLM rollout engine: a server in its own Python environment, called over a socket. Nothing here imports vllm."""

@@ -1,7 +1,7 @@
 """Adapters on a vLLM server: each version has its own name and folder.
 
-vLLM remembers prompts by the adapter's name and path, so that neither is ever used twice. Unloading only takes the
-name away; a request that still looks for it would read the folder, which therefore goes one publication later.
+vLLM caches prompts by adapter name and path, so neither is ever reused. After unloading, running requests may still
+read the folder, which is therefore deleted one publication later.
 """
 
 import shutil
@@ -17,10 +17,10 @@ class Version:
     policy: str
     version: int
     name: str
-    """On the server."""
+    """Name on the server."""
     folder: Path
     ours: bool
-    """The folder was made for the server."""
+    """Whether we created the folder."""
 
 
 class Adapters:
@@ -33,7 +33,7 @@ class Adapters:
 
     @property
     def held(self) -> list[Version]:
-        """Versions that are loaded on the server, oldest first."""
+        """Versions loaded on the server, oldest first."""
         return list(self._held)
 
     def new(self, policy: str, version: int, path: Path | None) -> Version:
@@ -59,7 +59,7 @@ class Adapters:
         return list(self._leaving)
 
     def name(self, request: GenerateRequest) -> str:
-        """Name of the requested weights on the server. Raises ValueError for a version that is not loaded."""
+        """Name of the requested weights on the server. Raises ValueError if the version is not loaded."""
         if request.policy is None:
             return BASE
         names = {version.version: version.name for version in self._held if version.policy == request.policy}

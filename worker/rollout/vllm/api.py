@@ -1,4 +1,4 @@
-"""HTTP client of a vLLM server: streamed completions, scores of tokens, loading and unloading of adapters."""
+"""HTTP client of a vLLM server: completions, scores, adapters."""
 
 import json
 import math
@@ -14,18 +14,18 @@ from worker.rollout.noise import hash64
 
 CONNECT_SECONDS = 10.0
 LOAD_SECONDS = 120.0
-"""For an adapter: it is read from a disk and copied."""
+"""Seconds to load an adapter from disk."""
 SLEEP_SECONDS = 300.0
-"""To fall asleep or wake up: the weights move between the GPU and the machine's memory."""
+"""Seconds to move the weights between GPU and main memory."""
 CONNECTIONS = 256
-"""Requests under way; each is all completions of one prompt."""
+"""Concurrent requests; each covers all completions of one prompt."""
 _NUMBERED = "token_id:"
 _SEED_BITS = (1 << 62) - 1
-"""vLLM adds the number of the completion and takes signed 64-bit numbers."""
+"""vLLM adds the completion's number and accepts signed 64-bit numbers."""
 
 
 class ServerLost(Exception):
-    """The server does not answer, or answers with an error of its own."""
+    """The server does not respond, or responds with an error of its own."""
 
 
 class Refused(Exception):
@@ -46,7 +46,7 @@ class Piece:
 
 
 class Api:
-    """Nothing here gives up on a silent completion: others may be under way before it."""
+    """No read timeout for a silent completion, which may be queued behind others."""
 
     def __init__(self, socket: Path) -> None:
         self._client = httpx.AsyncClient(
@@ -63,7 +63,6 @@ class Api:
         await self._client.aclose()
 
     async def healthy(self) -> bool:
-        """Whether it takes requests."""
         try:
             return (await self._client.get("/health", timeout=CONNECT_SECONDS)).status_code == 200
         except httpx.TransportError:
@@ -78,29 +77,29 @@ class Api:
         await self._post("/v1/load_lora_adapter", body, LOAD_SECONDS, refuses_from=300)
 
     async def unload(self, name: str) -> None:
-        """Its name is gone at once, its weights when others take their place. Raises Refused, ServerLost."""
+        """The name is freed at once, the weights when others replace them. Raises Refused, ServerLost."""
         await self._post("/v1/unload_lora_adapter", {"lora_name": name}, CONNECT_SECONDS)
 
     async def sleep(self) -> None:
-        """Give up the GPU's memory: weights, adapters too, move to the machine's, keys and values are dropped. Nothing
-        is answered until `wake`. Raises Refused, ServerLost."""
+        """Move weights and adapters to main memory and drop keys and values. No requests until `wake`. Raises Refused,
+        ServerLost."""
         await self._post("/sleep?level=1", None, SLEEP_SECONDS)
 
     async def release_cache(self) -> None:
-        """Give up the memory of keys and values alone. Nothing is answered until `wake`. Raises Refused where it cannot
-        do that, ServerLost."""
+        """Release the memory of keys and values only. No requests until `wake`. Raises Refused if unsupported,
+        ServerLost."""
         # Level 0 stops it and moves nothing.
         await self._post("/sleep?level=0", None, SLEEP_SECONDS)
         await self._post("/release_kv_cache_memory", None, SLEEP_SECONDS)
 
     async def wake(self, tag: str | None = None) -> None:
-        """Everything is where it was. tag: what it gave up, if not all. Raises Refused, ServerLost."""
+        """Restore what `sleep` released, or only `tag`. Raises Refused, ServerLost."""
         answer = await self._post("/wake_up" + (f"?tags={tag}" if tag else ""), None, SLEEP_SECONDS)
         if answer["status"] != "awake":
             raise ServerLost(f"it does not wake up: {answer}")
 
     async def names(self) -> list[str]:
-        """The base model's name and those of adapters. Raises ServerLost."""
+        """Names of the base model and of adapters. Raises ServerLost."""
         try:
             answer = await self._client.get("/v1/models")
             return [model["id"] for model in answer.raise_for_status().json()["data"]]
@@ -108,9 +107,8 @@ class Api:
             raise ServerLost(str(error) or type(error).__name__) from error
 
     async def complete(self, body: dict[str, Any]) -> AsyncGenerator[Piece, None]:
-        """body: as `completion` makes it. Leaving it early aborts the request on the server.
-
-        Raises Refused, ServerLost."""
+        """body: from `completion`. Closing the generator aborts the request on the server. Raises Refused,
+        ServerLost."""
         try:
             async with self._client.stream("POST", "/v1/completions", json=body) as answer:
                 if answer.status_code != 200:
@@ -128,7 +126,7 @@ class Api:
             raise ServerLost(str(error) or type(error).__name__) from error
 
     async def score(self, model: str, token_ids: Sequence[int], first: int) -> list[float]:
-        """Log-probabilities at temperature 1 of the tokens from place `first` ≥ 1 on. Raises Refused, ServerLost."""
+        """Log-probabilities at temperature 1 of the tokens from index `first` ≥ 1 on. Raises Refused, ServerLost."""
         body = {"model": model, "prompt": list(token_ids), "max_tokens": 1, "prompt_logprobs": 0}
         answer = await self._post("/v1/completions", body, None)
         places = answer["choices"][0]["prompt_logprobs"]
@@ -152,7 +150,7 @@ class Api:
 
 
 def has_fused_experts(adapter: Path) -> bool:
-    """Whether all experts of a layer are one tensor in it, as PEFT's `target_parameters` are."""
+    """Whether all experts of a layer are one tensor, as in PEFT's `target_parameters`."""
     try:
         config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
         return bool(config.get("target_parameters"))
@@ -161,12 +159,12 @@ def has_fused_experts(adapter: Path) -> bool:
 
 
 def sampled(request: GenerateRequest) -> int:
-    """Completions that the server is asked for: the greedy ones of a prompt are all the same, and it refuses more."""
+    """Completions to request: one if greedy, since vLLM refuses several equal ones."""
     return request.n if request.sampling.temperature > 0 else 1
 
 
 def completion(model: str, request: GenerateRequest) -> dict[str, Any]:
-    """The body of a request for `request.n` completions."""
+    """Request body for `request.n` completions."""
     sampling, noise = request.sampling, request.noise
     return {
         "model": model,
@@ -189,7 +187,7 @@ def completion(model: str, request: GenerateRequest) -> dict[str, Any]:
 
 
 async def _lines(answer: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """Ended by LF alone: what a model writes may hold whatever else ends a line in Unicode."""
+    """Lines ended by LF only: generated text may contain Unicode's other line ends."""
     rest = b""
     async for part in answer.aiter_bytes():
         *lines, rest = (rest + part).split(b"\n")
@@ -214,7 +212,7 @@ def _pieces(chunk: dict[str, Any]) -> list[Piece]:
 
 
 def _likeliest(top: dict[str, float] | None) -> list[tuple[int, float]]:
-    """Empty where tokens were not asked for by number."""
+    """Empty if the server returned tokens as text."""
     numbered = [
         (int(key.removeprefix(_NUMBERED)), value)
         for key, value in (top or {}).items()

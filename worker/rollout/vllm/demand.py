@@ -1,4 +1,8 @@
-"""What a job, or a server on demand, asks of a GPU: model arithmetic in, `Demand` out."""
+"""Rollout engine on a vLLM server; each update sends it the policy as an adapter.
+
+Token ids in and out. Seeds depend on the request alone. The server batches requests by arrival, so equal jobs agree up
+to rounding, not to the bit.
+"""
 
 import os
 from collections.abc import Sequence
@@ -9,13 +13,13 @@ from worker.rollout.vllm.options import allowed_rank
 from worker.rollout.vllm.sizing import Demand, batch_limits
 
 BUSY_TOKENS = 8192
-"""Of a micro-batch on a GPU: fewer leave it waiting for launches."""
+"""Writes a policy's present adapter into a new folder."""
 TRAINER_SHARE = 0.75
-"""Of the memory at hand, what the trainer lets activations take (`worker.policy.forward.activations`)."""
+"""Checks that the server samples from the trained policy."""
 HEAD_BYTES = 5 * 2**29
-"""Of the trainer's logits, a slice of tokens at a time (`worker.policy.forward.logprobs`)."""
+"""Whether the check is conclusive; requests are for versions after an update. Raises JobFailure, ServerLost."""
 STATE_BYTES = 12
-"""Per number of the adapter, from the first update on: gradient and two moments in float32."""
+"""`RolloutEngine` over a server that starts when first needed."""
 
 
 def job_demand(
@@ -29,8 +33,7 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """weights: bytes of the whole model. longest: tokens of the longest prompt with its completion. gpus: that the
-    server is divided among. shared: the trainer is on the same one."""
+    """None after a conclusive check."""
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
     busy = max(longest, min(BUSY_TOKENS, rows * longest))
@@ -59,7 +62,7 @@ def served_demand(
     gpu_total: int,
     gpus: int = 1,
 ) -> Demand:
-    """loras: adapters that one batch may mix."""
+    """Raises JobFailure; ValueError for an unknown version."""
     tokens, sequences = batch_limits(gpu_total)
     working = shape.working(
         tokens=tokens,
@@ -72,8 +75,7 @@ def served_demand(
 
 
 def fused_experts(shape: ModelShape, target_parameters: Sequence[str] | None) -> bool:
-    """Whether an adapter has experts as PEFT writes them, all of a layer in one tensor. target_parameters: of its
-    adapter_config.json."""
+    """Does nothing if cancelled while the server starts. Raises JobFailure."""
     return shape.experts > 0 and bool(target_parameters)
 
 

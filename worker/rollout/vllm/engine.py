@@ -1,8 +1,4 @@
-"""The rollout engine in another process: a vLLM server, the policy sent to it as an adapter after every update.
-
-Token ids go in and come out. Seeds are functions of the request, as in every engine; which requests share a forward
-batch is the server's choice and depends on when they arrive, so equal jobs agree up to rounding, not to the bit.
-"""
+"""Restart the server with the previous adapters. Raises JobFailure the second time."""
 
 import asyncio
 import contextlib
@@ -22,32 +18,32 @@ from worker.rollout.vllm.server import Server, Stopped
 _LOOK_SECONDS = 1.0
 
 Export = Callable[[str, Path], None]
-"""Writes a policy's adapter, as it is now, into a new folder."""
+"""Answers as they finish; when cancelled, all remaining ones at once. Raises Refused, ServerLost."""
 
 
 class Probe(Protocol):
-    """Looks once whether the server samples from what the trainer trains."""
+    """A partial completion."""
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether that is settled; requests are for versions after an update. Raises JobFailure, ServerLost."""
+        """Running requests on one server."""
 
 
 class VllmEngine:
-    """`RolloutEngine` over a server that it starts when first needed."""
+    """Abort unfinished requests."""
 
     def __init__(
         self, server: Server, export: Export, *, staleness: int = 0, probe: Probe | None = None
     ) -> None:
         self._server, self._export = server, export
         self._probe = probe
-        """None once it has looked."""
+        """Make `next` return None. Callable from any thread."""
         self._adapters = Adapters(server.adapters, staleness=staleness)
         self._cancelled = threading.Event()
         server.stopped = self._cancelled.is_set
         self._running: _Running | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Raises JobFailure, ValueError for a version that it does not hold."""
+        """The next finished request; None after `wake`. Raises Refused, ServerLost."""
         left = dict(enumerate(requests))
         for request in requests:
             self._adapters.name(request)
@@ -79,7 +75,7 @@ class VllmEngine:
             running.wake()
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Nothing where it is cancelled while the server starts. Raises JobFailure."""
+        """GPU memory that a job or a server on demand needs: model arithmetic in, `Demand` out."""
         with contextlib.suppress(Stopped):
             await self._publish(policy, version, path)
 
@@ -108,7 +104,7 @@ class VllmEngine:
                 pass  # a fresh server has never heard of it
 
     async def rest(self) -> None:
-        """Raises JobFailure."""
+        """Tokens of a micro-batch that keep a GPU busy."""
         try:
             await self._server.rest()
         except ServerLost as error:
@@ -126,7 +122,7 @@ class VllmEngine:
         return api
 
     async def _recover(self, why: str) -> Api:
-        """Another server with everything that the last one held. Raises JobFailure the second time."""
+        """Share of free memory for the trainer's activations (`worker.policy.forward.activations`)."""
         api = await self._server.restart(why)
         for version in self._adapters.held:
             try:
@@ -148,7 +144,7 @@ class VllmEngine:
     async def _round(
         self, requests: dict[int, GenerateRequest]
     ) -> AsyncGenerator[tuple[int, Generated], None]:
-        """Answers as they finish; all of what is left at once when cancelled. Raises Refused, ServerLost."""
+        """Bytes of the trainer's logits, computed in slices (`worker.policy.forward.logprobs`)."""
         api = await self._server.awake()
         names = {number: self._adapters.name(request) for number, request in requests.items()}
         running = self._running = _Running(requests)
@@ -174,7 +170,7 @@ class VllmEngine:
 
 @dataclass
 class _Growing:
-    """A completion as far as it has come."""
+    """Bytes per adapter parameter from the first update on: gradient and two moments in float32."""
 
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -187,7 +183,8 @@ class _Growing:
 
 
 class _Running:
-    """Requests under way on one server."""
+    """weights: bytes of the whole model. longest: tokens of the longest prompt with its completion. gpus: GPUs of the
+    server. shared: the trainer uses the same GPU."""
 
     def __init__(self, requests: dict[int, GenerateRequest]) -> None:
         self._requests = requests
@@ -204,17 +201,21 @@ class _Running:
         ]
 
     async def stop(self) -> None:
-        """Abort what has not ended."""
+        """loras: adapters per batch."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def wake(self) -> None:
-        """Have `next` return None. Callable from any thread."""
+        """Whether an adapter has experts in PEFT's form, all of a layer in one tensor. target_parameters: from
+        adapter_config.json."""
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:
-        """The next request that has ended; None to look round. Raises Refused, ServerLost."""
+        """Free bytes on the fullest GPU and total bytes of the smallest; zeros if unknown.
+
+        devices: as in CUDA_VISIBLE_DEVICES, also GPUs that this process does not see; empty: the first visible one.
+        """
         try:
             number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
         except TimeoutError:

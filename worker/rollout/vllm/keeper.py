@@ -1,9 +1,8 @@
-"""`python keeper.py FOLDER COMMAND…`: run a vLLM server that cannot outlive whoever started it.
+"""Keeper of a vLLM server: `python keeper.py FOLDER COMMAND…`.
 
-A vLLM server is several processes, and none of them notices that its starter was killed. The keeper does: it sees EOF
-on its standard input, or its server's end, and then kills the whole session, itself included, and removes FOLDER
-(socket and adapters). SIGTERM, SIGINT and SIGHUP mean the same. Standard library only; started by file name in a
-session of its own.
+A vLLM server consists of several processes that do not notice when their starter is killed. The keeper does: on EOF on
+standard input, on SIGTERM, SIGINT or SIGHUP, or when the server ends, it kills the whole session, itself included, and
+removes FOLDER (socket and adapters). Standard library only; started by file name in its own session.
 """
 
 import ctypes
@@ -17,7 +16,7 @@ import time
 from types import FrameType
 
 GRACE_SECONDS = 5.0
-"""From SIGTERM to SIGKILL: a server that ends by itself removes its shared memory."""
+"""Seconds from SIGTERM to SIGKILL: a server that ends by itself removes its shared memory."""
 _PR_SET_PDEATHSIG = 1
 
 

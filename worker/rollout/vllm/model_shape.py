@@ -1,4 +1,4 @@
-"""What a model's configuration says about memory: bytes of keys and values, of a training pass, of vLLM at work."""
+"""Memory sizes from a model's configuration: keys and values, training passes, vLLM."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 HALF = 2
 """Bytes of a bfloat16 number."""
 _CONTEXT_BYTES, _GRAPH_BYTES, _GROUP_BYTES = 3 * 2**28, 3 * 2**29, 2**30
-"""Of a process that uses CUDA, of vLLM's CUDA graphs with adapters and without, of talking to other GPUs: estimates
-until a GPU has been measured, on the safe side."""
+"""Bytes of a process that uses CUDA, of vLLM's CUDA graphs with and without adapters, and of communication with other
+GPUs: conservative estimates."""
 _LOGIT_COPIES = 4
-"""float32 tensors (sequences, vocabulary) while tokens are drawn and their log-probabilities taken."""
+"""float32 tensors (sequences, vocabulary) during sampling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +17,13 @@ class ModelShape:
     layers: int
     hidden: int
     intermediate: int
-    """Of the feed-forward layer that a token passes, all its experts together."""
+    """Feed-forward width that a token uses, all its experts together."""
     vocabulary: int
     heads: int
     key_heads: int
     head_width: int
     latent: int = 0
-    """Numbers that latent attention keeps per token and layer, in place of keys and values."""
+    """Numbers per token and layer of latent attention, instead of keys and values."""
     experts: int = 0
     expert_intermediate: int = 0
 
@@ -35,16 +35,16 @@ class ModelShape:
 
     @property
     def activation_token(self) -> int:
-        """Bytes that a training pass in bfloat16 keeps per token without gradient checkpointing.
+        """Bytes per token that a bfloat16 training pass keeps without gradient checkpointing.
 
-        Eight numbers of the hidden width and four of the feed-forward layer's per layer: within 2 % of what was counted
-        for Qwen 2.5 of 0.5, 1.5 and 7 billion parameters, adapters beside the layers (1.23, 2.60 and 5.64 MiB).
+        Eight numbers of the hidden width and four of the feed-forward width per layer: within 2 % of the measured 1.23,
+        2.60 and 5.64 MiB of Qwen 2.5 0.5B, 1.5B and 7B with adapters.
         """
         return self.layers * self._activation_layer
 
     @property
     def checkpointed_token(self) -> int:
-        """With gradient checkpointing: each layer's input, and one layer."""
+        """Bytes per token with gradient checkpointing: each layer's input, and one layer."""
         return self.layers * self.hidden * HALF + self._activation_layer
 
     @property
@@ -54,7 +54,7 @@ class ModelShape:
     def working(
         self, *, tokens: int, sequences: int, rank: int, loras: int = 1, tensor_parallel: int = 1
     ) -> int:
-        """Bytes that vLLM takes on each GPU beside weights and cache. tokens, sequences: of a batch, at most."""
+        """Bytes that vLLM takes on each GPU besides weights and cache. tokens, sequences: most per batch."""
         pass_bytes = tokens * (8 * self.hidden + 3 * self.intermediate) * HALF
         logits = sequences * self.vocabulary * 4 * _LOGIT_COPIES
         # vLLM has room for adapters on all layers that could have one, and one adapter more.
@@ -68,7 +68,7 @@ class ModelShape:
 
 
 def model_shape(config: Any) -> ModelShape:
-    """config: of transformers."""
+    """config: a transformers configuration."""
     text = config.get_text_config()
     hidden = _first(text, "hidden_size", "n_embd") or 1
     heads = _first(text, "num_attention_heads", "n_head") or 1
@@ -92,5 +92,5 @@ def model_shape(config: Any) -> ModelShape:
 
 
 def _first(config: Any, *names: str) -> int:
-    """The first that is set; 0 where none is."""
+    """The first attribute that is set, else 0."""
     return next((int(value) for name in names if (value := getattr(config, name, None))), 0)

@@ -1,4 +1,4 @@
-"""How a vLLM server is started: its arguments and its environment. Facts about vLLM 0.32 that tests hold it to."""
+"""Arguments and environment of a vLLM server. Tests check the facts about vLLM 0.32."""
 
 import json
 import math
@@ -9,64 +9,64 @@ from pathlib import Path
 from worker.rollout.vllm.sizing import Sleep
 
 MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""What vLLM takes for --max-lora-rank."""
+"""Values that --max-lora-rank accepts."""
 BASE = "base"
 """Name of the model without an adapter."""
 STREAM_INTERVAL = 16
-"""Tokens between two pieces of a completion; the first comes with the first token."""
+"""Tokens between two pieces of a completion; the first piece has one token."""
 BATCH_TOKENS, SEQUENCES = 2048, 128
-"""Of a forward batch on the CPU: tokens, unless one prompt may be longer, and completions; vLLM's own numbers."""
+"""Most tokens (unless a prompt is longer) and completions of a forward batch on the CPU: vLLM's defaults."""
 GPU_MEMORY = "REINFORGE_VLLM_GPU_MEMORY"
-"""Environment variable: the share of a GPU's memory that vLLM takes; unset: what `sizing` says."""
+"""Environment variable: vLLM's share of GPU memory. Default: computed by `sizing`."""
 DEVICES = "REINFORGE_VLLM_DEVICES"
-"""Environment variable: what vLLM gets as CUDA_VISIBLE_DEVICES, several for one server; unset: the trainer's."""
+"""Environment variable: CUDA_VISIBLE_DEVICES of vLLM, several for one server. Default: the trainer's GPU."""
 SLEEP = "REINFORGE_VLLM_SLEEP"
-"""Environment variable: what vLLM gives up during updates: `on` weights and cache, `cache`, `off` nothing; unset: what
-`sizing` says."""
+"""Environment variable: memory that vLLM releases during updates: `on` (weights and cache), `cache` or `off`. Default:
+computed by `sizing`."""
 _GIB = 2**30
 
 _SLEEPS: dict[str, Sleep] = {"on": "weights", "cache": "cache", "off": "no"}
 FLOAT32_HEAD = json.dumps({"head_dtype": "float32"})
-"""The head's products are kept in float32, as the trainer has them: logits of 16 to 32 would be rounded to 0.125."""
+"""Keeps the head's products in float32 as in the trainer: bfloat16 would round logits of 16 to 32 to 0.125."""
 
 STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
-"""Without the second a model may write white space between the parts of a JSON value until its tokens are used up."""
+"""Without the second option a model may write white space between parts of a JSON value until its tokens run out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     model: Path
     dtype: str
-    """`float32` or `bfloat16`, the trainer's own. Left alone, vLLM would take bfloat16."""
+    """`float32` or `bfloat16`, as in the trainer; vLLM's default is bfloat16."""
     device: str
     """`cpu` or `cuda`."""
     max_model_len: int
-    """Tokens of the longest prompt with its completion; at least 3."""
+    """Tokens of the longest prompt with its completion, at least 3."""
     rank: int
-    """Of the largest adapter."""
+    """Rank of the largest adapter."""
     loras: int = 1
-    """Adapters that one batch may mix."""
+    """Adapters per batch."""
     held: int = 3
-    """Adapters that stay loaded: versions that can still be sampled, the newest, and one for evaluation."""
+    """Loaded adapters: versions that can still be sampled, the newest, and one for evaluation."""
     cache_bytes: int | None = _GIB
-    """For keys and values on each device; None: what `share` leaves on a GPU."""
+    """Bytes of keys and values per device; None: the rest of `share` on a GPU."""
     threads: int = 1
-    """For arithmetic on the CPU."""
+    """CPU threads."""
     sequences: int = 256
-    """Completions of a forward batch on a GPU, at most."""
+    """Most completions of a forward batch on a GPU."""
     batch_tokens: int = 2048
-    """Tokens of a forward batch on a GPU, at most."""
+    """Most tokens of a forward batch on a GPU."""
     share: float = 0.4
-    """Of each GPU's memory: vLLM does not start where less is free."""
+    """Share of each GPU's memory; vLLM does not start if less is free."""
     tensor_parallel: int = 1
-    """GPUs that the model is divided among."""
+    """GPUs that share the model."""
     fused_experts: bool = False
-    """Adapters may be on experts, all experts of a layer in one tensor, as PEFT writes them."""
+    """Adapters may have experts, all of a layer in one tensor, as PEFT writes them."""
     sleeps: Sleep = "no"
-    """It can be told to give its memory up. vLLM does so on GPUs; on the CPU it stops and keeps its memory."""
+    """Memory that vLLM can release. On the CPU it stops but keeps its memory."""
 
     def arguments(self, socket: Path) -> list[str]:
-        """Of `python -m vllm.entrypoints.openai.api_server`."""
+        """Arguments of `python -m vllm.entrypoints.openai.api_server`."""
         words = [
             *("--model", str(self.model), "--served-model-name", BASE, "--uds", str(socket)),
             *("--dtype", self.dtype, "--max-model-len", str(self.max_model_len)),
@@ -101,7 +101,7 @@ class Options:
         return words + (["--enable-sleep-mode"] if self.sleeps != "no" else [])
 
     def environment(self) -> dict[str, str]:
-        """Beside what the server inherits."""
+        """Environment variables besides the inherited ones."""
         variables = {
             "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",
             "VLLM_NO_USAGE_STATS": "1",
@@ -142,5 +142,5 @@ def own_devices() -> list[str]:
 
 
 def allowed_rank(rank: int) -> int:
-    """The smallest rank that vLLM can be started with and that has room for `rank`. At most 512, as the job's own."""
+    """The smallest --max-lora-rank with room for `rank`, at most 512 (the job's own limit)."""
     return next(allowed for allowed in MAX_LORA_RANKS if rank <= allowed)

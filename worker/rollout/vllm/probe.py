@@ -1,7 +1,7 @@
-"""A look at the server of each attempt at a job: does it sample from the policy that is trained?
+"""Probe after an update: does the vLLM server sample from the trained policy?
 
-After an update it samples a few completions and asks the trainer what it makes of the same tokens. A server that leaves
-the adapter out, or computes something else, would make every later step wrong without a word.
+Samples a few completions and compares their log-probabilities with the trainer's. Without it, a server that ignores the
+adapter would corrupt every later step without an error.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,13 +27,13 @@ from worker.rollout.vllm.options import BASE
 
 PROMPTS = 4
 TOKENS = 32
-"""Of each completion, at most."""
+"""Most tokens per completion."""
 OTHERS = 3
-"""Looks in a row at which the adapter moved other tokens than in the trainer: a first one may be rounding."""
+"""Consecutive mismatching probes that fail the job: a first one may be rounding."""
 
 Tokens = Sequence[Sequence[int]]
 Score = Callable[[Tokens, Tokens, float], list[list[float]]]
-"""Of prompts, completions and a temperature: log-probabilities of the completions' tokens, of logits / temperature."""
+"""Log-probabilities of completions' tokens under logits / temperature, from prompts, completions and temperature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ class AdapterProbe:
         say: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """policy, base: the trainer's view with its adapter and without. exact: everything is in float32."""
+        """policy, base: the trainer's log-probabilities with and without its adapter. exact: everything is float32."""
         self._policy, self._base, self._exact = policy, base, exact
         self._say, self._warn = say, warn
         self._calls, self._others, self._reported = 0, 0, False
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether it could tell: an update may be too small to see. In bfloat16, where that can last, the 1st, 2nd,
-        4th, 8th, … call looks.
+        """Whether the probe is conclusive; an update may be too small to see. In bfloat16, where that can last, only
+        the 1st, 2nd, 4th, 8th, … call probes.
 
         Raises JobFailure `sampler_mismatch`, `adapter_not_applied`; ServerLost.
         """
@@ -125,7 +125,7 @@ class AdapterProbe:
             )
 
     async def _effects(self, api: Api, sampled: list[_Sampled]) -> tuple[list[float], list[float]]:
-        """Per token, how the adapter moves its log-probability: on the server, in the trainer. At temperature 1."""
+        """Per token, the adapter's effect on its log-probability at temperature 1: on the server, in the trainer."""
         server: list[float] = []
         for row in sampled:
             ids = [*row.request.prompt_ids, *row.token_ids]

@@ -1,4 +1,4 @@
-"""One vLLM server as a process: started under a keeper, watched by its log, ended with everything it has started."""
+"""Process of one vLLM server: run by a keeper, with its progress read from its log."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ STAGES = (
     ("KV cache size", "reserving the cache"),
     ("Application startup complete", "ready"),
 )
-"""What the log says at the end of each part of the start, and what comes then."""
+"""Log lines that end each stage of the start, and the next stage."""
 END_SECONDS = keeper.GRACE_SECONDS + 2.0
 LOG_LINES = 30
 _LOG_BYTES = 32_768
@@ -32,10 +32,10 @@ class Stage:
 
 
 class ServerProcess:
-    """Start it in a thread that lives as long as the server is wanted: the kernel tells the keeper of its end."""
+    """Start it in a long-lived thread: the kernel reports that thread's end to the keeper."""
 
     def __init__(self, python: Path, options: Options, folder: Path, log: Path) -> None:
-        """folder: of its own, readable by its owner alone; removed with the server's starter. log: appended to."""
+        """folder: private, removed with the server. log: appended to."""
         self.socket = folder / "vllm.sock"
         self.log = log
         with contextlib.suppress(FileNotFoundError):
@@ -59,7 +59,7 @@ class ServerProcess:
                 env={**_environment(), **options.environment(), "TMPDIR": str(folder)},
             )
         self.pid = self._process.pid
-        """The keeper's, and its session's."""
+        """Process id of the keeper, and id of its session."""
 
     @property
     def ended(self) -> bool:
@@ -70,17 +70,17 @@ class ServerProcess:
 
     @property
     def stage(self) -> Stage:
-        """How far the start has come."""
+        """Progress of the start."""
         text = self._read(self._log_start)
         done = max((place + 1 for place, (mark, _) in enumerate(STAGES) if mark in text), default=0)
         return Stage(done, len(STAGES), STAGES[done - 1][1] if done else "importing")
 
     def log_end(self, lines: int = LOG_LINES) -> str:
-        """The last lines of what this server has said."""
+        """Last log lines of this server."""
         return "\n".join(self._read(self._log_start).splitlines()[-lines:])
 
     def close(self, grace: float = END_SECONDS) -> None:
-        """End it and everything it has started. Further calls do nothing."""
+        """End the server and all its processes. Idempotent."""
         self._close_input()
         deadline = time.monotonic() + grace
         while not self.ended and time.monotonic() < deadline:
@@ -88,7 +88,7 @@ class ServerProcess:
         self.kill()
 
     def kill(self) -> None:
-        """The whole session, at once."""
+        """Kill the whole session."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -111,8 +111,8 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, without what would lead the other interpreter into our packages, and without the settings of our allocator:
-    some of them vLLM's sleep does not allow."""
+    """Our environment without Python paths for our packages and without our allocator's settings, some of which vLLM's
+    sleep does not support."""
     allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS", *allocator)
     return {key: value for key, value in os.environ.items() if key not in ours}

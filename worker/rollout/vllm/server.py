@@ -1,4 +1,4 @@
-"""A vLLM server that an engine relies on: started when first needed, started again once when it fails."""
+"""A vLLM server for an engine: started when first needed, restarted once after a failure."""
 
 import asyncio
 import contextlib
@@ -16,11 +16,11 @@ from worker.rollout.vllm.process import ServerProcess, Stage
 from worker.rollout.vllm.sizing import Sleep
 
 START_SECONDS = 900.0
-"""From its start until it answers; large models take minutes to load."""
+"""Most seconds of a start; large models take minutes to load."""
 QUIET_SECONDS = 300.0
-"""Without any answer to running requests: the server hangs."""
+"""Seconds without any output for running requests after which the server counts as hung."""
 QUIET = "REINFORGE_VLLM_QUIET_SECONDS"
-"""Environment variable for another number of seconds."""
+"""Environment variable for `QUIET_SECONDS`."""
 _LOOK_SECONDS = 0.1
 
 Say = Callable[[str], None]
@@ -28,11 +28,11 @@ Progress = Callable[[Stage], None]
 
 
 class Stopped(Exception):
-    """Nobody waits for the start any more."""
+    """The start was cancelled."""
 
 
 class EngineFailure(JobFailure):
-    """With the end of the server's log in place of a traceback, as `worker.training.job_end` tells it."""
+    """Failure with the end of the server's log in place of a traceback; `worker.training.job_end` reports it."""
 
     def __init__(self, message: str, code: str, hint: str, log_end: str) -> None:
         super().__init__(message, code=code, hint=hint)
@@ -40,7 +40,8 @@ class EngineFailure(JobFailure):
 
 
 class Server:
-    """`api` is there between `ready` and `close`. Adapters lie below `adapters`; all of it goes with this process."""
+    """`api` exists between `ready` and `close`. `adapters` is the parent folder of adapters, removed with this
+    process."""
 
     def __init__(
         self,
@@ -52,8 +53,8 @@ class Server:
         progress: Progress = lambda _: None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """log: appended to; None keeps one for as long as the server runs. say: what people should know.
-        progress: how far a start has come, whenever that changes. make_room: called before the server takes memory."""
+        """log: appended to; None: a temporary one. say: receives messages for users. progress: called when the start's
+        stage changes. make_room: called before the server takes memory."""
         self._python, self._options = python, options
         self._say, self._progress, self._make_room = say, progress, make_room
         self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))
@@ -66,12 +67,12 @@ class Server:
         self._asleep: Sleep = "no"
         self.api: Api | None = None
         self.stopped: Callable[[], bool] = lambda: False
-        """Asked while the server starts; a start that is stopped ends, and the next one begins anew."""
+        """Set to cancel a start; the next start clears it."""
         self.quiet_seconds = float(os.environ.get(QUIET) or QUIET_SECONDS)
 
     @property
     def pid(self) -> int | None:
-        """Of the session that everything of the server runs in."""
+        """Session id of all the server's processes."""
         return None if self._process is None else self._process.pid
 
     async def ready(self) -> Api:
@@ -106,7 +107,7 @@ class Server:
         return api
 
     async def rest(self) -> None:
-        """Sleep until `awake`, if it is one that does. Raises Refused, ServerLost."""
+        """Sleep until `awake`, if configured. Raises Refused, ServerLost."""
         if self.api is None or self._sleeps == "no" or self._asleep != "no":
             return
         if self._sleeps == "cache":
@@ -123,7 +124,7 @@ class Server:
         self._asleep = "weights"
 
     async def awake(self) -> Api:
-        """`ready`, and to be asked. Raises Refused, ServerLost besides."""
+        """`ready`, and woken up. Also raises Refused, ServerLost."""
         api = await self.ready()
         if self._asleep != "no":
             self._make_room()
@@ -132,7 +133,7 @@ class Server:
         return api
 
     async def _warm(self, api: Api) -> None:
-        """The first request takes seconds; it is nobody's."""
+        """Sends a first request, which takes seconds."""
         try:
             await asyncio.wait_for(api.score(BASE, (0, 0), 1), START_SECONDS)
         except (ServerLost, Refused, TimeoutError) as error:
@@ -144,7 +145,7 @@ class Server:
             ) from error
 
     async def restart(self, why: str) -> Api:
-        """A fresh one without adapters. Raises JobFailure `vllm_lost` where this is not the first time."""
+        """Replace it by a new server without adapters. Raises JobFailure `vllm_lost` the second time."""
         if self._restarts:
             raise self._failure(
                 f"vLLM failed again after it had been started anew: {why}",

@@ -1,4 +1,4 @@
-"""How much of a GPU a vLLM server gets, and whether it has to give some back during updates."""
+"""GPU memory of a vLLM server, and what it releases during updates."""
 
 import math
 from dataclasses import dataclass
@@ -7,19 +7,18 @@ from typing import Literal
 from reinforge.errors import JobFailure
 
 Sleep = Literal["no", "cache", "weights"]
-"""What a server gives back during updates: nothing; the cache of keys and values; that and the weights, which move to
-the machine's memory and back."""
+"""What a server releases during updates: nothing; its cache; cache and weights, which move to main memory."""
 
 BLOCK = 16
-"""Tokens of vLLM's unit of cache."""
+"""Tokens of a vLLM cache block."""
 RESERVE_BYTES = 2**30
-"""Of a GPU, left to fragments and to what grows elsewhere."""
+"""GPU bytes left for fragmentation and growth elsewhere."""
 HOST_RESERVE_BYTES = 2 * 2**30
-"""Of the machine's memory, left to others when weights move there."""
+"""Bytes of main memory left to others when weights move there."""
 SERVED_ROWS = 32
-"""Completions as long as the context that a server without a job has room for, if half the free memory allows."""
+"""Full-context completions that a server without a job has room for, within `SERVED_SHARE`."""
 SERVED_SHARE = 0.5
-"""Of the memory that is free beside the weights: the rest is for jobs that start later."""
+"""Largest share of the memory that is free besides the weights; the rest is for later jobs."""
 _LARGE_BYTES = 70 * 2**30
 _GIB = 2**30
 
@@ -29,19 +28,19 @@ class Demand:
     """Bytes on each GPU, and counts."""
 
     weights: int
-    """Of the server's copy of the model."""
+    """Bytes of the server's copy of the model."""
     working: int
-    """What vLLM takes beside weights and cache."""
+    """Bytes that vLLM takes besides weights and cache."""
     kv_token: int
-    """Keys and values of one token."""
+    """Bytes of one token's keys and values."""
     longest: int
     """Tokens of the longest prompt with its completion."""
     rows: int
-    """Completions that are requested at once."""
+    """Concurrent completions."""
     activations: int = 0
-    """What the trainer on the same GPU needs for micro-batches that keep it busy; 0: no trainer is there."""
+    """Bytes of the trainer's activations on the same GPU for efficient micro-batches; 0 without a trainer."""
     row_activations: int = 0
-    """The same for its longest row alone, and with layers computed twice:"""
+    """Bytes of activations of its longest row alone, with gradient checkpointing."""
     checkpointed_activations: int = 0
 
 
@@ -52,11 +51,11 @@ class Sizes:
     max_num_seqs: int
     sleeps: Sleep
     share: float
-    """Of the GPU's memory, everything of vLLM: it does not start where less is free."""
+    """vLLM's share of GPU memory; it does not start if less is free."""
 
 
 def batch_limits(gpu_total: int) -> tuple[int, int]:
-    """Tokens and completions of a forward batch, at most: vLLM's own numbers for large GPUs and others."""
+    """Most tokens and completions of a forward batch: vLLM's defaults for large and other GPUs."""
     return (8192, 1024) if gpu_total >= _LARGE_BYTES else (2048, 256)
 
 
@@ -68,12 +67,11 @@ def sizes(
     sleeps: Sleep | None = None,
     host_free: int | None = None,
 ) -> Sizes:
-    """Of a server beside what has taken the rest of `gpu_total` bytes, the trainer's weights among it.
+    """Sizes of a server that shares a GPU of `gpu_total` bytes with the trainer.
 
-    The cache has room for all rows at their longest, or for what fits. The server sleeps no deeper than it must for the
-    trainer's activations to fit as well. sleeps: what the worker's owner wants instead. host_free: of the machine's
-    memory, where weights lie asleep; None: nobody says.
-    Raises JobFailure `gpu_memory_short` (retryable).
+    The cache holds all rows at their longest, or as many as fit. The server sleeps only as deeply as the trainer's
+    activations need. sleeps: a fixed mode from the worker's owner. host_free: free main memory for sleeping weights;
+    None: unknown. Raises JobFailure `gpu_memory_short` (retryable).
     """
     row = math.ceil(demand.longest / BLOCK) * BLOCK * demand.kv_token
     spare = 2 * BLOCK * demand.kv_token
@@ -96,7 +94,7 @@ def sizes(
 
 
 def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
-    """rest: bytes for cache and activations beside the server's weights. cache_bytes: of a full cache."""
+    """rest: bytes for cache and activations besides the server's weights. cache_bytes: of a full cache."""
     if demand.activations == 0 or cache_bytes + demand.activations <= rest:
         return "no"
     if demand.row_activations <= rest:
@@ -107,10 +105,8 @@ def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
 
 
 def served_sizes(gpu_free: int, gpu_total: int, demand: Demand) -> Sizes:
-    """Of a server on demand, beside jobs: `demand.longest` is the model's context, which is cut to what fits.
-
-    Raises JobFailure `gpu_memory_short` (retryable).
-    """
+    """Sizes of a server on demand besides jobs. `demand.longest` is the model's context, cut to what fits. Raises
+    JobFailure `gpu_memory_short` (retryable)."""
     rest = gpu_free - RESERVE_BYTES - demand.weights - demand.working
     tokens = max(0, int(rest * SERVED_SHARE)) // demand.kv_token // BLOCK * BLOCK - 2 * BLOCK
     context = min(demand.longest, tokens)

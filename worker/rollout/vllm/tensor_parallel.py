@@ -1,4 +1,4 @@
-"""Several GPUs for one vLLM server: whether a model can be divided among them."""
+"""Check that several GPUs can share a vLLM server's model."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ from reinforge.errors import JobFailure
 
 
 def check_tensor_parallel(config: Any, gpus: int, variable: str) -> None:
-    """config: of transformers. Raises JobFailure `impossible_placement` where the model cannot be divided by `gpus`."""
+    """config: a transformers configuration. Raises JobFailure `impossible_placement` if `gpus` GPUs cannot share the
+    model."""
     if gpus == 1:
         return
     text = config.get_text_config()

@@ -1,4 +1,4 @@
-"""Folders as uncompressed tar bytes: the same files always give the same bytes."""
+"""Folders as uncompressed tar bytes; equal files give equal bytes."""
 
 import io
 import tarfile
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
-    """Names to contents, in the order of their names, without times or owners."""
+    """A tar of names and contents, sorted by name, without times or owners."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name in sorted(files):
@@ -23,7 +23,7 @@ def pack_folder(folder: Path) -> bytes:
 
 
 def unpack(content: bytes) -> dict[str, bytes]:
-    """Regular files of a tar; everything else in it is ignored. Raises tarfile.TarError."""
+    """Contents of a tar's regular files by name. Raises tarfile.TarError."""
     files = {}
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
         for member in tar:

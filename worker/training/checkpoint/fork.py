@@ -14,16 +14,15 @@ from worker.training.checkpoint.archive import unpack
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
 
 WEIGHTS = "adapter_model.safetensors"
-"""In a checkpoint, which has nothing else of the training."""
+"""File of a checkpoint's weights; a checkpoint has no other training state."""
 
 
 def start_of(
     content: bytes, fork: ForkStart, adapter: str
 ) -> tuple[Position, PolicyState, PolicyState | None]:
-    """Position, policy and critic (None: as it is made) from the other job's resume state or checkpoint.
+    """Position, policy and critic (None: a new one) from the other job's resume state or checkpoint.
 
-    `adapter`: name of the policy's adapter, which its parameters are called by. Raises JobFailure
-    `resume_state_invalid`.
+    adapter: name of the policy's adapter in parameter names. Raises JobFailure `resume_state_invalid`.
     """
     try:
         files = unpack(content)
@@ -47,7 +46,7 @@ def start_of(
 
 
 def _position(fork: ForkStart, before: Position | None = None) -> Position:
-    """Totals and the algorithm's state continue; measurements of the other job do not."""
+    """Keeps totals and the algorithm's state; drops the other job's measurements."""
     position = Position(step=fork.step, checkpoint_step=fork.step)
     if before is None:
         return position
@@ -61,7 +60,7 @@ def _position(fork: ForkStart, before: Position | None = None) -> Position:
 
 
 def _parameters(tensors: dict[str, Tensor], adapter: str) -> dict[str, Tensor]:
-    """PEFT leaves the adapter's name out of a file: `…lora_A.weight` is the parameter `…lora_A.<adapter>.weight`."""
+    """Adds the adapter's name, which PEFT omits in files: `…lora_A.weight` is `…lora_A.<adapter>.weight`."""
     return {
         f"{path}.{adapter}.{last}": tensor
         for key, tensor in tensors.items()

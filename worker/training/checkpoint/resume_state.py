@@ -1,8 +1,7 @@
 """Position of a job after a completed step, and its resume state.
 
-The state is one tar of `position.json` and two safetensors files, a third where the reference is no longer the base
-model, and two more of a critic: loading it runs no code. Sampling noise and the order of prompts are functions of seed
-and step, so neither has a state.
+One tar of `position.json` and two safetensors files, a third if the reference is no longer the base model, and two more
+for a critic; loading runs no code. Sampling noise and prompt order are functions of seed and step and need no state.
 """
 
 import dataclasses
@@ -22,7 +21,7 @@ from worker.training.update import Update
 
 FORMAT = 1
 NOT_FINITE_STEPS = 3
-"""So many steps in a row without a single finite gradient pause the job: nothing is learned any more."""
+"""Consecutive steps without a finite gradient that pause the job."""
 
 
 @dataclass(slots=True)
@@ -31,26 +30,26 @@ class Position:
     """Last completed step."""
     updates: int = 0
     skipped_updates: int = 0
-    """Updates not made because of a gradient that was not finite."""
+    """Updates skipped because their gradient was not finite."""
     not_finite_steps: int = 0
-    """Newest steps in a row of which no update was made because of such gradients."""
+    """Consecutive latest steps without any update for that reason."""
     tokens_trained: int = 0
     algorithm: dict[str, Any] = field(default_factory=dict)
-    """State of the slots, JSON values."""
+    """State of the algorithm's parts, JSON values."""
     reward_errors: list[tuple[int, int]] = field(default_factory=list)
     """Window of the circuit breaker."""
     rewards: dict[str, Any] = field(default_factory=dict)
-    """State of the scorer, JSON values: what judges have cost."""
+    """State of the scorer, JSON values: costs of judges."""
     evaluated_step: int | None = None
     held_out_reward: float | None = None
-    """At `evaluated_step`."""
+    """Reward at `evaluated_step`."""
     checkpoint_step: int | None = None
     best_held_out: float | None = None
-    """Of the evaluations that early stopping counts."""
+    """Best reward that early stopping counts."""
     stale_evaluations: int = 0
-    """Evaluations since then."""
+    """Evaluations since the best one."""
     useless_groups: list[float] = field(default_factory=list)
-    """Share of groups without a difference, of the newest steps, as many as early stopping looks at."""
+    """Share of groups with equal rewards in each of the latest steps, as many as early stopping reads."""
 
     def advance(
         self,
@@ -61,7 +60,6 @@ class Position:
         reward_errors: list[tuple[int, int]],
         rewards: dict[str, Any],
     ) -> None:
-        """Record a completed step."""
         self.step = step
         self.updates += len(done.grad_norms)
         self.skipped_updates += done.skipped
@@ -76,7 +74,7 @@ class Position:
 
 
 def refuse_if_not_finite(position: Position) -> None:
-    """Raises JobFailure `gradient_not_finite` (retryable); a job that is resumed has as many steps again."""
+    """Raises JobFailure `gradient_not_finite` (retryable); a resumed job gets as many steps again."""
     if position.not_finite_steps < NOT_FINITE_STEPS:
         return
     position.not_finite_steps = 0
@@ -91,8 +89,7 @@ def refuse_if_not_finite(position: Position) -> None:
 
 
 def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:
-    """Before an attempt's first step where none was made yet, every `every_steps` and at the end; never twice at one
-    step."""
+    """Before the first step if not yet evaluated, every `every_steps` and at the end; never twice at one step."""
     step, every = position.step, spec.evaluation.every_steps
     regular = position.evaluated_step is None or last or (every > 0 and step % every == 0)
     return regular and spec.evaluation.rows > 0 and position.evaluated_step != step
@@ -106,7 +103,7 @@ def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, requested: 
 
 
 def refresh_due(spec: JobSpec, step: int) -> bool:
-    """The reference is to become the policy after this step."""
+    """Whether the reference becomes the policy after this step."""
     every = spec.algorithm.reference.refresh_every
     return every > 0 and step % every == 0
 
@@ -128,7 +125,7 @@ def pack_resume_state(position: Position, policy: PolicyState, critic: PolicySta
 
 
 def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState, PolicyState | None]:
-    """Where the job stands, its policy, and its critic where it has one. Raises JobFailure `resume_state_invalid`."""
+    """Position, policy and, if any, critic. Raises JobFailure `resume_state_invalid`."""
     try:
         files = unpack(content)
         body = json.loads(files["position.json"])

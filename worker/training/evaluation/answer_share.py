@@ -1,4 +1,4 @@
-"""How many held-out completions end in the declared answer: a witness beside the reward."""
+"""Share of held-out completions that end in the declared answer."""
 
 from collections.abc import Sequence
 from statistics import fmean, stdev
@@ -8,10 +8,10 @@ from worker.rollout.collect import Rollout
 
 
 def answer_values(rollouts: Sequence[Rollout], column: str | None) -> dict[str, float | None]:
-    """`held_out/answer_share` and its standard error over rows. Empty where no column is declared, or where less than
-    half of the rows have an answer that can be compared.
+    """`held_out/answer_share` and its standard error over rows; empty without a declared column or if less than half of
+    the rows have a comparable answer.
 
-    rollouts: group by group; column: `data.columns.answer`.
+    rollouts: by group. column: `data.columns.answer`.
     """
     if column is None:
         return {}

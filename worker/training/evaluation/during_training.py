@@ -19,8 +19,6 @@ from worker.training.reporting.slices import Slices
 
 @dataclass(frozen=True, slots=True)
 class HeldOutEvaluations:
-    """Evaluates the policy on the held-out prompts of a job, and reports the result."""
-
     collector: Collector
     scorer: Scorer
     decode: Decode
@@ -33,9 +31,9 @@ class HeldOutEvaluations:
         return bool(self.prompts) and evaluation_due(spec, position, last=last)
 
     async def evaluate(self, spec: JobSpec, position: Position, policy: str, sampling: Sampling) -> None:
-        """Evaluate `policy` after the last completed step; a pause interrupts it, since the next attempt repeats it.
+        """Evaluate `policy` after the last completed step. A pause interrupts it, since the next attempt repeats it.
 
-        Raises RewardsFailed where no completion could be scored, Interrupted.
+        Raises RewardsFailed if no completion could be scored, Interrupted.
         """
         self.reporter.on_pause(self.collector.cancel)
         evaluation = await evaluate(

@@ -1,8 +1,7 @@
-"""Held-out evaluation: the policy on rows it is never trained on, sampled like training.
+"""Held-out evaluation: the policy on rows that it is never trained on, sampled like training.
 
-Completions are scored by the user's rewards and weights alone. What the algorithm's slots make of a reward is left out,
-so the figure means the same under every algorithm and in a stand-alone evaluation.
-The noise is the same in every evaluation of a job, so that two of them differ by the policy alone.
+Uses the user's rewards and weights without shaping, so the result means the same under every algorithm and in a
+stand-alone evaluation. The noise is equal in all evaluations of a job, so differences come from the policy alone.
 """
 
 from collections.abc import Sequence
@@ -57,7 +56,7 @@ async def evaluate(
     slices: Slices,
     tell: Tell,
 ) -> Evaluation:
-    """Score `spec.evaluation.samples_per_row` completions of each prompt; `policy` None is the base model."""
+    """Score `spec.evaluation.samples_per_row` completions of each prompt. policy: None for the base model."""
     round = Round(
         policy=policy,
         version=version,
@@ -102,10 +101,8 @@ def _values(rewards: list[float | None], samples: int, lengths: torch.Tensor) ->
 def _at_k(
     settings: EvaluationSpec, rollouts: Sequence[Rollout], rewards: Sequence[float | None]
 ) -> dict[str, float | None]:
-    """pass@k, best@k and, where answers can be extracted, maj@k: means over rows with their intervals.
-
-    A row of which fewer than k completions have a reward is left out.
-    """
+    """pass@k, best@k and, for extractable answers, maj@k: means over rows with intervals. Rows with fewer than k
+    rewards are skipped."""
     samples, find = settings.samples_per_row, ANSWERS[settings.answer] if settings.answer else None
     values: dict[str, float | None] = {}
     for k in sizes(samples):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 SUBSETS = 1000
-"""maj@k looks at every choice of k, up to this many; else at as many random ones."""
+"""Most subsets of size k for exact maj@k, otherwise the number of random ones."""
 RESAMPLES = 1000
-"""Of prompts, for an interval."""
+"""Bootstrap resamples of prompts."""
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
@@ -22,16 +22,16 @@ def pass_at_k(n: int, right: int, k: int) -> float:
 
 
 def best_at_k(rewards: Sequence[float], k: int) -> float:
-    """Expected largest reward of k: Σ_i C(i - 1, k - 1)·r_(i) / C(n, k) over the rewards in rising order."""
+    """Expected largest of k rewards: Σ_i C(i - 1, k - 1)·r_(i) / C(n, k) over ascending rewards."""
     n = len(rewards)
     weighted = sum(math.comb(place, k - 1) * value for place, value in enumerate(sorted(rewards)))
     return weighted / math.comb(n, k)
 
 
 def maj_at_k(answers: Sequence[str | None], right: Sequence[bool], k: int) -> float:
-    """Probability that the most frequent answer among k is right; of equally frequent ones the first, None never.
+    """Probability that the most frequent answer of k is right; the first of several, never None.
 
-    Exact while there are at most SUBSETS choices of k; then a mean over SUBSETS random ones, always the same.
+    Exact for at most SUBSETS choices of k, else the mean over SUBSETS fixed random ones.
     """
     n = len(answers)
     if math.comb(n, k) <= SUBSETS:
@@ -51,7 +51,7 @@ def _majority_is_right(choice: Sequence[int], answers: Sequence[str | None], rig
 
 
 def interval(values: Sequence[float], *, level: float = 0.95) -> tuple[float, float]:
-    """Percentile bootstrap of the mean over prompts; the same for the same values."""
+    """Percentile bootstrap interval of the mean over prompts; deterministic."""
     random = Random(len(values))
     means = sorted(math.fsum(random.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
     outside = (1 - level) / 2
@@ -86,4 +86,4 @@ ANSWERS: dict[str, Callable[[str], str | None]] = {
     "last_number": _last(r"-?\d+(?:\.\d+)?"),
     "last_line": _last_line,
 }
-"""By `evaluation.answer`: the answer in a completion, None where there is none."""
+"""By `evaluation.answer`: extracts a completion's answer, or None."""

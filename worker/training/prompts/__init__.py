@@ -1,1 +1,1 @@
-"""The prompts of a job: rendered, split, dealt out by step."""
+"""Prompts of a job: rendered, split, and chosen by step."""

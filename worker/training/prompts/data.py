@@ -1,7 +1,6 @@
-"""Prompts of a job: rows rendered by the model's chat template, split, and dealt out by step.
+"""Prompts of a job: rows rendered by the model's chat template, split, and chosen by step.
 
-Which prompts a step gets is a function of the seed and the step alone, so there is no position to save; with frontier
-sampling, of the rows' pass rates as well.
+A step's prompts are a function of seed and step, with frontier sampling also of the rows' pass rates.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -34,7 +33,7 @@ _CHECKED_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The rows of a job; rendering happens when a row's turn comes."""
+    """The rows of a job, rendered when needed."""
 
     train: Sequence[PromptRow]
     held_out: Sequence[PromptRow]
@@ -43,11 +42,11 @@ class Prompts:
     sampling: Literal["shuffle", "in_order", "frontier"]
     max_tokens: int
     notes: list[str] = field(default_factory=list)
-    """What a person should know about the split."""
+    """Notes about the split for the user."""
 
     def for_step(self, step: int, count: int, rates: frontier.Rates | None = None) -> list[Prompt]:
-        """The `count` prompts of a 1-based step: a new order every epoch for `shuffle`, drawn by `rates` (pass rates
-        by row index) for `frontier`."""
+        """`count` prompts of a 1-based step: in a new order every epoch for `shuffle`, by `rates` (pass rates by row
+        index) for `frontier`."""
         if self.sampling == "frontier":
             indices = [row.index for row in self.train]
             places = frontier.draw(self.seed, step, indices, rates or {}, count)
@@ -68,23 +67,21 @@ class Prompts:
         return self._prompts(picked)
 
     def further(self, step: int, count: int, dealt: Collection[int]) -> list[Prompt]:
-        """Up to `count` prompts of rows that a step has not had (`dealt`: their indices); fewer where none are left.
-
-        Which ones is a function of the seed, the step and `dealt`.
-        """
+        """Up to `count` prompts of rows that the step has not used (`dealt`: their indices); a function of seed, step
+        and `dealt`."""
         order = permutation(self.seed, Stream.REFILL, step, len(self.train))
         others = (self.train[place] for place in order if self.train[place].index not in dealt)
         return self._prompts(list(islice(others, count)))
 
     def for_evaluation(self, count: int) -> list[Prompt]:
-        """`count` held-out prompts, evenly spread over the rows; all where there are fewer."""
+        """Up to `count` held-out prompts, evenly spaced over the rows."""
         rows = len(self.held_out)
         if rows <= count:
             return self._prompts(self.held_out)
         return self._prompts([self.held_out[place * rows // count] for place in range(count)])
 
     def _prompts(self, rows: Sequence[PromptRow]) -> list[Prompt]:
-        """Raises JobFailure `data_error` for a row that cannot be rendered or is too long."""
+        """Raises JobFailure `data_error` if a row cannot be rendered or is too long."""
         rendered = self.renderer.render([(row.messages, row.tools) for row in rows], self.max_tokens)
         return [self._prompt(row, rendered_row) for row, rendered_row in zip(rows, rendered, strict=True)]
 
@@ -102,13 +99,12 @@ class Prompts:
         return Prompt(row.index, row.item, row.messages, text, ids, row_hash(hashed), row.tools)
 
     def slices(self, column: str | None) -> Slices:
-        """The values of a column, over all rows, that metrics tell apart."""
+        """The column's values that get their own metrics, over all rows."""
         return Slices.of(column, [row.item for row in (*self.train, *self.held_out)])
 
     def check(self) -> int:
-        """Tokens of the longest prompt. Every row is rendered once, so that a bad one ends the job before it trains.
-
-        Raises JobFailure `data_error`."""
+        """Tokens of the longest prompt. Renders every row, so that a bad one ends the job before training. Raises
+        JobFailure `data_error`."""
         rows, longest = [*self.train, *self.held_out], 0
         for start in range(0, len(rows), _CHECKED_AT_ONCE):
             made = self._prompts(rows[start : start + _CHECKED_AT_ONCE])

@@ -6,7 +6,7 @@ from reinforge.spec import JobSpec
 
 
 def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
-    """Longest prompt in tokens: what the job allows and the model's context leaves."""
+    """Most tokens of a prompt, by the job's limits and the model's context."""
     rollout = spec.rollout
     room = (context_length or 2**31) - rollout.max_completion_tokens
     if room < 1:
@@ -20,7 +20,7 @@ def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
 
 
 def continuation_room(spec: JobSpec) -> int:
-    """Tokens behind a prompt that are sampled from again, as one prompt: completions with what is put behind them."""
+    """Additional tokens of prompts that continue a completion (selection `guided_correction`)."""
     selection = spec.algorithm.selection
     if not isinstance(selection, GuidedCorrection):
         return 0

@@ -1,4 +1,4 @@
-"""A model's chat template and tokenizer as the trainer uses them: in a limited child process."""
+"""A model's chat template and tokenizer in a limited child process."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,16 +12,16 @@ from worker.policy.load import BaseModel, load_base_model
 from worker.rollout.text import Text
 
 SECONDS = 60.0
-"""One request. Rows take milliseconds; reading a large tokenizer on a busy machine takes seconds."""
+"""Most seconds of a request. Rows take milliseconds; a large tokenizer loads in seconds."""
 MEMORY_BYTES = 4 << 30
-"""Address space: transformers reads a tokenizer of 260,000 tokens twice."""
+"""Address space; transformers reads a tokenizer of 260,000 tokens twice."""
 
 
 class ModelTexts(Text):
-    """`Renderer` and `Text` of the model in a folder. Raises JobFailure `model_too_demanding`, or as the child says."""
+    """`Renderer` and `Text` of the model in a folder. Raises JobFailure `model_too_demanding`, or the child's error."""
 
     takes_tools: bool
-    """Once `load` has returned."""
+    """Available after `load`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(None)
@@ -31,7 +31,7 @@ class ModelTexts(Text):
         )
 
     def load(self) -> None:
-        """Read the tokenizer, before anything else does."""
+        """Read the tokenizer; call it first."""
         self.takes_tools = bool(self._ask("describe", {})["takes_tools"])
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]:
@@ -60,7 +60,7 @@ class ModelTexts(Text):
 
 
 def load_with_texts(folder: Path) -> tuple[BaseModel, ModelTexts]:
-    """Raises JobFailure as both do."""
+    """Raises JobFailure like `load_base_model` and `ModelTexts.load`."""
     texts = ModelTexts(folder)
     with ThreadPoolExecutor(1) as reading:  # its process starts while the weights are read
         return load_base_model(folder, reading.submit(texts.load).result), texts

@@ -1,1 +1,1 @@
-"""What a job reports: records, metrics by step and by slice, completions as Parquet."""
+"""Reports of a job: records, metrics by step and by slice, completions as Parquet."""

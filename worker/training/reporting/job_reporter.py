@@ -35,9 +35,9 @@ from worker.training.update import Update
 
 PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
 PHASE_SECONDS = 0.5
-"""Progress inside a phase is reported at most this often."""
+"""Least seconds between reports of progress within a phase."""
 KEEP_ALIVE_SECONDS = 5.0
-"""A phase without progress is reported at most this often."""
+"""Least seconds between reports of a phase without progress."""
 
 
 class JobReporter:
@@ -60,7 +60,7 @@ class JobReporter:
         """Last reported phase."""
         self._reported_at = 0.0
         self._pending: dict[str, Any] | None = None
-        """Newer progress, not reported yet."""
+        """Newer progress, not yet reported."""
 
     def phase(
         self,
@@ -83,7 +83,8 @@ class JobReporter:
         self._reporter.report(Phase, **fields)
 
     def _report_later(self, fields: dict[str, Any], seconds: float) -> None:
-        """Report after `seconds` unless newer progress comes first, so that a job that hangs has named its rows."""
+        """Report after `seconds` unless newer progress comes first, so that the last report names the rows of a stuck
+        job."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -97,14 +98,13 @@ class JobReporter:
             self._report(self._pending)
 
     def heartbeat(self) -> None:
-        """Report that the phase is still running; can be called at any rate."""
+        """Report that the phase is still running; may be called at any rate."""
         if self._phase is not None and self._clock() - self._reported_at >= KEEP_ALIVE_SECONDS:
             self._reported_at = self._clock()
             self._reporter.report(Phase, **self._reported)
 
     def sampling(self, step: int, prompts: Sequence[Prompt]) -> Tell:
-        """Progress of one step's sampling and scoring. Whoever hangs before the first prompt is done has said for which
-        it waits."""
+        """Progress callback for one step's sampling and scoring. Names the first prompts from the start."""
         unscored = 0, first_rows(prompts)
 
         def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
@@ -136,7 +136,7 @@ class JobReporter:
         return tell
 
     def step(self, step: int, values: Values, batch: StepBatch, credit: Credit, done: Update) -> None:
-        """A completed step. Metrics come last: a step that has them is whole."""
+        """Report a completed step. Metrics come last: a step with metrics is complete."""
         self.completions(step, batch, credit, done)
         if done.skipped:
             self._gradient_not_finite(step, done.skipped)

@@ -1,4 +1,4 @@
-"""The metrics of one step, by the names in `reinforge.metrics`. A value that is not defined is None, never NaN."""
+"""Metrics of one step, by the names in `reinforge.metrics`. Undefined values are None, never NaN."""
 
 import math
 import resource
@@ -28,7 +28,7 @@ from worker.training.reporting.slices import Slices
 from worker.training.update import Update
 
 MOST_LABELS = 32
-"""Of one reward, the most frequent ones."""
+"""Most labels of one reward, the most frequent ones."""
 
 Values = dict[str, float | None]
 
@@ -36,7 +36,7 @@ Values = dict[str, float | None]
 def step_values(
     spec: JobSpec, batch: StepBatch, credit: Credit, update: Update, passes: Passes, slices: Slices
 ) -> Values:
-    """Everything about a step's completions and update; times and totals are the loop's."""
+    """Metrics of a step's completions and update; the loop adds times and totals."""
     values: Values = {}
     values |= _rewards(credit.rewards)
     lengths = batch.rows.lengths.double()
@@ -83,7 +83,7 @@ class StepClock:
 def running_values(
     position: Position, collected: Collected, clock: StepClock, learning_rate: float
 ) -> Values:
-    """Totals since the start and the times of one completed step."""
+    """Totals since the start, and times of one completed step."""
     seconds = max(clock.finished - clock.started, 1e-9)
     rollouts = collected.rollouts
     tokens = sum(len(rollout.token_ids) for rollout in rollouts)
@@ -103,8 +103,8 @@ def running_values(
 
 
 def per_reward(rollouts: Sequence[Rollout], prefix: str = "reward") -> Values:
-    """`reward/<name>/mean` and `reward/<name>/part/<part>` over the completions where they apply, the shares of
-    labels where rewards gave any, and of completions that a gate kept away from a part."""
+    """`reward/<name>/mean` and `reward/<name>/part/<part>` over the completions with a value, shares of labels, and
+    shares of completions for which a gate skipped a part."""
     named_values: dict[str, list[float]] = {}
     labels = _label_shares(rollouts, prefix)
     for rollout in rollouts:
@@ -121,7 +121,7 @@ def peak_memory_gib() -> float:
 
 
 def state_gib(policy: Policy, critic: Critic | None) -> float:
-    """Of weights, gradients and optimizer state."""
+    """GiB of weights, gradients and optimizer state."""
     return (policy.held_bytes + (critic.held_bytes if critic else 0)) / 2**30
 
 
@@ -133,8 +133,8 @@ def _named(result: RewardResult, prefix: str) -> list[tuple[str, float]]:
 
 
 def _label_shares(rollouts: Sequence[Rollout], prefix: str) -> Values:
-    """`reward/<name>/label/<label>` and `reward/<name>/part/<part>/label/<label>`: shares of the labelled
-    completions; `reward/<name>/part/<part>/spared`: shares of completions that a gate kept away."""
+    """`reward/<name>/label/<label>` and `reward/<name>/part/<part>/label/<label>`: shares of labelled completions.
+    `reward/<name>/part/<part>/spared`: shares of completions for which a gate skipped the part."""
     counts: dict[str, Counter[str]] = {}
     spared: dict[str, int] = {}
     scored: Counter[str] = Counter()
@@ -167,8 +167,8 @@ def _rewards(rewards: Tensor) -> Values:
 
 
 def within_groups(rewards: Tensor, lengths: Tensor, group: Tensor) -> float | None:
-    """Correlation of reward with length, both centred on the mean of their group, so that hard prompts with long
-    answers do not count. None where one of them does not vary. (N,) each; NaN: without a reward."""
+    """Correlation of reward and length, (N,) each, both centred on their group's mean, so that hard prompts with long
+    answers do not count. NaN: no reward. None if one of them is constant."""
     scored = ~rewards.isnan()
     if not bool(scored.any()):
         return None
@@ -213,7 +213,7 @@ def _lengths(lengths: Tensor, truncated: Tensor) -> Values:
 
 
 def _coefficients(loss: dict[str, Any], state: State) -> Values:
-    """What the loss is to use next, where it changes by itself."""
+    """Coefficients of the next loss that change by themselves."""
     values: Values = {f"loss/{name}": value for name, value in state.get("parameters", {}).items()}
     if loss["entropy"]["type"] == "adaptive":
         values["entropy/coefficient"] = coefficient(loss["entropy"], state.get("entropy", {}))

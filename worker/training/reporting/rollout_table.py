@@ -1,8 +1,8 @@
-"""Completions of a step as zstd Parquet: one row group per prompt, so that a group is read on its own.
+"""Completions of a step as zstd Parquet, one row group per prompt, so that each group is read on its own.
 
 Columns: prompt_no, sample_no, row_index, prompt_hash, prompt, prompt_messages (JSON), item (JSON), text, token_ids,
-tokens (decoded pieces; joined they are the decoded completion), sampler_logprobs, trainer_logprobs, entropies,
-reward, advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`).
+tokens (decoded pieces; joined they are the decoded completion), sampler_logprobs, trainer_logprobs, entropies, reward,
+advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`).
 """
 
 import io
@@ -52,7 +52,7 @@ REPEATED = [
     "token_ids.list.element",
     "tokens.list.element",
 ]
-"""Leaves whose values come again within a group: a dictionary makes these smaller, and every other one larger."""
+"""Columns with repeated values within a group, which a dictionary makes smaller; all others would grow."""
 COMPRESSION = {
     leaf: "none"
     if leaf in ("prompt_no", "sample_no", "row_index", "reward", "advantage", "length")
@@ -61,9 +61,9 @@ COMPRESSION = {
         f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name for field in SCHEMA
     )
 }
-"""Of each leaf; a single number per row is not worth a compressor of its own."""
+"""Compression by column; none for single numbers."""
 TEXT_IN_ROW = 2000
-"""Characters of a completion that its narrow row carries."""
+"""Most characters of a completion in its narrow row."""
 
 Pieces = Callable[[Sequence[int]], list[str]]
 
@@ -91,8 +91,6 @@ def row_statuses(
 
 @dataclass(frozen=True, slots=True)
 class RowScores:
-    """The trainer's scores of N completions."""
-
     scores: TokenScores
     scored: Tensor
     """(N,) bool: rows that the trainer scored."""
@@ -101,7 +99,7 @@ class RowScores:
 def to_parquet(
     rollouts: Sequence[Rollout], statuses: Sequence[RowStatus], row_scores: RowScores | None, pieces: Pieces
 ) -> bytes:
-    """The table's bytes; `row_scores`: None where the trainer scored no row (evaluation)."""
+    """row_scores: None if the trainer scored no row (evaluation)."""
     lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]
     if row_scores is not None:
         for row in row_scores.scored.nonzero()[:, 0].tolist():

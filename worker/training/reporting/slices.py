@@ -11,22 +11,22 @@ from torch import Tensor
 from worker.rollout.collect import Rollout
 
 MOST = 20
-"""Values told apart; rows with others count in the whole only."""
+"""Most values with metrics of their own."""
 LONGEST = 60
-"""Characters of a value in a metric's name."""
+"""Most characters of a value in a metric's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """The values of a column that metrics tell apart."""
+    """Values of a column with metrics of their own."""
 
     column: str | None
     names: Mapping[str, str]
-    """Value → how metrics call it."""
+    """Value → its name in metrics."""
 
     @classmethod
     def of(cls, column: str | None, items: Sequence[Mapping[str, Any]]) -> "Slices":
-        """The most frequent values of `column` over rows; none without a column."""
+        """The most frequent values of `column`; none without a column."""
         if column is None:
             return cls(None, {})
         counted = Counter(str(item[column]) for item in items if item.get(column) is not None)
@@ -34,7 +34,7 @@ class Slices:
         return cls(column, {value: _called(value) for value in chosen})
 
     def members(self, rollouts: Sequence[Rollout]) -> dict[str, Tensor]:
-        """Name → (N,) bool, for the values that are there."""
+        """Name → (N,) bool, for present values."""
         if self.column is None:
             return {}
         row_names = [self.names.get(str(rollout.prompt.item.get(self.column))) for rollout in rollouts]
@@ -46,7 +46,7 @@ class Slices:
     def means(
         self, rollouts: Sequence[Rollout], columns: Mapping[str, Tensor], prefix: str = ""
     ) -> dict[str, float | None]:
-        """`slice/<value>/<name>`: the mean over the value's rows of each column (N,); NaN is left out."""
+        """`slice/<value>/<name>`: mean of each column (N,) over the value's rows, without NaN."""
         values: dict[str, float | None] = {}
         for slice_name, rows in self.members(rollouts).items():
             for name, column in columns.items():
@@ -57,6 +57,6 @@ class Slices:
 
 
 def _called(value: str) -> str:
-    """Slashes divide a metric's name, and databases refuse some characters."""
+    """Replaces slashes, which separate a metric's name, and characters that databases refuse."""
     plain = "".join(letter if letter.isprintable() and letter != "/" else "_" for letter in value)
     return plain[:LONGEST].strip() or "_"
