@@ -85,7 +85,7 @@ def score(payload: dict[str, Any]) -> dict[str, Any]:
     return {"jail": "L", "results": [one] * len(payload["rows"]), "load_error": None}
 
 
-def make_all(backend: Backend, found: dict[str, dict[str, Any]]) -> None:
+def make_all(backend: Backend, examples: dict[str, dict[str, Any]]) -> None:
     with backend.rpc_worker(score=score):
         people(backend)
         other = Stranger(backend)
@@ -93,44 +93,48 @@ def make_all(backend: Backend, found: dict[str, dict[str, Any]]) -> None:
         on_openais_wire(backend, other)
         jobs(backend)
     with backend.rpc_worker(score=score):
-        todo = [each for each in operations(backend) if each.id not in found]
+        todo = [operation for operation in operations(backend) if operation.id not in examples]
         order = sorted(
             todo,
-            key=lambda each: (each.id.startswith(LAST), each.method != "get", each.id == "deleteProject"),
+            key=lambda operation: (
+                operation.id.startswith(LAST),
+                operation.method != "get",
+                operation.id == "deleteProject",
+            ),
         )
-        for each in order:
-            if each.id in found or each.path.endswith("/stream"):
+        for operation in order:
+            if operation.id in examples or operation.path.endswith("/stream"):
                 continue
             try:
-                answer = ask(other, each)
+                answer = ask(other, operation)
             except (KeyError, httpx.HTTPError) as error:
-                print("not asked:", each.id, repr(error))
+                print("not asked:", operation.id, repr(error))
                 continue
             if answer.status_code >= 300:
-                "no", each.id, answer.status_code, answer
+                "no", operation.id, answer.status_code, answer
         backend.bare.get("/healthz")
         backend.bare.get("/readyz")
         other.api.close()
         other.us.close()
     for id, example in BY_HAND.items():
-        found.setdefault(id, {}).update(example)
-    print("no example:", sorted(set(all_ids(backend)) - set(found)))
+        examples.setdefault(id, {}).update(example)
+    print("no example:", sorted(set(all_ids(backend)) - set(examples)))
 
 
 def all_ids(backend: Backend) -> list[str]:
     return [spec["operationId"] for item in backend.app.openapi()["paths"].values() for spec in item.values()]
 
 
-def ask(other: Stranger, each: Operation) -> httpx.Response:
-    if each.id in BODIES:
-        url = other.backend.url + other.url(each)
+def ask(other: Stranger, operation: Operation) -> httpx.Response:
+    if operation.id in BODIES:
+        url = other.backend.url + other.url(operation)
         return other.api.request(
-            each.method.upper(),
+            operation.method.upper(),
             url,
-            json=BODIES[each.id],
-            headers={"if-match": "*"} if each.id != "setBudget" else {},
+            json=BODIES[operation.id],
+            headers={"if-match": "*"} if operation.id != "setBudget" else {},
         )
-    return other.ask(each, other.api)
+    return other.ask(operation, other.api)
 
 
 def people(backend: Backend) -> None:
@@ -154,7 +158,9 @@ def people(backend: Backend) -> None:
                     "password": "another long one",
                 },
             )
-            member = next(each for each in owner.get("/members").json()["data"] if each["name"] == "Grace")
+            member = next(
+                member for member in owner.get("/members").json()["data"] if member["name"] == "Grace"
+            )
             reset = owner.post(f"/members/{member['id']}/password-reset").json()["url"]
             grace.post("/password-reset", json={"token": token_of(reset), "password": "a third long one"})
             grace.get("/me/sessions")
@@ -162,8 +168,10 @@ def people(backend: Backend) -> None:
                 elsewhere.post(
                     "/sign-in", json={"email": "grace@example.org", "password": "a third long one"}
                 )
-                mine = elsewhere.get("/me/sessions").json()["data"]
-                grace.delete(f"/me/sessions/{next(each['id'] for each in mine if each['current'])}")
+                sessions = elsewhere.get("/me/sessions").json()["data"]
+                grace.delete(
+                    f"/me/sessions/{next(session['id'] for session in sessions if session['current'])}"
+                )
             grace.post("/sign-out")
         with sign_in(backend, link) as again:
             project = again.get("/project").json()["id"]
@@ -205,9 +213,9 @@ def things(backend: Backend) -> None:
         messages = [{"role": "user", "content": "1+1="}]
         api.post("/sample", json={"model": "tiny", "prompts": [messages], "samples_per_prompt": 2})
         with backend.client(OWNER_KEY, "/v1") as wire:
-            asked = {"model": "tiny", "messages": messages, "max_tokens": 16}
-            wire.post("/chat/completions", json=asked)
-            wire.post("/chat/completions", json=asked | {"stream": True})
+            chat = {"model": "tiny", "messages": messages, "max_tokens": 16}
+            wire.post("/chat/completions", json=chat)
+            wire.post("/chat/completions", json=chat | {"stream": True})
 
 
 def on_openais_wire(backend: Backend, other: Stranger) -> None:
@@ -232,7 +240,7 @@ def on_openais_wire(backend: Backend, other: Stranger) -> None:
         trainer.checkpoint(1)
         wire.post(f"/fine_tuning/jobs/{job}/pause")
         commands = trainer.heartbeat().json()["commands"]
-        trainer.heartbeat(*(each["id"] for each in commands))
+        trainer.heartbeat(*(command["id"] for command in commands))
         trainer.end("paused")
         wire.post(f"/fine_tuning/jobs/{job}/resume")
         wire.post(f"/fine_tuning/jobs/{job}/cancel")
@@ -258,7 +266,7 @@ def jobs(backend: Backend) -> None:
     api.post(f"/jobs/{job}/checkpoint")
     api.post(f"/jobs/{job}/fork", json={"step": 4, "name": "other way"})
     api.post(f"/jobs/{job}/pause")
-    trainer.heartbeat(*(each["id"] for each in trainer.heartbeat().json()["commands"]))
+    trainer.heartbeat(*(command["id"] for command in trainer.heartbeat().json()["commands"]))
     trainer.end("paused")
     api.post(f"/jobs/{job}/resume")
     api.post(f"/jobs/{job}/cancel")

@@ -48,8 +48,8 @@ def starter(backend: Backend) -> Iterator[httpx.Client]:
 
 def made(response: httpx.Response, status: int = 201) -> dict[str, Any]:
     assert response.status_code == status, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
 def refusal(response: httpx.Response) -> tuple[int, str]:

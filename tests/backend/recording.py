@@ -20,25 +20,25 @@ _SECRETS = (
 class Recorder:
     """ASGI middleware: keeps the first request of every operation that succeeded, with its answer."""
 
-    found: dict[str, dict[str, Any]]
+    examples: dict[str, dict[str, Any]]
 
-    def __init__(self, app: ASGIApp, found: dict[str, dict[str, Any]]) -> None:
-        self.app, self.found = app, found
+    def __init__(self, app: ASGIApp, examples: dict[str, dict[str, Any]]) -> None:
+        self.app, self.examples = app, examples
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        scope["headers"] = [each for each in scope["headers"] if each[0] != b"accept-encoding"]
-        asked, answered = bytearray(), bytearray()
+        scope["headers"] = [header for header in scope["headers"] if header[0] != b"accept-encoding"]
+        request, answered = bytearray(), bytearray()
         status, kind = 0, ""
 
-        async def heard() -> Message:
+        async def receive_and_record() -> Message:
             message = await receive()
-            asked.extend(message.get("body", b""))
+            request.extend(message.get("body", b""))
             return message
 
-        async def said(message: Message) -> None:
+        async def send_and_record(message: Message) -> None:
             nonlocal status, kind
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -46,20 +46,20 @@ class Recorder:
             answered.extend(message.get("body", b""))
             await send(message)
 
-        await self.app(scope, heard, said)
+        await self.app(scope, receive_and_record, send_and_record)
         operation = getattr(scope.get("route"), "operation_id", None)
         if operation is None or not 200 <= status < 300:
             return
         example: dict[str, Any] = {}
-        if (body := _json(bytes(asked))) is not None:
+        if (body := _json(bytes(request))) is not None:
             example["request"] = body
         if kind == "application/json":
             example["response"] = {"status": str(status), "body": _json(bytes(answered))}
         elif kind == "text/event-stream":
             text = _plain(bytes(answered).decode()[:LONGEST_TEXT].rpartition("\n\n")[0])
             example["stream"] = {"status": str(status), "body": f"{text}\n\n"}
-        self.found.setdefault(operation, {}).update(
-            {key: value for key, value in example.items() if key not in self.found[operation]}
+        self.examples.setdefault(operation, {}).update(
+            {key: value for key, value in example.items() if key not in self.examples[operation]}
         )
 
 
@@ -81,7 +81,7 @@ def _shorter(value: Any) -> Any:
     if isinstance(value, str):
         return _plain(value if len(value) <= 4 * LONGEST_TEXT else value[:LONGEST_TEXT])
     if isinstance(value, list):
-        return [_shorter(each) for each in value[:LONGEST_LIST]]
+        return [_shorter(item) for item in value[:LONGEST_LIST]]
     if isinstance(value, dict):
-        return {_plain(key): _shorter(each) for key, each in value.items()}
+        return {_plain(key): _shorter(item) for key, item in value.items()}
     return value

@@ -160,7 +160,7 @@ class Backend:
             self.sql("DELETE FROM call WHERE id = %s", id)
 
     def get_blob(self, sha256: str) -> httpx.Response:
-        """As the lane of calls reads what it is to sample with."""
+        """A blob as the RPC worker reads it."""
         with self.call_with(sha256):
             return self.worker_api.get(f"/blobs/{sha256}")
 
@@ -193,7 +193,7 @@ class Backend:
         return base | changes
 
     def create_job(self, **changes: Any) -> str:
-        """A queued job; a lane has to be open."""
+        """A queued job; needs an RPC worker."""
         response = self.api.post("/jobs", json=self.spec(**changes))
         assert response.status_code == 201, response.text
         id: str = response.json()["id"]
@@ -202,8 +202,8 @@ class Backend:
     def job(self, id: str) -> dict[str, Any]:
         response = self.api.get(f"/jobs/{id}")
         assert response.status_code == 200, response.text
-        found: dict[str, Any] = response.json()
-        return found
+        view: dict[str, Any] = response.json()
+        return view
 
     def add_key(self, role: str, project: str = "default") -> httpx.Client:
         """A client with a fresh key of this role."""
@@ -241,12 +241,12 @@ class Backend:
     @contextlib.contextmanager
     def rpc_worker(self, **answers: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator["RpcWorker"]:
         """A worker that answers calls for as long as the block lasts; `answers` replace the agreeable ones."""
-        lane = RpcWorker(self, AGREEABLE | answers)
-        lane.start()
+        worker = RpcWorker(self, AGREEABLE | answers)
+        worker.start()
         try:
-            yield lane
+            yield worker
         finally:
-            lane.stop()
+            worker.stop()
 
 
 def wait_until(condition: Callable[[], Any], what: str, within: float = DEADLINE) -> Any:
@@ -308,8 +308,8 @@ class Trainer:
     def blob(self, content: bytes, kind: str = "checkpoint") -> dict[str, Any]:
         """Upload it, as the attempt does."""
         sha256 = hashlib.sha256(content).hexdigest()
-        with self.backend.client(self.claimed["job_token"], "/worker/v1") as door:
-            response = door.put(f"/blobs/{sha256}", params={"kind": kind}, content=content)
+        with self.backend.client(self.claimed["job_token"], "/worker/v1") as worker_api:
+            response = worker_api.put(f"/blobs/{sha256}", params={"kind": kind}, content=content)
         assert response.status_code in (200, 201), response.text
         return {"sha256": sha256, "bytes": len(content)}
 
@@ -360,21 +360,21 @@ class RpcWorker(threading.Thread):
 
     def run(self) -> None:
         body = {"worker": self.worker, "kinds": list(self.answers), "wait_seconds": 0.3}
-        with self.backend.client(WORKER_TOKEN, "/worker/v1") as door:
+        with self.backend.client(WORKER_TOKEN, "/worker/v1") as worker_api:
             while not self._done.is_set():
-                response = door.post("/calls/next", json=body)
+                response = worker_api.post("/calls/next", json=body)
                 if response.status_code != 200:
                     continue
                 call = response.json()
                 self.calls.append((call["kind"], call["payload"]))
                 answer = self.answers[call["kind"]](call["payload"])
                 answer = answer if "error" in answer else {"result": answer}
-                door.post(f"/calls/{call['id']}/answer", json=answer)
+                worker_api.post(f"/calls/{call['id']}/answer", json=answer)
 
 
 def agree_validate(payload: dict[str, Any]) -> dict[str, Any]:
     entries = [{"name": "grade", "spelling": "openai", "line": 1}]
-    rewards = [{"name": each["name"], "entries": entries, "error": None} for each in payload["rewards"]]
+    rewards = [{"name": reward["name"], "entries": entries, "error": None} for reward in payload["rewards"]]
     return {"rewards": rewards, "jail": "L"}
 
 

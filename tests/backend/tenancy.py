@@ -218,9 +218,9 @@ class Stranger:
         body = self.body(operation)
         options: dict[str, Any] = {} if body is None else {"json": body}
         query = {
-            each["name"]: smallest(each["schema"], self.backend.app.openapi())
-            for each in operation.spec.get("parameters", [])
-            if each["in"] == "query" and each.get("required")
+            parameter["name"]: smallest(parameter["schema"], self.backend.app.openapi())
+            for parameter in operation.spec.get("parameters", [])
+            if parameter["in"] == "query" and parameter.get("required")
         }
         if needs_match(operation):
             options["headers"] = {"if-match": "*"}
@@ -235,7 +235,7 @@ class Stranger:
 
 
 def needs_match(operation: Operation) -> bool:
-    return any(each["name"] == "if-match" for each in operation.spec.get("parameters", []))
+    return any(parameter["name"] == "if-match" for parameter in operation.spec.get("parameters", []))
 
 
 def adapter() -> bytes:

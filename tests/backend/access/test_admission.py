@@ -49,7 +49,7 @@ class Line:
             received += piece
         head, _, body = received.partition(b"\r\n\r\n")
         lines = head.decode().lower().split("\r\n")
-        [length] = [int(each.split(":")[1]) for each in lines if each.startswith("content-length:")]
+        [length] = [int(line.split(":")[1]) for line in lines if line.startswith("content-length:")]
         while len(body) < length:
             body += self.socket.recv(65_536)
         code = json.loads(body)["error"]["code"] if body else ""
@@ -75,14 +75,14 @@ def line(backend: Backend) -> Iterator[Line]:
 def test_no_body_is_read_before_its_sender_is_known(backend: Backend) -> None:
     """For every operation: a stranger who announces 100 MiB and sends nothing is answered at once."""
     checked = 0
-    for each in operations(backend):
-        if each.method == "get":
+    for operation in operations(backend):
+        if operation.method == "get":
             continue
-        path = each.path.replace("{", "").replace("}", "")
+        path = operation.path.replace("{", "").replace("}", "")
         line = Line(backend)
-        line.head(each.method.upper(), path, length=100 * MIB)
+        line.head(operation.method.upper(), path, length=100 * MIB)
         expected = (413, "body_too_large") if path in body_limits.OPEN else (401, "missing_api_key")
-        assert line.answer() == expected, f"{each.method} {path}"
+        assert line.answer() == expected, f"{operation.method} {path}"
         line.socket.close()
         checked += 1
     assert checked > 50
@@ -219,5 +219,5 @@ def test_connections_without_a_request_make_room(backend: Backend, monkeypatch: 
     idle = [Line(backend) for _ in range(40)]
     assert idle[0].ended()
     assert httpx.get(f"{backend.url}/healthz").status_code == 200
-    for each in idle:
-        each.socket.close()
+    for connection in idle:
+        connection.socket.close()

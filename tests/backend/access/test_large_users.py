@@ -92,16 +92,16 @@ def test_a_file_is_checked_with_the_time_of_its_size(tmp_path: Path, monkeypatch
     path = tmp_path / "a.jsonl"
     with path.open("wb") as file:
         file.truncate(LARGEST)
-    given: list[Any] = []
+    checks: list[Any] = []
 
     async def run(module: str, *arguments: str, seconds: float) -> tuple[bytes, int]:
-        given.append((int(arguments[4]), seconds))
+        checks.append((int(arguments[4]), seconds))
         return b"", 1
 
     monkeypatch.setattr(inspection, "run_child", run)
     with pytest.raises(Exception, match="too much memory or time"):
         asyncio.run(inspection.inspect_file(path, path.name, LARGEST))
-    assert given == [(int(inspection_seconds(LARGEST)), 4 * inspection_seconds(LARGEST))]
+    assert checks == [(int(inspection_seconds(LARGEST)), 4 * inspection_seconds(LARGEST))]
 
 
 class Line:

@@ -55,7 +55,7 @@ def refusal(response: httpx.Response) -> str:
 
 
 def amount(backend: Backend, thing: str) -> int:
-    return max((n for (each, _), n in backend.app.state.bounds._amounts.items() if each == thing), default=0)
+    return max((n for (kind, _), n in backend.app.state.bounds._amounts.items() if kind == thing), default=0)
 
 
 def test_a_key_has_so_many_requests_under_way(narrow: Backend) -> None:
@@ -132,7 +132,7 @@ def test_a_project_has_so_many_calls_waiting(narrow: Backend) -> None:
         wait_until(lambda: narrow.sql(waiting) == [(2,)], "two calls to wait")
         assert refusal(narrow.api.post("/rewards", json=body)) == "too_many_calls"
         with narrow.rpc_worker():
-            assert [each.result().status_code for each in held] == [201, 201]
+            assert [call.result().status_code for call in held] == [201, 201]
     narrow.sql("DELETE FROM worker WHERE id = 'wrk_busy'")
 
 
@@ -141,18 +141,18 @@ def test_a_large_user_meets_no_limit(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     bounds, sender = Bounds(settings), Sender("key_one", "proj_one")
     streams = [Ticket(bounds, sender) for _ in range(300)]
-    for each in streams:
-        each.become_stream()
+    for member in streams:
+        member.become_stream()
     uploads = [Ticket(bounds, sender) for _ in range(4)]
-    for each in uploads:
-        each.hold(settings.upload_limit_bytes, file=True)
+    for member in uploads:
+        member.hold(settings.upload_limit_bytes, file=True)
     waiting = [Ticket(bounds, sender) for _ in range(400)]
-    for each in waiting[:16]:
-        each.hold(16 * MIB, file=False)
+    for member in waiting[:16]:
+        member.hold(16 * MIB, file=False)
     with pytest.raises(TooManyRequests):
         waiting[16].hold(1, file=False)
-    for each in (*streams, *uploads, *waiting):
-        each.close()
+    for member in (*streams, *uploads, *waiting):
+        member.close()
     assert not bounds._amounts
 
 

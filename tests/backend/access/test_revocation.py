@@ -37,7 +37,7 @@ class Stream(threading.Thread):
 
 
 @pytest.fixture(autouse=True)
-def looked_up_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def count_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backend.access.admission.RECHECK_SECONDS", 0.2)
 
 

@@ -9,7 +9,7 @@ from tests.backend.people import made, refusal
 from tests.backend.server import REWARD, Backend
 from tests.backend.tenancy import operations
 
-ASKED = {
+REQUESTS = {
     "read": ("GET", "/jobs", None),
     "data:write": ("POST", "/rewards", {"name": "by scope", "source": REWARD}),
     "jobs:write": ("POST", "/jobs/ftjob-x/cancel", None),
@@ -18,8 +18,8 @@ ASKED = {
 }
 
 
-def key(backend: Backend, *wanted: str, role: str = "owner") -> str:
-    body = {"name": "-".join(wanted), "role": role, "scopes": list(wanted)}
+def key(backend: Backend, *key_scopes: str, role: str = "owner") -> str:
+    body = {"name": "-".join(key_scopes), "role": role, "scopes": list(key_scopes)}
     return str(made(backend.api.post("/keys", json=body))["key"])
 
 
@@ -28,7 +28,7 @@ def test_a_key_may_do_what_its_scope_names_and_nothing_else(rpc_backend: Backend
     with rpc_backend.client(key(rpc_backend, scope), "/api/v1") as client:
         me = client.get("/me").json()
         assert me["scopes"] == [scope]
-        for other, (method, path, body) in ASKED.items():
+        for other, (method, path, body) in REQUESTS.items():
             answer = client.request(method, path, json=body)
             if other == scope:
                 assert answer.status_code in (200, 201, 404, 422), answer.text
@@ -41,9 +41,9 @@ def test_a_key_may_do_what_its_scope_names_and_nothing_else(rpc_backend: Backend
 def test_every_room_that_changes_things_has_a_scope(backend: Backend) -> None:
     """A new room: say in `backend.access.scopes.WRITES` which scope its changes need."""
     unnamed = {
-        scopes.room(each.path)
-        for each in operations(backend)
-        if each.method != "get" and scopes.room(each.path) not in scopes.WRITES
+        scopes.room(operation.path)
+        for operation in operations(backend)
+        if operation.method != "get" and scopes.room(operation.path) not in scopes.WRITES
     }
     assert unnamed - scopes.ANY == set()
 
@@ -55,8 +55,8 @@ def test_scopes_do_not_exceed_the_role(backend: Backend) -> None:
 
 def test_a_narrow_key_makes_no_wider_one(backend: Backend) -> None:
     with backend.client(key(backend, "admin"), "/api/v1") as client:
-        for wanted in (None, ["read", "admin"]):
-            body = {"name": "wider", "role": "owner", "scopes": wanted}
+        for requested in (None, ["read", "admin"]):
+            body = {"name": "wider", "role": "owner", "scopes": requested}
             assert refusal(client.post("/keys", json=body)) == (403, "scope_over_own")
         assert made(client.post("/keys", json={"name": "same", "role": "owner", "scopes": ["admin"]}))
 

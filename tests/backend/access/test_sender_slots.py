@@ -35,14 +35,14 @@ def test_many_strangers_hold_few_places_and_nobody_elses() -> None:
         strangers = [slots.place(request(f"wrong-{number}")) for number in range(200)]
         tasks = await begun(strangers)
         assert held(strangers) == [True] * STRANGER_PLACES + [False] * (200 - STRANGER_PLACES)
-        known = slots.place(request("good"))
-        await begun([known])
-        assert known.held
+        good = slots.place(request("good"))
+        await begun([good])
+        assert good.held
         for place in strangers:  # in the order in which they came
             assert place.held
             place.leave()
             await settled()
-        known.leave()
+        good.leave()
         await asyncio.gather(*tasks)
         assert not slots._held
         assert not slots._waiting
@@ -56,19 +56,19 @@ def test_a_project_has_its_places_whatever_its_keys() -> None:
         for number in range(10):
             slots.remember(request(f"a{number}"), "proj_a")
         slots.remember(request("b"), "proj_b")
-        mine = [slots.place(request(f"a{number}")) for number in range(10)]
-        tasks = await begun(mine)
-        assert sum(held(mine)) == PROJECT_PLACES
+        slots_of_one = [slots.place(request(f"a{number}")) for number in range(10)]
+        tasks = await begun(slots_of_one)
+        assert sum(held(slots_of_one)) == PROJECT_PLACES
         other = slots.place(request("b"))
         await begun([other])
         assert other.held
         other.leave()
         tasks[PROJECT_PLACES].cancel()
         await settled()
-        mine[0].leave()
+        slots_of_one[0].leave()
         await settled()
-        assert held(mine)[PROJECT_PLACES : PROJECT_PLACES + 2] == [False, True]
-        for place in mine * 10:
+        assert held(slots_of_one)[PROJECT_PLACES : PROJECT_PLACES + 2] == [False, True]
+        for place in slots_of_one * 10:
             place.leave()
             await settled()
         assert not slots._held

@@ -25,55 +25,58 @@ def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
 
 
 def with_ids(backend: Backend) -> list[Operation]:
-    return [each for each in operations(backend) if "{" in each.path]
+    return [operation for operation in operations(backend) if "{" in operation.path]
 
 
 def test_every_endpoint_with_an_id_is_covered(stranger: Stranger) -> None:
     """A kind of thing that is missing has to be made in `tenancy.Stranger`."""
     missing = []
-    for each in with_ids(stranger.backend):
+    for operation in with_ids(stranger.backend):
         try:
-            stranger.url(each)
+            stranger.url(operation)
         except KeyError as error:
-            missing.append(f"{each.method.upper()} {each.path} needs one of {error}")
+            missing.append(f"{operation.method.upper()} {operation.path} needs one of {error}")
     assert missing == []
     assert len(with_ids(stranger.backend)) > 40
 
 
 def test_another_projects_id_is_not_found(stranger: Stranger) -> None:
-    found = {}
-    for each in with_ids(stranger.backend):
-        answer = stranger.ask(each, stranger.us)
+    failures = {}
+    for operation in with_ids(stranger.backend):
+        answer = stranger.ask(operation, stranger.us)
         if answer.status_code != 404:
-            found[f"{each.method.upper()} {each.path} ({each.id})"] = (answer.status_code, answer.text[:300])
-    assert list(found.items()) == []
+            failures[f"{operation.method.upper()} {operation.path} ({operation.id})"] = (
+                answer.status_code,
+                answer.text[:300],
+            )
+    assert list(failures.items()) == []
 
 
 def test_the_same_reads_answer_their_own_project(stranger: Stranger) -> None:
     """Else the test above would hold for ids that nobody has."""
     failed = {}
-    for each in with_ids(stranger.backend):
-        if each.method != "get" or each.id in NEEDS_MORE or each.path.endswith("/stream"):
+    for operation in with_ids(stranger.backend):
+        if operation.method != "get" or operation.id in NEEDS_MORE or operation.path.endswith("/stream"):
             continue
-        answer = stranger.ask(each, stranger.api)
+        answer = stranger.ask(operation, stranger.api)
         if answer.status_code != 200:
-            failed[f"{each.path} ({each.id})"] = (answer.status_code, answer.text[:300])
+            failed[f"{operation.path} ({operation.id})"] = (answer.status_code, answer.text[:300])
     assert failed == {}
 
 
 def test_no_list_shows_another_projects_things(stranger: Stranger) -> None:
     hidden = [*stranger.things.values(), stranger.checkpoint, stranger.running, stranger.project, MARK]
-    shown, lists = {}, 0
-    for each in operations(stranger.backend):
-        if each.method != "get" or "{" in each.path:
+    leaks, lists = {}, 0
+    for operation in operations(stranger.backend):
+        if operation.method != "get" or "{" in operation.path:
             continue
-        answer = stranger.ask(each, stranger.us)
+        answer = stranger.ask(operation, stranger.us)
         leaked = [thing for thing in hidden if thing in answer.text]
         if leaked or answer.status_code not in (200, 422):
-            shown[f"{each.path} ({each.id})"] = (answer.status_code, leaked)
-        if MARK in stranger.ask(each, stranger.api).text:
+            leaks[f"{operation.path} ({operation.id})"] = (answer.status_code, leaked)
+        if MARK in stranger.ask(operation, stranger.api).text:
             lists += 1
-    assert shown == {}
+    assert leaks == {}
     assert lists >= 8, "the stranger's own lists show what is there"
 
 

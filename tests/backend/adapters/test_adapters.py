@@ -88,10 +88,10 @@ def adapter(rpc_backend: Backend) -> str:
 
 
 def test_an_adapter_is_listed_with_where_it_comes_from(rpc_backend: Backend, adapter: str) -> None:
-    found = rpc_backend.api.get(f"/adapters/{adapter}").json()
-    assert (found["step"], found["held_out_reward"], found["model"]) == (3, 0.75, "tiny")
-    assert found["job"].startswith("ftjob-")
-    assert found in rpc_backend.api.get("/adapters").json()["data"]
+    listed = rpc_backend.api.get(f"/adapters/{adapter}").json()
+    assert (listed["step"], listed["held_out_reward"], listed["model"]) == (3, 0.75, "tiny")
+    assert listed["job"].startswith("ftjob-")
+    assert listed in rpc_backend.api.get("/adapters").json()["data"]
     assert rpc_backend.api.get("/adapters/adp_nowhere").status_code == 404
     assert rpc_backend.api.get("/adapters/adp_nowhere/download").status_code == 404
 

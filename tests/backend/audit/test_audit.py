@@ -7,12 +7,12 @@ from tests.backend.server import OWNER_KEY, REWARD, Backend
 
 
 def entries(backend: Backend, **query: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = made(backend.api.get("/audit", params={"limit": 100} | query), 200)["data"]
-    return found
+    listed: list[dict[str, Any]] = made(backend.api.get("/audit", params={"limit": 100} | query), 200)["data"]
+    return listed
 
 
-def told(backend: Backend) -> list[tuple[str, str, str | None]]:
-    return [(each["actor_name"], each["action"], each["target"]) for each in entries(backend)]
+def recorded(backend: Backend) -> list[tuple[str, str, str | None]]:
+    return [(entry["actor_name"], entry["action"], entry["target"]) for entry in entries(backend)]
 
 
 def test_who_did_what_to_which_thing(backend: Backend) -> None:
@@ -25,27 +25,27 @@ def test_who_did_what_to_which_thing(backend: Backend) -> None:
         assert sha["url"]
     backend.api.patch(f"/members/{member['id']}", headers={"if-match": "*"}, json={"role": "viewer"})
     backend.api.delete(f"/members/{member['id']}")
-    found = told(backend)
-    assert found[:2] == [
+    recorded_entries = recorded(backend)
+    assert recorded_entries[:2] == [
         ("bootstrap", "removeMember", member["id"]),
         ("bootstrap", "updateMember", member["id"]),
     ]
-    assert ("Ada", "signIn", None) in found
-    assert ("bootstrap", "createMember", member["id"]) in found
-    assert ("bootstrap", "createJudge", audited["id"]) in found
-    assert "exportProject" in [action for _, action, _ in found]
-    [changed] = [each for each in entries(backend) if each["action"] == "updateMember"]
+    assert ("Ada", "signIn", None) in recorded_entries
+    assert ("bootstrap", "createMember", member["id"]) in recorded_entries
+    assert ("bootstrap", "createJudge", audited["id"]) in recorded_entries
+    assert "exportProject" in [action for _, action, _ in recorded_entries]
+    [changed] = [entry for entry in entries(backend) if entry["action"] == "updateMember"]
     assert changed["details"]["role"] == "viewer"
 
 
 def test_what_was_refused_or_read_leaves_none(backend: Backend) -> None:
-    before = told(backend)
+    before = recorded(backend)
     backend.api.get("/jobs")
     backend.api.post("/rewards", json={"name": ""})
     with backend.add_key("viewer") as viewer:
         viewer.post("/rewards", json={"name": "x", "source": REWARD})
     backend.bare.post("/api/v1/sign-in", json={"token": "wrong token"})
-    assert told(backend) == before
+    assert recorded(backend) == before
 
 
 def test_no_secret_is_written_down(backend: Backend) -> None:
@@ -77,8 +77,8 @@ def test_it_is_for_owners_and_paged(backend: Backend) -> None:
         made(backend.api.post("/invitations", json={"note": f"{number}"}))
     first = backend.api.get("/audit", params={"limit": 2}).json()
     second = backend.api.get("/audit", params={"limit": 2, "after": first["next_cursor"]}).json()
-    ids = [each["id"] for page in (first, second) for each in page["data"]]
-    assert ids == [each["id"] for each in entries(backend)[:4]]
+    ids = [entry["id"] for page in (first, second) for entry in page["data"]]
+    assert ids == [entry["id"] for entry in entries(backend)[:4]]
     with backend.add_key("editor") as editor:
         assert refusal(editor.get("/audit")) == (403, "not_owner")
 
@@ -87,7 +87,7 @@ def test_a_deleted_project_is_remembered_by_the_first_one(backend: Backend) -> N
     project = made(backend.api.post("/projects", json={"name": "short-lived"}))
     path = f"/projects/{project['id']}"
     assert backend.api.request("DELETE", path, json={"name": "short-lived"}).status_code == 204
-    assert ("bootstrap", "deleteProject", project["id"]) in told(backend)
+    assert ("bootstrap", "deleteProject", project["id"]) in recorded(backend)
 
 
 def test_words_find_entries_by_who_what_and_which(backend: Backend) -> None:
@@ -97,9 +97,9 @@ def test_words_find_entries_by_who_what_and_which(backend: Backend) -> None:
     )
     backend.api.delete(f"/judges/{judge['id']}")
     both = ["deleteJudge", "createJudge"]
-    assert [each["action"] for each in entries(backend, q=judge["id"])] == both
-    assert [each["action"] for each in entries(backend, q=f"bootstrap judge {judge['id']}")] == both
-    assert [each["action"] for each in entries(backend, q=f"CREATE judge {judge['id']}")] == both[1:]
-    assert [each["action"] for each in entries(backend, q=name)] == both[1:], "the answer names it"
+    assert [entry["action"] for entry in entries(backend, q=judge["id"])] == both
+    assert [entry["action"] for entry in entries(backend, q=f"bootstrap judge {judge['id']}")] == both
+    assert [entry["action"] for entry in entries(backend, q=f"CREATE judge {judge['id']}")] == both[1:]
+    assert [entry["action"] for entry in entries(backend, q=name)] == both[1:], "the answer names it"
     assert entries(backend, q=f"{judge['id']} nobody") == []
     assert entries(backend, q="100%_") == [], "no pattern, only text"

@@ -53,14 +53,14 @@ def written(backend: Backend) -> None:
 
 def together(backend: Backend, table: str, id: str, action: str) -> bool:
     """Whether a transaction that wrote the row added the entry of the action."""
-    found = backend.sql(
+    rows = backend.sql(
         "SELECT 1 FROM written t JOIN written a ON a.kind = 'audit_entry' AND a.xid = t.xid"
         " JOIN audit_entry e ON e.id = a.id WHERE t.kind = %s AND t.id = %s AND e.action = %s",
         table,
         id,
         action,
     )
-    return bool(found)
+    return bool(rows)
 
 
 def test_entry_and_change_are_of_one_transaction(rpc_backend: Backend) -> None:
@@ -73,7 +73,7 @@ def test_entry_and_change_are_of_one_transaction(rpc_backend: Backend) -> None:
     made(api.post(f"/rewards/{reward['id']}/revisions", json=body, headers={"if-match": "*"}))
     made(api.patch(f"/webhooks/{hook['id']}", json={"description": "x"}, headers={"if-match": "*"}), 200)
     made(api.post(f"/jobs/{job}/cancel"), 200)
-    wanted = [
+    pairs = [
         ("judge", judge["id"], "createJudge"),
         ("reward", reward["id"], "createReward"),
         ("reward", reward["id"], "createRewardRevision"),
@@ -82,12 +82,14 @@ def test_entry_and_change_are_of_one_transaction(rpc_backend: Backend) -> None:
         ("job", job, "createJob"),
         ("job", job, "cancelJob"),
     ]
-    assert [each for each in wanted if not together(rpc_backend, *each)] == []
+    assert [pair for pair in pairs if not together(rpc_backend, *pair)] == []
 
 
 def test_a_sign_in_is_noted_with_its_session(backend: Backend) -> None:
     with starter(backend) as browser:
-        [session] = [each["id"] for each in made(browser.get("/me/sessions"), 200)["data"] if each["current"]]
+        [session] = [
+            entry["id"] for entry in made(browser.get("/me/sessions"), 200)["data"] if entry["current"]
+        ]
     assert together(backend, "browser_session", session, "signIn")
 
 
@@ -114,10 +116,10 @@ def test_a_change_that_cannot_be_noted_is_not_made(rpc_backend: Backend) -> None
         assert rpc_backend.sql(f"SELECT 1 FROM {table} WHERE {column} = 'unnoted'") == [], table
 
 
-def asked(stranger: Stranger, each: Operation) -> Any:
-    before = stranger.backend.sql("SELECT count(*) FROM audit_entry WHERE action = %s", each.id)
-    answer = stranger.ask(each, stranger.api)
-    after = stranger.backend.sql("SELECT count(*) FROM audit_entry WHERE action = %s", each.id)
+def call_and_count(stranger: Stranger, operation: Operation) -> Any:
+    before = stranger.backend.sql("SELECT count(*) FROM audit_entry WHERE action = %s", operation.id)
+    answer = stranger.ask(operation, stranger.api)
+    after = stranger.backend.sql("SELECT count(*) FROM audit_entry WHERE action = %s", operation.id)
     return answer, after[0][0] - before[0][0]
 
 
@@ -125,16 +127,20 @@ def test_every_operation_that_changes_something_leaves_one_entry(rpc_backend: Ba
     """Made from the OpenAPI document; what is refused, or changes nothing, leaves none."""
     stranger = Stranger(rpc_backend)
     wrong, noted = {}, 0
-    todo = [each for each in operations(rpc_backend) if each.method != "get" and each.id not in NEVER]
-    for each in sorted(todo, key=lambda one: (one.method == "delete", one.id == "deleteProject")):
+    todo = [
+        operation
+        for operation in operations(rpc_backend)
+        if operation.method != "get" and operation.id not in NEVER
+    ]
+    for operation in sorted(todo, key=lambda one: (one.method == "delete", one.id == "deleteProject")):
         try:
-            answer, entries = asked(stranger, each)
+            answer, entries = call_and_count(stranger, operation)
         except KeyError:
             continue
-        wanted = int(answer.status_code < 400 and each.id not in QUIET)
-        noted += wanted
-        if entries != wanted:
-            wrong[each.id] = (answer.status_code, entries)
+        expected = int(answer.status_code < 400 and operation.id not in QUIET)
+        noted += expected
+        if entries != expected:
+            wrong[operation.id] = (answer.status_code, entries)
     assert wrong == {}
     assert noted > 25
 

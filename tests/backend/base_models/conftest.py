@@ -24,7 +24,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStub]:
 
 
 @pytest.fixture
-def lane(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
+def live_backend(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
     """A real calls worker with a folder of its own, which says more often how far it is."""
     monkeypatch.setattr(inspect_model, "REPORT_SECONDS", 0.02)
     backend.register("wrk_real", "calls")

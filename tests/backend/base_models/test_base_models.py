@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+def live_backend(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
     backend.register("wrk_real", "calls")
     models = ModelStore(tmp_path_factory.mktemp("models"))
     worker = CallWorker(WorkerApi(backend.url, WORKER_TOKEN), "wrk_real", models, None)
@@ -34,41 +34,41 @@ def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     backend.sql("DELETE FROM worker WHERE id = 'wrk_real'")
 
 
-def test_a_model_is_added_with_what_the_worker_found(lane: Backend, folder: Path) -> None:
-    response = lane.api.post("/models", json={"id": "toy", "source": str(folder)})
+def test_a_model_is_added_with_what_the_worker_found(live_backend: Backend, folder: Path) -> None:
+    response = live_backend.api.post("/models", json={"id": "toy", "source": str(folder)})
     assert response.status_code == 201, response.text
     made = response.json()
     assert (made["architecture"], made["parameters"], made["context_length"]) == ("Qwen3ForCausalLM", 8, 64)
     assert (made["status"], made["lora_targets"], made["has_chat_template"]) == ("ready", ["q_proj"], True)
     assert made["memory"]["kv_per_token"] == 2 * 1 * 1 * 2 * 2
     assert len(made["sha256"]) == 64
-    assert lane.api.get("/models/toy").json() == made
-    assert "toy" in [model["id"] for model in lane.api.get("/models").json()["data"]]
+    assert live_backend.api.get("/models/toy").json() == made
+    assert "toy" in [model["id"] for model in live_backend.api.get("/models").json()["data"]]
 
     # The same again looks again; another source under the same name is refused.
     (folder / "config.json").write_text(json.dumps(CONFIG | {"architectures": ["Toy2"]}))
-    again = lane.api.post("/models", json={"id": "toy", "source": str(folder)}).json()
+    again = live_backend.api.post("/models", json={"id": "toy", "source": str(folder)}).json()
     assert (again["architecture"], again["created_at"]) == ("Toy2", made["created_at"])
-    other = lane.api.post("/models", json={"id": "toy", "source": "/elsewhere"})
+    other = live_backend.api.post("/models", json={"id": "toy", "source": "/elsewhere"})
     assert (other.status_code, other.json()["error"]["code"]) == (409, "model_exists")
     assert other.headers["x-should-retry"] == "false"
 
 
-def test_what_the_worker_refuses_is_not_stored(lane: Backend, folder: Path) -> None:
+def test_what_the_worker_refuses_is_not_stored(live_backend: Backend, folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     for source, code in ((str(folder), "unsafe_weights"), ("/nowhere", "model_not_found")):
-        response = lane.api.post("/models", json={"id": "bad", "source": source})
+        response = live_backend.api.post("/models", json={"id": "bad", "source": source})
         assert response.status_code == 422
         error = response.json()["error"]
         assert (error["code"], error["param"]) == (code, "source")
         assert error["hint"]
-    assert lane.api.get("/models/bad").status_code == 404
+    assert live_backend.api.get("/models/bad").status_code == 404
 
 
-def test_editors_name_folders_below_the_roots_only(lane: Backend, folder: Path) -> None:
+def test_editors_name_folders_below_the_roots_only(live_backend: Backend, folder: Path) -> None:
     """Elsewhere one answer, whether a folder is there or not; an administrator names any."""
-    with lane.add_key("editor") as editor:
-        said = set()
+    with live_backend.add_key("editor") as editor:
+        messages = set()
         for source in (str(folder), "/nowhere", "/root"):
             answer = editor.post("/models", json={"id": "probe", "source": source})
             error = answer.json()["error"]
@@ -77,15 +77,17 @@ def test_editors_name_folders_below_the_roots_only(lane: Backend, folder: Path) 
                 "folder_not_allowed",
                 "source",
             )
-            said.add(error["message"].replace(source, "…"))
-        assert len(said) == 1
-        assert lane.api.post("/models", json={"id": "probe", "source": str(folder)}).status_code == 201
+            messages.add(error["message"].replace(source, "…"))
+        assert len(messages) == 1
+        assert (
+            live_backend.api.post("/models", json={"id": "probe", "source": str(folder)}).status_code == 201
+        )
         # What an administrator has chosen is looked at again by whoever uses it.
         assert editor.post("/models", json={"id": "probe", "source": str(folder)}).status_code == 201
 
 
-def test_names_have_no_slash(lane: Backend) -> None:
-    response = lane.api.post("/models", json={"id": "org/name", "source": "/x"})
+def test_names_have_no_slash(live_backend: Backend) -> None:
+    response = live_backend.api.post("/models", json={"id": "org/name", "source": "/x"})
     assert (response.status_code, response.json()["error"]["param"]) == (422, "id")
 
 
@@ -116,19 +118,21 @@ def test_the_starter_model_appears_once_a_worker_is_there(
     assert taken.status_code == 409
 
 
-def test_a_job_on_the_starter_model_need_not_wait_until_it_appears(lane: Backend) -> None:
+def test_a_job_on_the_starter_model_need_not_wait_until_it_appears(live_backend: Backend) -> None:
     """The first thing people do after the start is to send a job."""
-    lane.sql("DELETE FROM base_model WHERE id = 'starter-arith'")
-    dataset = lane.api.post("/datasets", files={"file": ("rows.jsonl", b'{"prompt": "1+1="}\n')}).json()
+    live_backend.sql("DELETE FROM base_model WHERE id = 'starter-arith'")
+    dataset = live_backend.api.post(
+        "/datasets", files={"file": ("rows.jsonl", b'{"prompt": "1+1="}\n')}
+    ).json()
     spec = {
         "model": "starter-arith",
         "data": {"dataset": dataset["id"]},
         "rewards": [{"source": "def grade(sample, item):\n    return 1.0\n"}],
     }
-    answer = lane.api.post("/jobs", json=spec)
+    answer = live_backend.api.post("/jobs", json=spec)
     # This worker has no sandbox, so the job itself is refused, but not for want of the model.
     assert answer.json()["error"]["code"] != "model_not_found", answer.text
-    assert lane.api.get("/models/starter-arith").status_code == 200
+    assert live_backend.api.get("/models/starter-arith").status_code == 200
 
 
 @pytest.fixture

@@ -79,18 +79,18 @@ def test_a_broker_that_is_away_fails_no_request(
 
 
 def test_objects_that_nothing_refers_to_go_after_a_day(rpc_backend: Backend) -> None:
-    kept = rpc_backend.claim(rpc_backend.create_job()).claimed["dataset"]["sha256"]
+    used = rpc_backend.claim(rpc_backend.create_job()).claimed["dataset"]["sha256"]
     young, old, half = (rpc_backend.add_object(content, "resume") for content in (b"young", b"old", b"half"))
     rpc_backend.sql("UPDATE stored_object SET state = 'writing' WHERE sha256 = %s", half)
-    for sha256 in (kept, old, half):
+    for sha256 in (used, old, half):
         rpc_backend.sql(
             "UPDATE stored_object SET touched_at = now() - interval '25 h' WHERE sha256 = %s", sha256
         )
     with_leader(rpc_backend, Leader.objects_sweep)
-    status = {name: rpc_backend.get_blob(name).status_code for name in (kept, young, old, half)}
-    assert status == {kept: 200, young: 200, old: 404, half: 404}
+    status = {name: rpc_backend.get_blob(name).status_code for name in (used, young, old, half)}
+    assert status == {used: 200, young: 200, old: 404, half: 404}
     files = {path.name for path in (rpc_backend.home / "objects").rglob("*") if path.is_file()}
-    assert {kept, young} <= files
+    assert {used, young} <= files
     assert not {old, half} & files
     assert rpc_backend.add_object(b"old", "resume") == old
     assert rpc_backend.get_blob(old).content == b"old"
@@ -104,11 +104,11 @@ def test_the_sweep_knows_everything_that_refers_to_objects() -> None:
         for column in table.columns
         # What goes with the object does not hold it.
         if any(
-            each.column.table.name == "stored_object" and each.ondelete != "CASCADE"
-            for each in column.foreign_keys
+            key.column.table.name == "stored_object" and key.ondelete != "CASCADE"
+            for key in column.foreign_keys
         )
     }
-    assert {each.expression for each in _REFERENCES} == refer
+    assert {reference.expression for reference in _REFERENCES} == refer
 
 
 def test_calls_that_nobody_waits_for_go(backend: Backend) -> None:

@@ -53,19 +53,19 @@ def age(paths: list[Path], seconds: float = OLD) -> None:
 
 def test_rows_of_a_deleted_dataset_leave_the_servers_caches(rpc_backend: Backend) -> None:
     api = rpc_backend.api
-    (gone, gone_sha256), (kept, kept_sha256) = push(api, "gone"), push(api, "kept")
-    for id in (gone, kept):
+    (gone, gone_sha256), (present, present_sha256) = push(api, "gone"), push(api, "kept")
+    for id in (gone, present):
         assert api.get(f"/datasets/{id}/rows").status_code == 200
         assert api.get(f"/datasets/{id}/report", params={"wait": 20}).json()["status"] == "ready"
     assert len(cached(rpc_backend, gone_sha256)) == 2, "the rows, and the report"
     assert api.delete(f"/datasets/{gone}").status_code == 204
     tidy(rpc_backend)
     assert cached(rpc_backend, gone_sha256), "read a moment ago: somebody may be at it"
-    age(cached(rpc_backend, gone_sha256) + cached(rpc_backend, kept_sha256))
+    age(cached(rpc_backend, gone_sha256) + cached(rpc_backend, present_sha256))
     tidy(rpc_backend)
     assert cached(rpc_backend, gone_sha256) == []
-    assert len(cached(rpc_backend, kept_sha256)) == 2
-    assert api.get(f"/datasets/{kept}/rows").status_code == 200
+    assert len(cached(rpc_backend, present_sha256)) == 2
+    assert api.get(f"/datasets/{present}/rows").status_code == 200
 
 
 def test_a_dataset_of_an_unfinished_job_is_needed(rpc_backend: Backend) -> None:

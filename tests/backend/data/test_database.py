@@ -58,9 +58,9 @@ def test_what_goes_wrong_is_said_without_the_values(served: Backend) -> None:
             await database.close()
         return ""
 
-    said = asyncio.run(fails())
-    assert "division by zero" in said
-    assert "secret" not in said
+    message = asyncio.run(fails())
+    assert "division by zero" in message
+    assert "secret" not in message
 
 
 def test_a_statement_has_a_time(database_url: str, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_database_itself_refuses_nan(database_url: str) -> None:
             assert row == (False,)
 
 
-KEPT = (
+UNCHANGED = (
     "project",
     "dataset",
     "job",
@@ -87,17 +87,19 @@ def test_down_and_up_again_with_data(database_url: str, tmp_path: Path) -> None:
         trainer.checkpoint(1, reward=0.5, final=True)
         trainer.end("succeeded")
         job = trainer.claimed["job"]
-        counts = {table: backend.sql(f"SELECT count(*) FROM {table}") for table in (*KEPT, "event")}
+        counts = {table: backend.sql(f"SELECT count(*) FROM {table}") for table in (*UNCHANGED, "event")}
         assert all(count != [(0,)] for count in counts.values())
         before = backend.job(job)
     config = alembic_config(database_url)
-    revisions = [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]
+    revisions = [revision.revision for revision in ScriptDirectory.from_config(config).walk_revisions()]
     for older in revisions[1:]:
         command.downgrade(config, older)
     for newer in reversed(revisions[:-1]):
         command.upgrade(config, newer)
     with Backend(database_url, tmp_path / "home") as backend:
-        assert {table: backend.sql(f"SELECT count(*) FROM {table}") for table in (*KEPT, "event")} == counts
+        assert {
+            table: backend.sql(f"SELECT count(*) FROM {table}") for table in (*UNCHANGED, "event")
+        } == counts
         after = backend.job(job)
         assert (after["status"], after["progress"]["step"]) == (before["status"], 1)
         assert backend.api.get(f"/jobs/{job}/metrics").json()["series"]

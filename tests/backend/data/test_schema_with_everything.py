@@ -48,22 +48,29 @@ LATER = {
 def insert(database: Database, table: str, **values: Any) -> None:
     """A row: what is not given refers to the first row of the other table, or is anything of its column's type."""
     columns = [
-        each for each in Base.metadata.tables[table].columns if each.computed is None and not each.identity
+        column
+        for column in Base.metadata.tables[table].columns
+        if column.computed is None and not column.identity
     ]
-    known = referred(database, table) | SPECIAL.get(table, {}) | values
-    row = [known[each.name] if each.name in known else anything(table, each) for each in columns]
+    values_by_name = referred(database, table) | SPECIAL.get(table, {}) | values
+    row = [
+        values_by_name[column.name] if column.name in values_by_name else anything(table, column)
+        for column in columns
+    ]
     packed = [Jsonb(value) if isinstance(value, dict | list) else value for value in row]
-    names = ", ".join(f'"{each.name}"' for each in columns)
+    names = ", ".join(f'"{column.name}"' for column in columns)
     marks = ", ".join("%s" for _ in columns)
     database.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})'.encode(), packed)
 
 
 def referred(database: Database, table: str) -> dict[str, Any]:
-    found = {column: first(database, "id", other) for column, other in OF.get(table, {}).items()}
+    values_by_column = {column: first(database, "id", other) for column, other in OF.get(table, {}).items()}
     for constraint in Base.metadata.tables[table].foreign_key_constraints:
         for element in constraint.elements:
-            found[element.parent.name] = first(database, element.column.name, constraint.referred_table.name)
-    return found
+            values_by_column[element.parent.name] = first(
+                database, element.column.name, constraint.referred_table.name
+            )
+    return values_by_column
 
 
 def first(database: Database, column: str, table: str) -> Any:
@@ -126,13 +133,13 @@ def counts(database: Database) -> dict[str, int]:
 def walked(module_database_url: str) -> Iterator[tuple[Database, dict[str, int]]]:
     """After the walk, with the numbers of rows before it."""
     with psycopg.connect(module_database_url, autocommit=True) as database:
-        for table in sorted(Base.metadata.sorted_tables, key=lambda each: each.name in OF):
+        for table in sorted(Base.metadata.sorted_tables, key=lambda table: table.name in OF):
             insert(database, table.name)
         assert set(counts(database).values()) == {1}
         awkward_rows(database)
         before = counts(database)
         config = alembic_config(module_database_url)
-        revisions = [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]
+        revisions = [revision.revision for revision in ScriptDirectory.from_config(config).walk_revisions()]
         for older in revisions[1:]:
             command.downgrade(config, older)
         for newer in reversed(revisions[:-1]):
@@ -164,8 +171,8 @@ def test_models_of_projects_become_everybodys_and_jobs_keep_theirs(
     walked: tuple[Database, dict[str, int]],
 ) -> None:
     database, _ = walked
-    found = rows(database, "key, id, project_id", "base_model")
-    assert found == [("base_model-id", "base_model-id", None), ("mdl_2", "mdl_2", None)]
+    models = rows(database, "key, id, project_id", "base_model")
+    assert models == [("base_model-id", "base_model-id", None), ("mdl_2", "mdl_2", None)]
     jobs = {id: names for id, *names in rows(database, "id, model_id, model_key", "job")}
     assert jobs["job-id"] == ["base_model-id", "base_model-id"]
     assert jobs["of another"] == ["mdl_2", "mdl_2"]
@@ -184,11 +191,11 @@ def test_a_grader_does_not_become_code(walked: tuple[Database, dict[str, int]]) 
     kinds = [("code", "python"), ("reward-id", "grader")]
     assert rows(database, "id, kind", "reward") == kinds
     assert rows(database, "reward_id, kind", "reward_revision") == kinds
-    found = rows(database, "position, kind", "job_reward")
-    assert found == [(1, "grader"), (2, "python"), (3, "grader")]
+    rewards = rows(database, "position, kind", "job_reward")
+    assert rewards == [(1, "grader"), (2, "python"), (3, "grader")]
 
 
 def test_no_key_may_do_more_than_before(walked: tuple[Database, dict[str, int]]) -> None:
     database, _ = walked
-    kept = [("api_key-id", "owner", True), ("owner of one", "editor", False)]
-    assert rows(database, "id, role, administrator", "api_key") == kept
+    unchanged = [("api_key-id", "owner", True), ("owner of one", "editor", False)]
+    assert rows(database, "id, role, administrator", "api_key") == unchanged

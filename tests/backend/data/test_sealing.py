@@ -26,7 +26,7 @@ def test_what_is_sealed_opens_again_for_the_same_use_alone(tmp_path: Path) -> No
 def test_the_key_is_a_private_file_or_the_environments(tmp_path: Path) -> None:
     sealer(tmp_path)
     assert (tmp_path / "secret-key").stat().st_mode & 0o777 == 0o600
-    given, other = sealer(tmp_path, "one"), sealer(tmp_path, "two")
+    first, other = sealer(tmp_path, "one"), sealer(tmp_path, "two")
     with pytest.raises(Unavailable, match="secret key"):
-        other.open("x", given.seal("x", "s"))
-    assert given.derived("a") != given.derived("b") != other.derived("b")
+        other.open("x", first.seal("x", "s"))
+    assert first.derived("a") != first.derived("b") != other.derived("b")

@@ -39,11 +39,11 @@ def written(path: Path, content: bytes) -> Path:
 
 def part_ages(backend: Backend) -> dict[int, Any]:
     """When each part of the newest upload came."""
-    found = backend.sql(
+    ages = backend.sql(
         "SELECT number, created_at FROM upload_part WHERE upload_id ="
         " (SELECT id FROM upload ORDER BY created_at DESC LIMIT 1)"
     )
-    return dict(found)  # type: ignore[arg-type]
+    return dict(ages)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -51,11 +51,11 @@ class TestClient:
     def test_a_file_in_parts_is_the_same_dataset(self, client: Reinforge, tmp_path: Path) -> None:
         content = rows(200, start=30_000)
         file = written(tmp_path / "sums.jsonl", content)
-        seen: list[tuple[int, int | None]] = []
-        made = client.datasets.push(file, in_parts=True, progress=lambda *each: seen.append(each))
+        progress: list[tuple[int, int | None]] = []
+        made = client.datasets.push(file, in_parts=True, progress=lambda *counts: progress.append(counts))
         assert (made.rows, made.bytes, made.name) == (200, len(content), "sums.jsonl")
-        assert seen[0] == (0, len(content)) and seen[-1] == (len(content), len(content))
-        assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+        assert progress[0] == (0, len(content)) and progress[-1] == (len(content), len(content))
+        assert [done for done, _ in progress] == sorted(done for done, _ in progress)
         assert client.datasets.push(file, in_parts=True).id == made.id, "equal content is found"
 
     def test_an_interrupted_push_goes_on(self, client: Reinforge, backend: Backend, tmp_path: Path) -> None:
@@ -69,15 +69,15 @@ class TestClient:
             client.datasets.push(file, in_parts=True, progress=interrupt)
         before = part_ages(backend)
         assert set(before) == {1, 2, 3}
-        seen: list[int] = []
+        progress: list[int] = []
 
         def note(done: int, total: int | None) -> None:
-            seen.append(done)
+            progress.append(done)
             if done == total:
                 assert {number: part_ages(backend)[number] for number in before} == before, "not sent again"
 
         made = client.datasets.push(file, in_parts=True, progress=note)
-        assert (seen[0], made.rows) == (3 * SMALL, 200)
+        assert (progress[0], made.rows) == (3 * SMALL, 200)
 
     def test_a_backend_that_dies_in_the_middle_says_what_to_do(
         self, database_url: str, tmp_path: Path
@@ -95,10 +95,10 @@ class TestClient:
                 client.datasets.push(file, in_parts=True, progress=kill)
         assert "push the same file again" in str(caught.value.hint)
         with Backend(database_url, tmp_path) as backend:
-            seen: list[int] = []
+            progress: list[int] = []
             client = Reinforge(backend.url, OWNER_KEY, retries=0)
-            made = client.datasets.push(file, in_parts=True, progress=lambda done, _: seen.append(done))
-            assert (seen[0], made.rows) == (2 * SMALL, 200)
+            made = client.datasets.push(file, in_parts=True, progress=lambda done, _: progress.append(done))
+            assert (progress[0], made.rows) == (2 * SMALL, 200)
 
     def test_a_refused_file_says_where(self, client: Reinforge, tmp_path: Path) -> None:
         file = written(tmp_path / "bad.jsonl", rows(100, start=60_000) + b"{")
@@ -124,17 +124,17 @@ class TestBucket:
         self, on_s3: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         nowhere = PartUrl("http://127.0.0.1:9/bucket", {})
-        asked: list[int] = []
+        numbers: list[int] = []
 
         def url(self: S3Parts, key: str, upload: str, number: int, **_: object) -> PartUrl:
-            asked.append(number)
+            numbers.append(number)
             return nowhere
 
         monkeypatch.setattr(S3Parts, "url", url)
         file = written(tmp_path / "long.jsonl", long_rows(11 * 1024**2, 21))
         with Reinforge(on_s3.url, OWNER_KEY, retries=0) as client:
             assert client.datasets.push(file, in_parts=True).bytes == file.stat().st_size
-        assert asked == [1], "tried once, then known"
+        assert numbers == [1], "tried once, then known"
 
 
 def test_a_killed_command_goes_on_where_it_stopped(backend: Backend, tmp_path: Path) -> None:
@@ -150,11 +150,11 @@ def test_a_killed_command_goes_on_where_it_stopped(backend: Backend, tmp_path: P
     first.send_signal(signal.SIGKILL)
     first.wait()
     time.sleep(0.5)  # a part that was on its way ends
-    kept = part_ages(backend)
-    assert 1 <= len(kept) < 5
+    parts = part_ages(backend)
+    assert 1 <= len(parts) < 5
     again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert again.returncode == 0, again.stderr
-    assert f"{len(kept) * 2**24 / 1e6:.1f} MB arrived earlier" in again.stderr, again.stderr
+    assert f"{len(parts) * 2**24 / 1e6:.1f} MB arrived earlier" in again.stderr, again.stderr
     assert again.stdout.startswith("file-")
 
 
@@ -162,20 +162,20 @@ def test_the_report_on_the_command_line(backend: Backend, tmp_path: Path) -> Non
     with Reinforge(backend.url, OWNER_KEY) as client:
         file = written(tmp_path / "twice.jsonl", rows(20, start=70_000) * 2)
         id = client.datasets.push(file).id
-        found = client.datasets.report(id, held_out_rows=4, seed=1)
-        assert found.duplicates is not None and found.duplicates.rows == 20
-        assert found.leakage is not None and found.leakage.equal > 0
+        report = client.datasets.report(id, held_out_rows=4, seed=1)
+        assert report.duplicates is not None and report.duplicates.rows == 20
+        assert report.leakage is not None and report.leakage.equal > 0
     environment = os.environ | {
         "REINFORGE_URL": backend.url,
         "REINFORGE_API_KEY": OWNER_KEY,
         "COLUMNS": "200",
     }
     command = [sys.executable, "-m", "reinforge.cli.main", "dataset", "report", id, "--held-out-rows", "4"]
-    said = subprocess.run(
+    process = subprocess.run(
         [*command, "--seed", "1"], env=environment, capture_output=True, text=True, timeout=60
     )
-    assert said.returncode == 0, said.stderr
-    assert "trained on as well" in said.stderr and "70000+1=" in said.stdout
+    assert process.returncode == 0, process.stderr
+    assert "trained on as well" in process.stderr and "70000+1=" in process.stdout
     apart = subprocess.run(
         [*command, "--split-by", "prompt"], env=environment, capture_output=True, text=True, timeout=60
     )

@@ -44,12 +44,12 @@ def test_a_child_that_reads_rows_never_had_the_servers_environment(monkeypatch: 
         finally:
             await children.close()
 
-    found, pid = asyncio.run(environ())
+    variables, pid = asyncio.run(environ())
     assert pid != os.getpid()
-    names = {line.partition(b"=")[0].decode() for line in found.split(b"\0") if line}
+    names = {line.partition(b"=")[0].decode() for line in variables.split(b"\0") if line}
     assert "PATH" in names
     assert names <= set(child_environment())
-    assert b"a-secret-of-the-server" not in found
+    assert b"a-secret-of-the-server" not in variables
 
 
 def test_the_server_goes_before_its_children() -> None:

@@ -56,8 +56,8 @@ class Sender:
     def state(self) -> dict[str, Any]:
         answer = self.backend.api.get(f"/uploads/{self.id}")
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        upload: dict[str, Any] = answer.json()
+        return upload
 
     def complete(self) -> httpx.Response:
         return self.backend.api.post(f"/uploads/{self.id}/complete", timeout=120)
@@ -260,7 +260,7 @@ def in_bucket(s3: Any, bucket: str, upload: str) -> tuple[bool, bool]:
     key = f"some/prefix/uploads/{upload}"
     objects = s3.list_objects_v2(Bucket=bucket, Prefix=key).get("Contents", ())
     begun = s3.list_multipart_uploads(Bucket=bucket).get("Uploads", ())
-    return bool(objects), key in [each["Key"] for each in begun]
+    return bool(objects), key in [entry["Key"] for entry in begun]
 
 
 class TestStraightToTheBucket:

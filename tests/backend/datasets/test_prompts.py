@@ -47,9 +47,9 @@ def test_a_dataset_is_renamed_and_told_how_its_rows_become_prompts(backend: Back
     assert changed.json()["name"] == before["name"]
     renamed = backend.api.patch(f"/datasets/{id}", headers={"if-match": "*"}, json={"name": "Sums"}).json()
     assert renamed["name"] == "Sums"
-    kept = backend.api.get(f"/datasets/{id}").json()
-    assert kept == renamed
-    assert kept["prompt_view"] == PromptView.model_validate(VIEW).model_dump()
+    dataset = backend.api.get(f"/datasets/{id}").json()
+    assert dataset == renamed
+    assert dataset["prompt_view"] == PromptView.model_validate(VIEW).model_dump()
 
 
 def test_a_view_may_not_name_columns_that_are_not_there(backend: Backend) -> None:
@@ -105,9 +105,9 @@ def test_a_row_that_cannot_be_rendered_says_why_and_the_others_go_on(backend: Ba
     rows = [{"q": "fine"}, {"q": "bad"}, {"q": ""}, {"q": "fine, too"}]
     id = backend.add_dataset(rows)
     body = {"model": backend.add_model(), "columns": {"prompt": "q"}}
-    with backend.rpc_worker(render=only_short) as lane:
+    with backend.rpc_worker(render=only_short) as rpc_worker:
         page = backend.api.post(f"/datasets/{id}/render", json=body).json()
-        assert [len(payload["rows"]) for kind, payload in lane.calls if kind == "render"] == [3]
+        assert [len(payload["rows"]) for kind, payload in rpc_worker.calls if kind == "render"] == [3]
     assert [row["text"] for row in page["data"]] == ["fine", None, None, "fine, too"]
     assert page["data"][1]["error"] == "The template refuses it."
     assert "empty" in page["data"][2]["error"]
@@ -118,11 +118,11 @@ def test_rows_are_rendered_and_counted_with_their_tools(backend: Backend) -> Non
     tool = {"type": "function", "function": {"name": "add"}}
     id = backend.add_dataset([{"prompt": "1+1=", "tools": [{"name": "add"}]}, {"prompt": "2+2="}])
     model = {"model": backend.add_model()}
-    with backend.rpc_worker(render=only_short) as lane:
+    with backend.rpc_worker(render=only_short) as rpc_worker:
         for path in ("render", "lengths"):
             assert backend.api.post(f"/datasets/{id}/{path}", json=model).status_code == 200
-    asked = [payload["tools"] for kind, payload in lane.calls if kind == "render"]
-    assert asked == [[[tool], None]] * 2
+    tools = [payload["tools"] for kind, payload in rpc_worker.calls if kind == "render"]
+    assert tools == [[[tool], None]] * 2
 
 
 def test_past_the_end_nobody_is_asked(backend: Backend) -> None:
@@ -159,13 +159,13 @@ def test_long_prompts_leave_the_page_within_bounds(monkeypatch: pytest.MonkeyPat
 def test_lengths_are_counted_in_the_models_tokens(backend: Backend) -> None:
     rows = [{"prompt": "x" * n} for n in (3, 100, 7, 7, 50, 9, 9, 9, 9, 9)]
     id = backend.add_dataset([*rows, {"prompt": "bad"}])
-    with backend.rpc_worker(render=only_short) as lane:
-        found = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()
-        assert all(payload["texts"] is False for kind, payload in lane.calls if kind == "render")
-    assert (found["counted"], found["total"], found["failed"]) == (10, 11, 1)
-    assert (found["min"], found["median"], found["p90"], found["max"]) == (3, 9, 50, 100)
-    assert (found["longest_row"], found["context_length"]) == (1, 128)
-    assert sum(each["count"] for each in found["bins"]) == 10
+    with backend.rpc_worker(render=only_short) as rpc_worker:
+        lengths = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()
+        assert all(payload["texts"] is False for kind, payload in rpc_worker.calls if kind == "render")
+    assert (lengths["counted"], lengths["total"], lengths["failed"]) == (10, 11, 1)
+    assert (lengths["min"], lengths["median"], lengths["p90"], lengths["max"]) == (3, 9, 50, 100)
+    assert (lengths["longest_row"], lengths["context_length"]) == (1, 128)
+    assert sum(bin["count"] for bin in lengths["bins"]) == 10
 
 
 def test_a_dataset_without_a_single_prompt_says_so(backend: Backend) -> None:
@@ -180,18 +180,23 @@ def test_many_rows_are_asked_for_in_several_calls(backend: Backend, monkeypatch:
     monkeypatch.setattr("backend.datasets.prompts.rendering.CALL_ROWS", 4)
     monkeypatch.setattr("backend.datasets.prompts.rendering.MOST_CHARACTERS", 30)
     id = backend.add_dataset([{"prompt": "x" * n} for n in (1, 2, 3, 4, 5, 28, 3, 2)])
-    with backend.rpc_worker(render=only_short) as lane:
-        found = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()
-        assert [len(payload["rows"]) for kind, payload in lane.calls if kind == "render"] == [4, 1, 1, 2]
-    assert (found["counted"], found["max"], found["longest_row"]) == (8, 28, 5)
+    with backend.rpc_worker(render=only_short) as rpc_worker:
+        lengths = backend.api.post(f"/datasets/{id}/lengths", json={"model": backend.add_model()}).json()
+        assert [len(payload["rows"]) for kind, payload in rpc_worker.calls if kind == "render"] == [
+            4,
+            1,
+            1,
+            2,
+        ]
+    assert (lengths["counted"], lengths["max"], lengths["longest_row"]) == (8, 28, 5)
 
 
 def test_a_sample_is_spread_evenly_and_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"prompt": ["x" * 10] * 100}), path)
 
-    def sample(wanted: int) -> list[int]:
-        return [row.index for row in reading.read_sample(str(path), "parquet", "{}", 100, wanted)]
+    def sample(limit: int) -> list[int]:
+        return [row.index for row in reading.read_sample(str(path), "parquet", "{}", 100, limit)]
 
     assert sample(1000) == list(range(100))
     assert sample(8) == [0, 12, 25, 37, 50, 62, 75, 87]
@@ -211,12 +216,16 @@ def test_a_sample_is_spread_evenly_and_bounded(monkeypatch: pytest.MonkeyPatch, 
     ],
 )
 def test_bins_are_round_and_few(tokens: list[int], width: int, first: int, count: int) -> None:
-    found = bins(tokens)
-    assert (found[0].low, found[0].high - found[0].low + 1, len(found)) == (first, width, count)
-    assert len(found) <= MOST_BINS
-    assert sum(each.count for each in found) == len(tokens)
-    assert all(before.high + 1 == after.low for before, after in pairwise(found))
-    assert found[-1].low <= max(tokens) <= found[-1].high
+    histogram = bins(tokens)
+    assert (histogram[0].low, histogram[0].high - histogram[0].low + 1, len(histogram)) == (
+        first,
+        width,
+        count,
+    )
+    assert len(histogram) <= MOST_BINS
+    assert sum(bin.count for bin in histogram) == len(tokens)
+    assert all(before.high + 1 == after.low for before, after in pairwise(histogram))
+    assert histogram[-1].low <= max(tokens) <= histogram[-1].high
 
 
 # ── Divided ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -29,9 +29,9 @@ def upload(backend: Backend, rows: list[dict[str, Any]], name: str = "rows.jsonl
 def report_of(backend: Backend, id: str, **query: Any) -> dict[str, Any]:
     answer = backend.api.get(f"/datasets/{id}/report", params=query)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    assert found["status"] == "ready"
-    return found
+    report: dict[str, Any] = answer.json()
+    assert report["status"] == "ready"
+    return report
 
 
 def prompts(*texts: str) -> list[dict[str, Any]]:
@@ -64,14 +64,14 @@ class TestNear:
         index = NearIndex(held_out)
         for _ in range(300):
             base = generator.choice(list(held_out.values()))
-            found = set(generator.sample(sorted(base), generator.randrange(22, 31)))
-            found |= set(generator.sample(range(400, 900), generator.randrange(5)))
+            numbers = set(generator.sample(sorted(base), generator.randrange(22, 31)))
+            numbers |= set(generator.sample(range(400, 900), generator.randrange(5)))
             expected = {
                 row
                 for row, other in held_out.items()
-                if len(found & other) / len(found | other) >= near_duplicates.NEAR
+                if len(numbers & other) / len(numbers | other) >= near_duplicates.NEAR
             }
-            assert {row for row, _ in index.near(found)} == expected
+            assert {row for row, _ in index.near(numbers)} == expected
 
     def test_too_many_are_thinned_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(near_duplicates, "MOST_SEQUENCES", 500)
@@ -89,17 +89,17 @@ class TestReport:
 
     def test_leaks_of_the_split_are_found_and_a_split_by_prompt_has_none(self, backend: Backend) -> None:
         id = upload(backend, prompts(*[sentence(row // 2) for row in range(40)]))
-        found = report_of(backend, id, held_out_rows=10, seed=3)
+        report = report_of(backend, id, held_out_rows=10, seed=3)
         split = backend.api.get(f"/datasets/{id}/split", params={"held_out_rows": 10, "seed": 3}).json()
         held = set(split["held_out_rows"])
         expected = [row for row in sorted(held) if (row ^ 1) not in held]
-        leakage = found["leakage"]
+        leakage = report["leakage"]
         assert (leakage["equal"], leakage["near"], leakage["held_out"]) == (len(expected), 0, 10)
         for example in leakage["examples"]:
             assert example["held_out_row"] in expected
             assert example["train_row"] == example["held_out_row"] ^ 1
             assert example["held_out_text"] == example["train_text"] == sentence(example["train_row"] // 2)
-        assert any("data.split_by: prompt" in each for each in found["advice"])
+        assert any("data.split_by: prompt" in advice for advice in report["advice"])
 
         together = report_of(backend, id, held_out_rows=10, seed=3, split_by="prompt")
         assert (together["leakage"]["equal"], together["leakage"]["held_out"]) == (0, 10)
@@ -147,13 +147,13 @@ class TestReport:
         assert (first["status"], first["rows"], first["duplicates"]) == ("running", 400, None)
 
         def ready() -> dict[str, Any] | None:
-            found = backend.api.get(f"/datasets/{id}/report", params={"wait": 0}).json()
-            return found if found["status"] == "ready" else None
+            report = backend.api.get(f"/datasets/{id}/report", params={"wait": 0}).json()
+            return report if report["status"] == "ready" else None
 
-        found = wait_until(ready, "the report")
-        assert found["duplicates"]["rows"] == 100
+        leakage_report = wait_until(ready, "the report")
+        assert leakage_report["duplicates"]["rows"] == 100
         again = backend.api.get(f"/datasets/{id}/report", params={"wait": 0}).json()
-        assert again == found
+        assert again == leakage_report
 
     def test_another_projects_dataset_is_not_compared(self, backend: Backend) -> None:
         id = upload(backend, prompts("a", "b"))
@@ -173,7 +173,7 @@ class TestJobs:
         [warning] = answer.json()["warnings"]
         assert "of 10 held-out rows have a prompt that is trained on as well" in warning
         checked = rpc_backend.api.post("/jobs/check", json=rpc_backend.spec(data={"dataset": id}))
-        assert any("trained on as well" in each for each in checked.json()["warnings"])
+        assert any("trained on as well" in warning for warning in checked.json()["warnings"])
 
     def test_split_by_prompt_has_none(self, rpc_backend: Backend) -> None:
         id = upload(rpc_backend, prompts(*[f"{row // 2}+1=" for row in range(40)]))
@@ -182,7 +182,7 @@ class TestJobs:
 
     def test_a_held_out_dataset_that_is_trained_on(self, rpc_backend: Backend) -> None:
         id = upload(rpc_backend, prompts(*[f"{row}+1=" for row in range(40)]))
-        kept = upload(rpc_backend, prompts("3+1=", "99+1="), "kept.jsonl")
-        answer = self.create(rpc_backend, id, held_out=kept, held_out_rows=None)
+        clean = upload(rpc_backend, prompts("3+1=", "99+1="), "kept.jsonl")
+        answer = self.create(rpc_backend, id, held_out=clean, held_out_rows=None)
         [warning] = answer.json()["warnings"]
         assert warning.startswith("1 of 2 held-out rows") and "from kept" in warning

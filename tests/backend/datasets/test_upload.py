@@ -101,12 +101,12 @@ def test_a_download_that_the_browser_has_is_not_sent_again(backend: Backend) -> 
 
 
 def test_awkward_file_names_survive_and_lead_nowhere(backend: Backend) -> None:
-    for given, kept in (
+    for sent, stored in (
         ("../../etc/Zahlen für 世界.jsonl", "Zahlen für 世界.jsonl"),
         ('a"b.jsonl', 'a"b.jsonl'),
     ):
-        made = push(backend, JSONL, given).json()
-        assert made["filename"] == kept
+        made = push(backend, JSONL, sent).json()
+        assert made["filename"] == stored
         header = backend.api.get(f"/datasets/{made['id']}/content").headers["content-disposition"]
         assert "\n" not in header
         assert "filename*=UTF-8''" in header
@@ -125,7 +125,7 @@ def test_the_same_key_gives_the_same_dataset(backend: Backend) -> None:
 def test_lists_are_paged_newest_first(backend: Backend) -> None:
     ids = [push(backend, JSONL, name=f"list {n}").json()["id"] for n in range(3)]
     page = backend.api.get("/datasets", params={"limit": 2}).json()
-    assert [each["id"] for each in page["data"]] == ids[:0:-1]
+    assert [dataset["id"] for dataset in page["data"]] == ids[:0:-1]
     assert page["has_more"]
     rest = backend.api.get("/datasets", params={"limit": 2, "after": page["next_cursor"]}).json()
     assert rest["data"][0]["id"] == ids[0]
@@ -324,7 +324,7 @@ def test_a_deleted_dataset_is_gone(backend: Backend) -> None:
     for path in ("", "/rows", "/content"):
         assert backend.api.get(f"/datasets/{made['id']}{path}").status_code == 404
     assert backend.api.delete(f"/datasets/{made['id']}").status_code == 404
-    assert made["id"] not in [each["id"] for each in backend.api.get("/datasets").json()["data"]]
+    assert made["id"] not in [dataset["id"] for dataset in backend.api.get("/datasets").json()["data"]]
 
 
 @pytest.mark.parametrize("place", ["dataset", "held_out"])
@@ -346,7 +346,7 @@ def test_a_dataset_is_kept_while_a_job_needs_it(rpc_backend: Backend, place: str
 
 @pytest.mark.skipif(not (SHARED / "data" / "gsm8k").is_dir(), reason=f"no GSM8K in {SHARED}/data")
 def test_gsm8k(backend: Backend) -> None:
-    path = max((SHARED / "data" / "gsm8k").glob("*.*l*"), key=lambda each: each.stat().st_size)
+    path = max((SHARED / "data" / "gsm8k").glob("*.*l*"), key=lambda path: path.stat().st_size)
     response = push(backend, path.read_bytes(), path.name)
     assert response.status_code == 201, response.text
     made: dict[str, Any] = response.json()

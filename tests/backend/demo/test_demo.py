@@ -16,8 +16,8 @@ def start(backend: Backend) -> httpx.Response:
 
 
 def jobs(backend: Backend) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = backend.api.get("/jobs", params={"limit": 100}).json()["data"]
-    return found
+    listed: list[dict[str, Any]] = backend.api.get("/jobs", params={"limit": 100}).json()["data"]
+    return listed
 
 
 def end_all(backend: Backend) -> None:
@@ -101,18 +101,18 @@ def test_a_project_without_jobs_starts_it_as_soon_as_a_worker_is_there(
             [job] = wait_until(lambda: jobs(backend), "the demo job")
         assert (job["name"], job["created_by"]) == (demo.NAME, "reinforge up")
         assert backend.api.post(f"/jobs/{job['id']}/cancel").status_code == 200
-    with Backend(database_url, tmp_path / "home", first_demo=True) as again, again.rpc_worker() as lane:
+    with Backend(database_url, tmp_path / "home", first_demo=True) as again, again.rpc_worker() as rpc_worker:
         assert not (tmp_path / "home" / "first-demo").exists()
         assert len(jobs(again)) == 1
-        assert {kind for kind, _ in lane.calls} <= {"inspect_model"}
+        assert {kind for kind, _ in rpc_worker.calls} <= {"inspect_model"}
 
 
 def test_it_is_left_out_unless_it_was_asked_for(database_url: str, tmp_path: Path) -> None:
     with Backend(database_url, tmp_path / "home") as backend:
         assert not (tmp_path / "home" / "first-demo").exists()
         backend.register()
-        with backend.rpc_worker() as lane:
-            wait_until(lambda: lane.calls, "the built-in model to be looked at")
+        with backend.rpc_worker() as rpc_worker:
+            wait_until(lambda: rpc_worker.calls, "the built-in model to be looked at")
         assert jobs(backend) == []
 
 
@@ -122,10 +122,10 @@ def test_who_is_quicker_with_a_job_gets_no_demo(
     monkeypatch.setattr(
         "backend.demo.service._AGAIN_SECONDS", 3600.0
     )  # it looks once, finds nobody, and sleeps
-    looked = threading.Event()
-    monkeypatch.setattr("backend.demo.service.log.debug", lambda *_: looked.set())
+    checked = threading.Event()
+    monkeypatch.setattr("backend.demo.service.log.debug", lambda *_: checked.set())
     with Backend(database_url, tmp_path / "home", first_demo=True) as backend:
-        assert looked.wait(60)
+        assert checked.wait(60)
         backend.register()
         with backend.rpc_worker():
             own = backend.create_job()

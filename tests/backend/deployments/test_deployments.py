@@ -26,8 +26,8 @@ def checkpoints(rpc_backend: Backend) -> list[dict[str, Any]]:
         trainer.step(step)
         trainer.checkpoint(step, reward=step / 10, final=step == 2)
     trainer.end("succeeded")
-    found: list[dict[str, Any]] = rpc_backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
-    return sorted(found, key=lambda each: int(each["step"]))
+    listed: list[dict[str, Any]] = rpc_backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
+    return sorted(listed, key=lambda checkpoint: int(checkpoint["step"]))
 
 
 @pytest.fixture
@@ -40,16 +40,16 @@ def worker(backend: Backend) -> Iterator[Player]:
 
 
 def get(backend: Backend, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = backend.api.get(f"/deployments/{name}").json()
-    return found
+    deployment: dict[str, Any] = backend.api.get(f"/deployments/{name}").json()
+    return deployment
 
 
 def state(backend: Backend, name: str, state: str) -> dict[str, Any]:
     """The deployment, once it is in that state."""
-    found: dict[str, Any] = wait_until(
+    deployment: dict[str, Any] = wait_until(
         lambda: (now := get(backend, name))["state"] == state and now, f"{name} to be {state}"
     )
-    return found
+    return deployment
 
 
 def deploy(backend: Backend, worker: Player, name: str = "sums", **target: str) -> dict[str, Any]:
@@ -85,9 +85,9 @@ def test_it_is_loaded_ahead_and_then_asked_under_its_name(
     [(owner,)] = backend.sql("SELECT project_id FROM call WHERE state = 'taken'")
     assert owner == backend.sql("SELECT id FROM project")[0][0]
     worker.answer(result={})
-    found = state(backend, "sums", "ready")
-    assert found["id"] == created["id"]
-    assert (found["model"], found["checkpoint"], found["step"]) == ("tiny", first["id"], 1)
+    deployment = state(backend, "sums", "ready")
+    assert deployment["id"] == created["id"]
+    assert (deployment["model"], deployment["checkpoint"], deployment["step"]) == ("tiny", first["id"], 1)
     payload = answered(backend, worker)
     [(sha256,)] = backend.sql("SELECT sha256 FROM checkpoint WHERE id = %s", first["id"])
     assert payload["adapter"]["sha256"] == loading["adapter"]["sha256"] == sha256
@@ -98,12 +98,12 @@ def test_an_adapter_and_a_base_model(
     backend: Backend, worker: Player, checkpoints: list[dict[str, Any]]
 ) -> None:
     [adapter] = backend.api.get("/adapters").json()["data"]
-    found = deploy(backend, worker, adapter=adapter["id"])
-    assert (found["adapter"], found["checkpoint"]) == (adapter["id"], checkpoints[1]["id"])
+    deployment = deploy(backend, worker, adapter=adapter["id"])
+    assert (deployment["adapter"], deployment["checkpoint"]) == (adapter["id"], checkpoints[1]["id"])
     assert deploy(backend, worker, "plain", model="tiny")["bytes"] is None
     assert answered(backend, worker, "plain")["adapter"] is None
     listed = backend.api.get("/deployments").json()["data"]
-    assert [each["name"] for each in listed] == ["plain", "sums"]
+    assert [deployment["name"] for deployment in listed] == ["plain", "sums"]
 
 
 def test_a_name_can_be_pointed_elsewhere(
@@ -127,18 +127,18 @@ def test_weights_outlive_their_checkpoint(
 ) -> None:
     """A job keeps few checkpoints; what is deployed goes on being served, and its object is not swept."""
     deploy(backend, worker, checkpoint=checkpoints[0]["id"])
-    [kept] = backend.sql(
+    [weights] = backend.sql(
         "DELETE FROM checkpoint WHERE id = %s RETURNING id, job_id, step, attempt, sha256, bytes, best, final,"
         " created_at",
         checkpoints[0]["id"],
     )
-    found = get(backend, "sums")
-    assert (found["checkpoint"], found["step"]) == (None, 1)
-    assert answered(backend, worker)["adapter"]["sha256"] == kept[4]
+    deployment = get(backend, "sums")
+    assert (deployment["checkpoint"], deployment["step"]) == (None, 1)
+    assert answered(backend, worker)["adapter"]["sha256"] == weights[4]
     backend.sql(
         "INSERT INTO checkpoint (id, job_id, step, attempt, sha256, bytes, best, final, created_at)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        *kept,
+        *weights,
     )
 
 
@@ -196,8 +196,8 @@ def test_viewers_look_only(backend: Backend, worker: Player) -> None:
 def usage(backend: Backend, name: str = "sums") -> tuple[int, int, int, int]:
     counted = get(backend, name)["usage"]
     names = ("requests", "failed_requests", "prompt_tokens", "completion_tokens")
-    requests, failed, asked, said = (int(counted[name]) for name in names)
-    return requests, failed, asked, said
+    requests, failed, input_tokens, output_tokens = (int(counted[name]) for name in names)
+    return requests, failed, input_tokens, output_tokens
 
 
 def test_requests_and_tokens_are_counted_however_they_end(backend: Backend, worker: Player) -> None:
@@ -230,11 +230,11 @@ def test_what_cannot_be_loaded_says_why_and_the_next_request_tries_again(
     backend.api.post("/deployments", json={"name": "sums", "model": "tiny"})
     worker.take()
     worker.answer(error={"code": "model_load_failed", "message": "No weights.", "hint": "Look."})
-    found = state(backend, "sums", "failed")
-    assert found["error"] == {"code": "model_load_failed", "message": "No weights.", "hint": "Look."}
+    deployment = state(backend, "sums", "failed")
+    assert deployment["error"] == {"code": "model_load_failed", "message": "No weights.", "hint": "Look."}
     answered(backend, worker)
-    found = get(backend, "sums")
-    assert (found["state"], found["error"]) == ("ready", None)
+    deployment = get(backend, "sums")
+    assert (deployment["state"], deployment["error"]) == ("ready", None)
 
 
 def test_without_a_worker_loading_fails_and_requests_say_so(backend: Backend) -> None:
@@ -349,5 +349,5 @@ def test_what_a_process_has_left_behind_is_swept(backend: Backend, worker: Playe
     )
     swept(backend)
     assert get(backend, "sums")["state"] == "stopped"
-    found = get(backend, "old")
-    assert (found["state"], found["error"]["code"]) == ("failed", "loading_interrupted")
+    deployment = get(backend, "old")
+    assert (deployment["state"], deployment["error"]["code"]) == ("failed", "loading_interrupted")

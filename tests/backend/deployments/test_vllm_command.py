@@ -26,18 +26,18 @@ def test_a_chat_request_is_answered_by_the_adapter(tmp_path: Path) -> None:
     python = vllm_python()
     if python is None:
         pytest.fail(f"`make vllm` installs what this needs: {vllm_missing()}")
-    shown = command("sums", BaseModel(id="starter-arith", source="builtin:starter-arith"), 4, adapter=True)
+    vllm = command("sums", BaseModel(id="starter-arith", source="builtin:starter-arith"), 4, adapter=True)
     # What its notes ask for: the folders lie where it is run.
     shutil.copytree(CHECKPOINT, tmp_path / "starter-arith")
     policy = LocalHost(load_base_model(CHECKPOINT)).create_policy(
         "policy", rank=4, alpha=8, targets="all-linear", seed=0
     )
     policy.export(tmp_path / "sums", base_model="starter-arith")
-    program, verb, model, *options = shlex.split(shown.command)
+    program, verb, model, *options = shlex.split(vllm.command)
     assert (program, verb) == ("vllm", "serve")
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = str(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = str(listener.getsockname()[1])
     # The CPU build has no command `vllm`; the module takes the same options.
     here = ["--host", "127.0.0.1", "--port", port, "--enforce-eager"]
     spelled = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", model, *options, *here]
@@ -59,7 +59,7 @@ def test_a_chat_request_is_answered_by_the_adapter(tmp_path: Path) -> None:
     try:
         url = f"http://127.0.0.1:{port}"
         wait_for(url, server, tmp_path / "log")
-        names = [each["id"] for each in httpx.get(f"{url}/v1/models", timeout=60).json()["data"]]
+        names = [entry["id"] for entry in httpx.get(f"{url}/v1/models", timeout=60).json()["data"]]
         assert names == ["./starter-arith", "sums"]
         body = {"model": "sums", "messages": [{"role": "user", "content": "12 + 34"}], "max_tokens": 24}
         answer = httpx.post(f"{url}/v1/chat/completions", json=body | {"temperature": 0}, timeout=300).json()

@@ -36,9 +36,9 @@ class Sampler(threading.Thread):
 
     def run(self) -> None:
         body = {"worker": self.worker, "kinds": self.kinds, "wait_seconds": 0.2}
-        with self.backend.client(WORKER_TOKEN, "/worker/v1") as door:
+        with self.backend.client(WORKER_TOKEN, "/worker/v1") as worker_api:
             while not self._done.is_set():
-                response = door.post("/calls/next", json=body)
+                response = worker_api.post("/calls/next", json=body)
                 if response.status_code != 200:
                     continue
                 call = response.json()
@@ -48,13 +48,13 @@ class Sampler(threading.Thread):
                             return
                     self.sampled.append(call["payload"])
                     chunk = {"seq": 1, "events": self._completions(call["payload"])}
-                    door.post(f"/calls/{call['id']}/chunks", json=chunk)
+                    worker_api.post(f"/calls/{call['id']}/chunks", json=chunk)
                     answer: dict[str, Any] = {}
                 elif call["kind"] == "validate":
                     answer = agree_validate(call["payload"])
                 else:
                     answer = self._scores(call["payload"])
-                door.post(f"/calls/{call['id']}/answer", json={"result": answer})
+                worker_api.post(f"/calls/{call['id']}/answer", json={"result": answer})
 
     def _completions(self, payload: dict[str, Any]) -> list[dict[str, Any]]:
         return [

@@ -19,8 +19,8 @@ def test_labels_are_compared_with_what_the_reward_said(backend: Backend) -> None
     job = job_with_completions(backend, [1.0, 0.0, 1.0, 0.0])
     labels = [label(1, 0, 0, True), label(1, 0, 1, False), label(1, 1, 0, False)]
     assert len(backend.api.post(f"/jobs/{job}/labels", json={"labels": labels}).json()["data"]) == 3
-    found = backend.api.get(f"/jobs/{job}/calibration").json()
-    report = found["report"]
+    calibration = backend.api.get(f"/jobs/{job}/calibration").json()
+    report = calibration["report"]
     assert (report["labels"], report["right_passed"], report["wrong_passed"], report["wrong_failed"]) == (
         3,
         1,
@@ -29,8 +29,8 @@ def test_labels_are_compared_with_what_the_reward_said(backend: Backend) -> None
     )
     assert report["agreement"] == pytest.approx(2 / 3)
     assert (report["milliseconds"], report["cost_per_1000"]) == (1.5, pytest.approx(2.0))
-    assert [(each["prompt_no"], each["sample_no"]) for each in found["disagreements"]] == [(1, 0)]
-    assert [(each["prompt_no"], each["sample_no"]) for each in found["unlabelled"]] == [(1, 1)]
+    assert [(row["prompt_no"], row["sample_no"]) for row in calibration["disagreements"]] == [(1, 0)]
+    assert [(row["prompt_no"], row["sample_no"]) for row in calibration["unlabelled"]] == [(1, 1)]
 
 
 def test_the_last_word_counts_and_null_takes_it_back(backend: Backend) -> None:
@@ -38,7 +38,7 @@ def test_the_last_word_counts_and_null_takes_it_back(backend: Backend) -> None:
     path = f"/jobs/{job}/labels"
     backend.api.post(path, json={"labels": [label(1, 0, 0, True)]})
     backend.api.post(path, json={"labels": [label(1, 0, 0, False)]})
-    assert [each["right"] for each in backend.api.get(path).json()["data"]] == [False]
+    assert [label["right"] for label in backend.api.get(path).json()["data"]] == [False]
     assert backend.api.post(path, json={"labels": [label(1, 0, 0, None)]}).json()["data"] == []
 
 
@@ -55,13 +55,16 @@ def test_what_to_label_next_has_both_sides_and_all_steps() -> None:
     places = [(step, 0, sample, float(sample == 0)) for step in range(1, 101) for sample in range(8)]
     chosen = suggest(places, 0.5)
     assert len(chosen) == 30
-    assert sum(each.sample_no == 0 for each in chosen) == 15
-    assert max(each.step for each in chosen) > 80 and min(each.step for each in chosen) < 20
-    assert len({(each.step, each.prompt_no, each.sample_no) for each in chosen}) == 30
+    assert sum(completion.sample_no == 0 for completion in chosen) == 15
+    assert (
+        max(completion.step for completion in chosen) > 80
+        and min(completion.step for completion in chosen) < 20
+    )
+    assert len({(completion.step, completion.prompt_no, completion.sample_no) for completion in chosen}) == 30
 
 
 def test_where_one_side_is_short_the_other_fills_up() -> None:
     places = [(step, 0, 0, 1.0) for step in range(50)] + [(1, 1, 0, 0.0)]
     chosen = suggest(places, 0.5)
     assert len(chosen) == 30
-    assert sum(each.prompt_no == 1 for each in chosen) == 1
+    assert sum(completion.prompt_no == 1 for completion in chosen) == 1

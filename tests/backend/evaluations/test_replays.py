@@ -60,12 +60,12 @@ def nothing(payload: dict[str, Any]) -> dict[str, Any]:
 def ended(
     backend: Backend, id: str, score: Callable[[dict[str, Any]], dict[str, Any]] = nothing
 ) -> dict[str, Any]:
-    def found() -> dict[str, Any] | None:
-        shown: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
-        return shown if shown["status"] != "running" else None
+    def finished() -> dict[str, Any] | None:
+        view: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
+        return view if view["status"] != "running" else None
 
     with backend.rpc_worker(score=score):
-        result: dict[str, Any] = wait_until(found, "the replay")
+        result: dict[str, Any] = wait_until(finished, "the replay")
     return result
 
 
@@ -80,9 +80,9 @@ def test_a_replay_compares_all_completions(backend: Backend) -> None:
     assert (report["compared"], report["steps"], report["old_mean"]) == (4, [1, 2], [0.5, 1.0])
     assert (report["new_mean"], report["flips"]) == ([0.0, 0.0], 3)
     assert done["done"] == 4
-    assert [each["id"] for each in backend.api.get("/evaluations", params={"job": job}).json()["data"]] == [
-        done["id"]
-    ]
+    assert [
+        evaluation["id"] for evaluation in backend.api.get("/evaluations", params={"job": job}).json()["data"]
+    ] == [done["id"]]
 
 
 def test_a_replay_reads_the_answer_from_the_declared_column(backend: Backend) -> None:
@@ -93,7 +93,7 @@ def test_a_replay_reads_the_answer_from_the_declared_column(backend: Backend) ->
     items: list[dict[str, Any]] = []
 
     def score(payload: dict[str, Any]) -> dict[str, Any]:
-        items.extend(each["item"] for each in payload["rows"])
+        items.extend(row["item"] for row in payload["rows"])
         return nothing(payload)
 
     assert ended(backend, started["id"], score)["status"] == "succeeded"
@@ -139,8 +139,8 @@ def test_an_interrupted_one_says_so(backend: Backend) -> None:
         "WHERE id = %s",
         started["id"],
     )
-    shown = backend.api.get(f"/evaluations/{started['id']}").json()
-    assert (shown["status"], shown["error"]["code"]) == ("failed", "interrupted")
+    view = backend.api.get(f"/evaluations/{started['id']}").json()
+    assert (view["status"], view["error"]["code"]) == ("failed", "interrupted")
 
 
 def test_cancelling_one_that_has_ended_changes_nothing(backend: Backend) -> None:

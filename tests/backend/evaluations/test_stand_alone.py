@@ -12,25 +12,25 @@ from tests.backend.evaluations.sampler import sampler
 from tests.backend.server import REWARD, Backend, refused, wait_until
 
 
-def ask(backend: Backend, rows: int = 20, each: int = 1, **fields: Any) -> dict[str, Any]:
+def ask(backend: Backend, rows: int = 20, per_prompt: int = 1, **fields: Any) -> dict[str, Any]:
     """`each`: so many neighbouring rows have the same prompt."""
-    made = [{"prompt": f"{n // each}+1=", "answer": str(n // each + 1)} for n in range(rows)]
+    made = [{"prompt": f"{n // per_prompt}+1=", "answer": str(n // per_prompt + 1)} for n in range(rows)]
     body = {"kind": "stand_alone", "model": backend.add_model(), "dataset": backend.add_dataset(made),
             "source": REWARD}  # fmt: skip
     response = backend.api.post("/evaluations", json=body | fields)
     assert response.status_code == 201, response.text
-    shown: dict[str, Any] = response.json()
-    return shown
+    evaluation: dict[str, Any] = response.json()
+    return evaluation
 
 
-def shown(backend: Backend, id: str) -> dict[str, Any]:
-    found: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
-    return found
+def evaluation_view(backend: Backend, id: str) -> dict[str, Any]:
+    view: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
+    return view
 
 
 def ended(backend: Backend, id: str) -> dict[str, Any]:
-    wait_until(lambda: shown(backend, id)["status"] != "running", "the evaluation")
-    return shown(backend, id)
+    wait_until(lambda: evaluation_view(backend, id)["status"] != "running", "the evaluation")
+    return evaluation_view(backend, id)
 
 
 def right_at_first(prompt: str, sample: int) -> str:
@@ -39,23 +39,23 @@ def right_at_first(prompt: str, sample: int) -> str:
 
 
 def test_every_row_is_sampled_and_scored_in_bounded_calls(backend: Backend) -> None:
-    with sampler(backend, right_at_first, failing=frozenset({"3"})) as lane:
+    with sampler(backend, right_at_first, failing=frozenset({"3"})) as worker:
         started = ask(backend, rows=40, name="main", samples_per_row=2)
         assert (started["status"], started["total"], started["name"]) == ("running", 80, "main")
         done = ended(backend, started["id"])
         assert done["status"] == "succeeded", done["error"]
-    assert max(len(each["prompts"]) for each in lane.sampled) <= 16
-    assert len({each["seed"] for each in lane.sampled}) == len(
-        lane.sampled
+    assert max(len(payload["prompts"]) for payload in worker.sampled) <= 16
+    assert len({payload["seed"] for payload in worker.sampled}) == len(
+        worker.sampled
     )  # no batch repeats another's noise
     summary = done["summary"]
     assert (done["done"], summary["rows"], summary["completions"]) == (80, 39, 80)
     assert summary["error_share"] == pytest.approx(2 / 80)
-    metrics = {name: each["value"] for name, each in summary["metrics"].items()}
+    metrics = {name: metric["value"] for name, metric in summary["metrics"].items()}
     assert metrics == {"eval/reward": 0.5, "eval/pass_rate": 0.5, "eval/pass_any": 1.0}
     for kind, there in (("stand_alone", True), ("replay", False)):
         listed = backend.api.get("/evaluations", params={"kind": kind}).json()["data"]
-        assert (started["id"] in [each["id"] for each in listed]) is there
+        assert (started["id"] in [evaluation["id"] for evaluation in listed]) is there
     rows = backend.api.get(f"/evaluations/{started['id']}/rows").json()
     assert (rows["pass_above"], rows["data"][0], rows["data"][2]) == (
         0.5,
@@ -67,7 +67,7 @@ def test_every_row_is_sampled_and_scored_in_bounded_calls(backend: Backend) -> N
     ]
     assert (first["text"], first["result"]["status"], second["sample"]) == ("3", "error", 1)
     listed = backend.api.get("/evaluations", params={"name": "main", "status": "succeeded"}).json()["data"]
-    assert [each["id"] for each in listed] == [started["id"]]
+    assert [evaluation["id"] for evaluation in listed] == [started["id"]]
 
 
 def test_it_says_which_rows_and_which_reward_by_content(backend: Backend) -> None:
@@ -92,25 +92,25 @@ def test_one_that_is_let_go_in_the_middle_goes_on_behind_its_last_batch(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "ADOPT_SECONDS", 0.05)
-    with Backend(database_url, tmp_path / "home") as first, sampler(first, right_at_first) as lane:
-        lane.gate = type(lane.gate)(2)
+    with Backend(database_url, tmp_path / "home") as first, sampler(first, right_at_first) as worker:
+        worker.gate = type(worker.gate)(2)
         id = ask(first, rows=40, samples_per_row=2)["id"]
-        wait_until(lambda: shown(first, id)["done"] == 64, "two batches")
-    with Backend(database_url, tmp_path / "home") as second, sampler(second, right_at_first) as lane:
+        wait_until(lambda: evaluation_view(first, id)["done"] == 64, "two batches")
+    with Backend(database_url, tmp_path / "home") as second, sampler(second, right_at_first) as worker:
         done = ended(second, id)
     assert (done["status"], done["done"], done["summary"]["completions"]) == ("succeeded", 80, 80)
-    assert [len(each["prompts"]) for each in lane.sampled] == [8]
+    assert [len(payload["prompts"]) for payload in worker.sampled] == [8]
 
 
 def test_rows_are_sampled_with_their_tools(backend: Backend) -> None:
     tool = {"type": "function", "function": {"name": "add"}}
     rows = [{"prompt": "1+1=", "answer": "2", "tools": [{"name": "add"}]}, {"prompt": "2+1=", "answer": "3"}]
-    with sampler(backend, right_at_first) as lane:
+    with sampler(backend, right_at_first) as worker:
         started = ask(backend, dataset=backend.add_dataset(rows))
         assert ended(backend, started["id"])["status"] == "succeeded"
-        assert [each["row_tools"] for each in lane.sampled] == [[[tool], None]]
+        assert [payload["row_tools"] for payload in worker.sampled] == [[[tool], None]]
         ended(backend, ask(backend, rows=2)["id"])
-    assert "row_tools" not in lane.sampled[-1]
+    assert "row_tools" not in worker.sampled[-1]
 
 
 def _samplings(backend: Backend) -> set[str]:
@@ -119,15 +119,15 @@ def _samplings(backend: Backend) -> set[str]:
 
 
 def test_cancelled_and_resumed(backend: Backend) -> None:
-    with sampler(backend, right_at_first) as lane:
+    with sampler(backend, right_at_first) as worker:
         others = _samplings(backend)
-        lane.gate = type(lane.gate)(1)
+        worker.gate = type(worker.gate)(1)
         id = ask(backend, rows=20, samples_per_row=4)["id"]
-        wait_until(lambda: shown(backend, id)["done"] == 64, "a batch")
+        wait_until(lambda: evaluation_view(backend, id)["done"] == 64, "a batch")
         assert backend.api.post(f"/evaluations/{id}/cancel").json()["status"] == "cancelled"
-        lane.gate.release(100)
+        worker.gate.release(100)
         wait_until(lambda: _samplings(backend) <= others, "the call to be dropped")
-        assert shown(backend, id)["done"] == 64
+        assert evaluation_view(backend, id)["done"] == 64
         assert backend.api.post(f"/evaluations/{id}/resume").json()["status"] == "running"
         assert ended(backend, id)["done"] == 80
     again = backend.api.post(f"/evaluations/{id}/resume")
@@ -148,10 +148,10 @@ def test_without_a_worker_it_fails_and_can_go_on(backend: Backend, monkeypatch: 
 def test_the_held_out_rows_are_those_of_a_job(backend: Backend, split_by: str) -> None:
     how = {"held_out_rows": 6, "seed": 7, "split_by": split_by}
     with sampler(backend, right_at_first):
-        started = ask(backend, rows=40, each=2, split="held_out", samples_per_row=1, **how)
+        started = ask(backend, rows=40, per_prompt=2, split="held_out", samples_per_row=1, **how)
         assert ended(backend, started["id"])["status"] == "succeeded"
     split = backend.api.get(f"/datasets/{started['dataset']}/split", params=how).json()
-    rows = [each["row"] for each in backend.api.get(f"/evaluations/{started['id']}/rows").json()["data"]]
+    rows = [row["row"] for row in backend.api.get(f"/evaluations/{started['id']}/rows").json()["data"]]
     assert rows == split["held_out_rows"]
     assert started["total"] == len(rows) == 6
     together = {row ^ 1 for row in rows} == set(rows)
@@ -180,14 +180,14 @@ def test_what_is_wrong_is_said_before_it_starts(backend: Backend) -> None:
 def test_its_calls_are_its_projects(backend: Backend) -> None:
     """So projects take turns with them, too, and they outlive the request that has started the evaluation."""
     project = backend.sql("SELECT id FROM project")[0][0]
-    with sampler(backend, right_at_first) as lane:
-        lane.gate = type(lane.gate)(0)
+    with sampler(backend, right_at_first) as worker:
+        worker.gate = type(worker.gate)(0)
         before = _samplings(backend)
         started = ask(backend, rows=2)["id"]
         wait_until(lambda: _samplings(backend) - before, "the sampling")
         (call,) = _samplings(backend) - before
         assert backend.sql("SELECT project_id FROM call WHERE id = %s", call) == [(project,)]
-        lane.gate.release(10)
+        worker.gate.release(10)
         assert ended(backend, started)["status"] == "succeeded"
 
 
@@ -202,14 +202,14 @@ def test_one_waits_while_its_project_has_no_room_for_calls(
         refusals.append(None)
         raise TooManyRequests("full", code="too_many_calls")
 
-    with sampler(backend, right_at_first) as lane:
-        lane.gate = type(lane.gate)(0)
+    with sampler(backend, right_at_first) as worker:
+        worker.gate = type(worker.gate)(0)
         before = _samplings(backend)
         started = ask(backend, rows=2)["id"]
         wait_until(lambda: _samplings(backend) - before, "the sampling")
         with monkeypatch.context() as patch:
             patch.setattr(type(calls), "_check_waiting", full)
-            lane.gate.release(10)
+            worker.gate.release(10)
             wait_until(lambda: len(refusals) > runner.TRIES, "more refusals than tries")
-            assert shown(backend, started)["status"] == "running"
+            assert evaluation_view(backend, started)["status"] == "running"
         assert ended(backend, started)["status"] == "succeeded"

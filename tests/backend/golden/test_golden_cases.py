@@ -42,10 +42,10 @@ def test_cases_are_kept_in_order_and_deleted(backend: Backend, reward: str) -> N
     created = backend.api.post(path, json=body)
     assert created.status_code == 201, created.text
     listed = backend.api.get(path).json()["data"]
-    assert [each["completion"] for each in listed] == ["4", "5"]
+    assert [case["completion"] for case in listed] == ["4", "5"]
     assert (listed[0]["note"], listed[1]["origin"]) == ("the answer", origin)
     assert backend.api.delete(f"{path}/{listed[0]['id']}").status_code == 204
-    assert [each["id"] for each in backend.api.get(path).json()["data"]] == [listed[1]["id"]]
+    assert [case["id"] for case in backend.api.get(path).json()["data"]] == [listed[1]["id"]]
     assert backend.api.delete(f"{path}/{listed[0]['id']}").json()["error"]["code"] == "golden_case_not_found"
 
 
@@ -63,11 +63,11 @@ def test_an_expectation_that_says_nothing_is_refused(
 def test_a_run_says_case_by_case_what_was_found(backend: Backend, reward: str) -> None:
     path = f"/rewards/{reward}/golden-cases"
     cases = [case("4", value=1), case("five", most=0.5), case("4", above="5"), case("5", least=0.5)]
-    ids = [each["id"] for each in backend.api.post(path, json={"cases": cases}).json()["data"]]
+    ids = [case["id"] for case in backend.api.post(path, json={"cases": cases}).json()["data"]]
     with backend.rpc_worker(score=right):
         run = backend.api.post(f"{path}/run", json={}).json()
     assert (run["passed"], run["revision"], run["jail"]) == (False, 1, "L")
-    assert [(each["case"], each["outcome"]["passed"]) for each in run["results"]] == list(
+    assert [(result["case"], result["outcome"]["passed"]) for result in run["results"]] == list(
         zip(ids, [True, True, True, False], strict=True)
     )
     assert run["results"][3]["outcome"]["message"] == "It got 0 instead of at least 0.5."
@@ -76,15 +76,15 @@ def test_a_run_says_case_by_case_what_was_found(backend: Backend, reward: str) -
 def test_code_that_is_not_stored_can_be_asked(backend: Backend, reward: str) -> None:
     path = f"/rewards/{reward}/golden-cases"
     backend.api.post(path, json={"cases": [case("4", value=1)]})
-    asked: list[str] = []
+    sources: list[str] = []
 
     def remember(payload: dict[str, Any]) -> dict[str, Any]:
-        asked.append(payload["source"])
+        sources.append(payload["source"])
         return right(payload)
 
     with backend.rpc_worker(score=remember):
         run = backend.api.post(f"{path}/run", json={"source": "def grade(sample, item): ..."}).json()
-    assert (asked, run["revision"]) == (["def grade(sample, item): ..."], None)
+    assert (sources, run["revision"]) == (["def grade(sample, item): ..."], None)
 
 
 @pytest.mark.parametrize("endpoint", ["/jobs", "/preflights"])
@@ -98,7 +98,7 @@ def test_a_job_starts_only_if_its_stored_rewards_pass(backend: Backend, reward: 
         error = refused(answer, "rewards[0]", "golden_cases_failed")
         assert "1 of its 2 golden cases" in error["message"]
         failed = backend.api.get(path).json()["data"][1]["id"]
-        assert [each["code"] for each in error["errors"]] == [failed]
+        assert [item["code"] for item in error["errors"]] == [failed]
         assert backend.count_jobs() == before
         backend.api.delete(f"{path}/{failed}")
         assert backend.api.post(endpoint, json=backend.spec(**spec)).status_code == 201

@@ -55,9 +55,9 @@ def test_nobody_gets_what_they_do_not_accept(accepts: str) -> None:
     ids=["small", "streamed", "events", "file", "page", "unchanged"],
 )
 def test_everything_else_passes_as_it_is(response: Response) -> None:
-    found = anyio.run(fetch, response)
-    assert "content-encoding" not in found.headers
-    assert found.headers.get("etag") in (None, '"a"')
+    fetched = anyio.run(fetch, response)
+    assert "content-encoding" not in fetched.headers
+    assert fetched.headers.get("etag") in (None, '"a"')
 
 
 def test_what_is_packed_already_is_left_alone() -> None:

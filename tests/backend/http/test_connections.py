@@ -53,11 +53,11 @@ def test_no_operation_takes_a_second_connection(
     """One that holds a connection and waits for another locks the pool up as soon as all do the same."""
     stranger, checked = Stranger(rpc_backend), 0
     stranger.api.timeout = 2  # some wait for a worker that is not here
-    for each in operations(rpc_backend):
-        if each.path.endswith(LIVE) or each.id == "deleteProject":
+    for operation in operations(rpc_backend):
+        if operation.path.endswith(LIVE) or operation.id == "deleteProject":
             continue
         with contextlib.suppress(httpx.ReadTimeout):
-            stranger.ask(each, stranger.api)
+            stranger.ask(operation, stranger.api)
         checked += 1
     assert +second_connections == {}
     assert checked > 100
@@ -96,11 +96,11 @@ def test_wrong_sign_ins_side_by_side_hold_no_connection(
         client.timeout = 120
         guesses = [pool.submit(guess, client, number) for number in range(40)]
         refused = 40 - passwords.MOST_WAITING_HERE
-        wait_until(lambda: sum(each.done() for each in guesses) == refused, "the queue", 60)
+        wait_until(lambda: sum(guess.done() for guess in guesses) == refused, "the queue", 60)
         wait_until(lambda: in_use(backend) == 0, "the connections to be given back")
         assert backend.api.get("/me").status_code == 200
         slow_passwords.set()
-    answers = Counter(each.result() for each in guesses)
+    answers = Counter(guess.result() for guess in guesses)
     assert answers == {401: passwords.MOST_WAITING_HERE, 429: refused}
     backend.sql("DELETE FROM sign_in_failure")
 
@@ -135,4 +135,4 @@ def test_hashing_a_password_holds_no_connection(backend: Backend, slow_passwords
         wait_until(lambda: passwords._waiting.total() == 3, "all three to wait for their hash")
         wait_until(lambda: in_use(backend) == 0, "the connections to be given back")
         slow_passwords.set()
-        assert [each.result().status_code for each in answers] == [200, 200, 200]
+        assert [call.result().status_code for call in answers] == [200, 200, 200]

@@ -15,8 +15,8 @@ def error(response: Any, status: int) -> dict[str, Any]:
     assert set(body) == {"error"}
     assert set(body["error"]) == KEYS
     assert body["error"]["request_id"] == response.headers["x-request-id"]
-    found: dict[str, Any] = body["error"]
-    return found
+    error: dict[str, Any] = body["error"]
+    return error
 
 
 def test_an_unknown_path(backend: Backend) -> None:
@@ -51,14 +51,14 @@ def test_fields_at_fault_are_named(backend: Backend) -> None:
         "rollout": {"completions_per_prompt": 0},
         "learning_rate": 3,
     }
-    found = error(backend.api.post("/jobs", json=spec), 422)
-    assert {each["param"] for each in found["errors"]} == {
+    error_body = error(backend.api.post("/jobs", json=spec), 422)
+    assert {item["param"] for item in error_body["errors"]} == {
         "rewards[0].weight",
         "algorithm.advantage.eps",
         "rollout.completions_per_prompt",
         "learning_rate",
     }
-    assert found["param"] == found["errors"][0]["param"]
+    assert error_body["param"] == error_body["errors"][0]["param"]
 
 
 def test_a_request_id_that_was_sent_comes_back(backend: Backend) -> None:
@@ -84,16 +84,16 @@ def test_the_unexpected_is_a_500_without_its_details(
         raise RuntimeError("secret detail")
 
     monkeypatch.setattr("backend.jobs.repository.find", broken)
-    found = error(backend.api.get("/jobs/ftjob-x"), 500)
-    assert found["code"] == "internal_error"
-    assert "secret" not in str(found)
-    assert found["request_id"] in found["hint"]
+    error_body = error(backend.api.get("/jobs/ftjob-x"), 500)
+    assert error_body["code"] == "internal_error"
+    assert "secret" not in str(error_body)
+    assert error_body["request_id"] in error_body["hint"]
 
 
 def test_cursors_that_no_list_gave_out(backend: Backend) -> None:
     for cursor in ("x", "////", "bm90IGEgY3Vyc29y"):
-        found = error(backend.api.get("/jobs", params={"after": cursor}), 422)
-        assert (found["code"], found["param"]) == ("invalid_cursor", "after")
+        error_body = error(backend.api.get("/jobs", params={"after": cursor}), 422)
+        assert (error_body["code"], error_body["param"]) == ("invalid_cursor", "after")
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_cursors_that_no_list_gave_out(backend: Backend) -> None:
 def test_a_misspelt_name_is_answered_with_the_right_one(
     backend: Backend, path: str, body: dict[str, Any], message: str
 ) -> None:
-    found = error(backend.api.post(path, json=body), 422)
-    messages = [f"{each['param']}: {each['message']}" for each in found["errors"]]
-    assert any(each.startswith(message) or message in each for each in messages), messages
+    error_body = error(backend.api.post(path, json=body), 422)
+    messages = [f"{item['param']}: {item['message']}" for item in error_body["errors"]]
+    assert any(text.startswith(message) or message in text for text in messages), messages
 
 
 def test_a_message_on_openais_wire_is_complete(backend: Backend) -> None:
@@ -123,18 +123,20 @@ def test_a_message_on_openais_wire_is_complete(backend: Backend) -> None:
     with backend.client(OWNER_KEY, "/v1") as wire:
         bad = b'{"prompt":"a"}\n{"prompt":"caf\xe9"}\n'
         files = {"file": ("rows.jsonl", bad), "purpose": (None, "fine-tune")}
-        found = error(wire.post("/files", files=files), 400)
-        assert found["message"].startswith("Line 2, column 15: Byte 0xe9 is not valid UTF-8. The file mixes")
-        assert found["message"].endswith(found["hint"])
+        error_body = error(wire.post("/files", files=files), 400)
+        assert error_body["message"].startswith(
+            "Line 2, column 15: Byte 0xe9 is not valid UTF-8. The file mixes"
+        )
+        assert error_body["message"].endswith(error_body["hint"])
         grader = {
             "type": "score_model",
             "name": "j",
             "model": "gpt-4o",
             "input": [{"role": "user", "content": "a"}],
         }
-        asked = {"grader": grader, "model_sample": "a", "item": {}}
-        found = error(wire.post("/fine_tuning/alpha/graders/run", json=asked), 400)
-        assert found["message"].startswith(
+        request = {"grader": grader, "model_sample": "a", "item": {}}
+        error_body = error(wire.post("/fine_tuning/alpha/graders/run", json=request), 400)
+        assert error_body["message"].startswith(
             "The project has no judge 'gpt-4o'. Add it with POST /api/v1/judges"
         )
-        assert "reinforge judge add" in found["message"]
+        assert "reinforge judge add" in error_body["message"]

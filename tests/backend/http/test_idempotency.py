@@ -101,11 +101,11 @@ def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
 
 
 def posts(backend: Backend) -> list[Operation]:
-    return [each for each in operations(backend) if each.method == "post"]
+    return [operation for operation in operations(backend) if operation.method == "post"]
 
 
-def takes_key(each: Operation) -> bool:
-    return any(param["name"].lower() == "idempotency-key" for param in each.spec.get("parameters", []))
+def takes_key(operation: Operation) -> bool:
+    return any(param["name"].lower() == "idempotency-key" for param in operation.spec.get("parameters", []))
 
 
 def twice(client: httpx.Client, path: str, key: str, **options: Any) -> tuple[httpx.Response, httpx.Response]:
@@ -120,7 +120,7 @@ def twice(client: httpx.Client, path: str, key: str, **options: Any) -> tuple[ht
 
 
 def test_every_post_takes_a_key_or_says_why_not(backend: Backend) -> None:
-    without = {each.id for each in posts(backend) if not takes_key(each)}
+    without = {operation.id for operation in posts(backend) if not takes_key(operation)}
     assert without == EXCEPT.keys()
     assert len(posts(backend)) - len(without) > 35
 
@@ -148,8 +148,8 @@ def test_a_lost_key_is_answered_again_and_kept_nowhere_in_clear(stranger: Strang
 
 
 def test_another_asker_does_not_get_the_answer(backend: Backend) -> None:
-    mine, theirs = backend.add_key("owner"), backend.add_key("owner")
-    twice(mine, "/keys", "overheard", json={"name": "mine"})
+    first, theirs = backend.add_key("owner"), backend.add_key("owner")
+    twice(first, "/keys", "overheard", json={"name": "mine"})
     other = theirs.post("/keys", json={"name": "mine"}, headers={"idempotency-key": "overheard"})
     assert refusal(other) == (422, "idempotency_key_reused")
 
@@ -187,7 +187,10 @@ def test_one_evaluation_is_begun(kind: str, stranger: Stranger) -> None:
         body |= {"model": "tiny", "kind": kind}
 
     def begun() -> set[str]:
-        return {each["id"] for each in stranger.api.get("/evaluations", params={"kind": kind}).json()["data"]}
+        return {
+            evaluation["id"]
+            for evaluation in stranger.api.get("/evaluations", params={"kind": kind}).json()["data"]
+        }
 
     before = begun()
     first, _ = twice(stranger.api, "/evaluations", f"one {kind}", json=body | {"source": REWARD})
@@ -242,12 +245,12 @@ def test_requests_side_by_side_make_one(backend: Backend) -> None:
         answers.append(backend.api.post("/keys", json={"name": "race"}, headers=headers))
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert {each.status_code for each in answers} == {201}
-    assert len({each.text for each in answers}) == 1
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.text for answer in answers}) == 1
 
 
 def test_a_refused_request_keeps_nothing(backend: Backend) -> None:
@@ -258,12 +261,18 @@ def test_a_refused_request_keeps_nothing(backend: Backend) -> None:
 
 def test_every_other_post_that_takes_a_key_honours_it(stranger: Stranger) -> None:
     """On the other project's things, one after another."""
-    walked = [each for each in posts(stranger.backend) if takes_key(each) and each.id not in ELSEWHERE]
+    walked = [
+        operation
+        for operation in posts(stranger.backend)
+        if takes_key(operation) and operation.id not in ELSEWHERE
+    ]
     assert len(walked) >= 20
-    for each in walked:
-        body = BODIES.get(each.id) or stranger.body(each)
-        if each.id == "createCheckpointPermissions":
+    for operation in walked:
+        body = BODIES.get(operation.id) or stranger.body(operation)
+        if operation.id == "createCheckpointPermissions":
             body = {"project_ids": [stranger.project]}
         options = {} if body is None else {"json": body}
         with httpx.Client(base_url=stranger.backend.url, headers=stranger.api.headers) as client:
-            twice(client, stranger.url(each), f"all {each.id}", headers={"if-match": "*"}, **options)
+            twice(
+                client, stranger.url(operation), f"all {operation.id}", headers={"if-match": "*"}, **options
+            )

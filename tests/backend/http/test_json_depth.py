@@ -18,19 +18,19 @@ def nested(depth: int, kind: str = "lists") -> bytes:
 @pytest.mark.parametrize("kind", NESTED)
 def test_every_operation_refuses_it(backend: Backend, kind: str) -> None:
     headers = {"content-type": "application/json", "if-match": "*"}
-    for each in operations(backend):
-        if "application/json" not in each.spec.get("requestBody", {}).get("content", {}):
+    for operation in operations(backend):
+        if "application/json" not in operation.spec.get("requestBody", {}).get("content", {}):
             continue
-        address = each.path
+        address = operation.path
         for name in ("id", "step", "name", "version", "member", "part", "number", "grader"):
             address = address.replace(f"{{{name}}}", "1")
         for depth in (300, 1000, 20_000):
             inside = nested(depth, kind)
             for body in (inside, b'{"name": %s, "tools": %s, "model": %s}' % (inside, inside, inside)):
                 answer = backend.api.request(
-                    each.method, backend.url + address, content=body, headers=headers
+                    operation.method, backend.url + address, content=body, headers=headers
                 )
-                assert 400 <= answer.status_code < 500, (each.id, depth, answer.text)
+                assert 400 <= answer.status_code < 500, (operation.id, depth, answer.text)
                 assert answer.json()["error"]["message"]
 
 
@@ -42,10 +42,10 @@ def test_tools_of_a_chat_reach_no_worker(backend: Backend) -> None:
     body += b'"function": {"name": "f", "parameters": {"type": "object", "properties": %s}}}]}' % nested(
         400, "objects"
     )
-    with backend.rpc_worker() as lane, backend.client("rf-test-owner-key", "/v1") as wire:
+    with backend.rpc_worker() as rpc_worker, backend.client("rf-test-owner-key", "/v1") as wire:
         answer = wire.post("/chat/completions", content=body, headers={"content-type": "application/json"})
         assert (answer.status_code, "nested" in answer.json()["error"]["message"]) == (400, True)
-        assert not lane.calls
+        assert not rpc_worker.calls
 
 
 def test_a_worker_is_refused_too(backend: Backend) -> None:

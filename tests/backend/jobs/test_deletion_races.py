@@ -42,9 +42,11 @@ def during(
 
 def refused_cleanly(response: httpx.Response) -> None:
     error = response.json()["error"]
-    found = (response.status_code, error["code"])
-    assert found == (409, "deleted_meanwhile") or (found[0] == 404 and found[1].endswith("_not_found")), found
-    assert found[0] == 404 or error["hint"]
+    outcome = (response.status_code, error["code"])
+    assert outcome == (409, "deleted_meanwhile") or (
+        outcome[0] == 404 and outcome[1].endswith("_not_found")
+    ), outcome
+    assert outcome[0] == 404 or error["hint"]
 
 
 def deletion_of_job(job: str) -> list[tuple[str, str]]:

@@ -40,31 +40,31 @@ def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
 
 
 def edits(backend: Backend) -> list[Operation]:
-    found = [
+    listed = [
         Operation(spec["operationId"], method, path, spec)
         for path, methods in backend.app.openapi()["paths"].items()
         for method, spec in methods.items()
         if method in ("patch", "put") or spec.get("operationId") in BESIDES
     ]
-    return [each for each in found if each.id not in EXCEPT]
+    return [operation for operation in listed if operation.id not in EXCEPT]
 
 
-def ask(stranger: Stranger, each: Operation, match: str | None, client: httpx.Client) -> httpx.Response:
+def ask(stranger: Stranger, operation: Operation, match: str | None, client: httpx.Client) -> httpx.Response:
     headers = {} if match is None else {"if-match": match}
-    url = stranger.backend.url + stranger.url(each)
-    body = BODIES.get(each.id) or stranger.body(each)
-    if each.id == "changeDeployment":
+    url = stranger.backend.url + stranger.url(operation)
+    body = BODIES.get(operation.id) or stranger.body(operation)
+    if operation.id == "changeDeployment":
         body = {"checkpoint": stranger.checkpoint}
-    return client.request(each.method.upper(), url, headers=headers, json=body)
+    return client.request(operation.method.upper(), url, headers=headers, json=body)
 
 
 def test_every_edit_takes_if_match(stranger: Stranger) -> None:
-    assert [each.id for each in edits(stranger.backend) if not needs_match(each)] == []
+    assert [operation.id for operation in edits(stranger.backend) if not needs_match(operation)] == []
     assert len(edits(stranger.backend)) >= 9
     ids = {
-        each["operationId"]
+        operation["operationId"]
         for item in stranger.backend.app.openapi()["paths"].values()
-        for each in item.values()
+        for operation in item.values()
     }
     assert set(EXCEPT) <= ids, "an exception for an operation that is gone"
 
@@ -74,27 +74,27 @@ def test_an_edit_without_or_with_an_old_tag_is_refused_and_with_the_present_one_
 ) -> None:
     wrong = {}
     with starter(stranger.backend) as person:
-        for each in edits(stranger.backend):
-            client = person if each.id == "updateMe" else stranger.api
-            missing = ask(stranger, each, None, client)
-            stale = ask(stranger, each, '"0000"', client)
+        for operation in edits(stranger.backend):
+            client = person if operation.id == "updateMe" else stranger.api
+            missing = ask(stranger, operation, None, client)
+            stale = ask(stranger, operation, '"0000"', client)
             if (missing.status_code, stale.status_code) != (428, 412):
-                wrong[each.id] = (missing.text, stale.text)
+                wrong[operation.id] = (missing.text, stale.text)
                 continue
             assert refusal(missing) == (428, "precondition_required")
             now = stale.json()["error"]["current"]
-            made = ask(stranger, each, f'"{now["etag"]}"', client)
+            made = ask(stranger, operation, f'"{now["etag"]}"', client)
             if made.status_code not in (200, 201) or made.json()["etag"] == now["etag"]:
-                wrong[each.id] = (made.status_code, made.text)
-            again = ask(stranger, each, now["etag"], client)
+                wrong[operation.id] = (made.status_code, made.text)
+            again = ask(stranger, operation, now["etag"], client)
             if again.status_code != 412:
-                wrong[each.id] = (again.status_code, again.text)
+                wrong[operation.id] = (again.status_code, again.text)
     assert wrong == {}
 
 
 def test_what_is_listed_has_the_tag_that_one_thing_has(stranger: Stranger) -> None:
     for room in ("datasets", "rewards", "judges", "webhooks", "members", "deployments", "projects"):
-        listed = {each["id"]: each["etag"] for each in stranger.api.get(f"/{room}").json()["data"]}
+        listed = {item["id"]: item["etag"] for item in stranger.api.get(f"/{room}").json()["data"]}
         alone = stranger.api.get(f"/{room}/{stranger.things[room]}")
         assert alone.headers["etag"] == f'"{alone.json()["etag"]}"', room
         assert listed[stranger.things[room]] == alone.json()["etag"], room

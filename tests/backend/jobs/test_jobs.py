@@ -178,19 +178,19 @@ def test_a_refused_request_does_not_use_up_its_key(rpc_backend: Backend) -> None
 
 def test_pages_hold_every_job_once_while_jobs_are_added(rpc_backend: Backend) -> None:
     made = [rpc_backend.create_job(name=str(n)) for n in range(5)]
-    seen: list[str] = []
+    ids: list[str] = []
     cursor = None
     while True:
         query = {"limit": 2} | ({"after": cursor} if cursor else {})
         page = rpc_backend.api.get("/jobs", params=query).json()
-        seen += [job["id"] for job in page["data"]]
+        ids += [job["id"] for job in page["data"]]
         rpc_backend.create_job()
         cursor = page["next_cursor"]
         assert page["has_more"] == (cursor is not None)
         if cursor is None:
             break
-    assert len(seen) == len(set(seen))
-    assert [id for id in seen if id in made] == made[::-1]
+    assert len(ids) == len(set(ids))
+    assert [id for id in ids if id in made] == made[::-1]
 
 
 def test_a_later_page_is_found_by_its_index() -> None:
@@ -210,8 +210,8 @@ def test_jobs_are_listed_by_status(rpc_backend: Backend) -> None:
     listed = rpc_backend.api.get("/jobs", params={"status": ["cancelled", "failed"], "limit": 100}).json()[
         "data"
     ]
-    assert job in [each["id"] for each in listed]
-    assert {each["status"] for each in listed} <= {"cancelled", "failed"}
+    assert job in [item["id"] for item in listed]
+    assert {item["status"] for item in listed} <= {"cancelled", "failed"}
 
 
 def test_a_new_job_wakes_the_workers(rpc_backend: Backend) -> None:
@@ -227,8 +227,8 @@ def test_a_new_job_wakes_the_workers(rpc_backend: Backend) -> None:
 def cancel(backend: Backend, job: str) -> dict[str, Any]:
     response = backend.api.post(f"/jobs/{job}/cancel")
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    job_view: dict[str, Any] = response.json()
+    return job_view
 
 
 def test_a_queued_job_is_cancelled_at_once(rpc_backend: Backend) -> None:
@@ -314,16 +314,16 @@ def test_a_paused_job_goes_on_from_its_resume_state(rpc_backend: Backend) -> Non
     assert resumed.status_code == 200, resumed.text
     assert (resumed.json()["status"], resumed.json()["error"]) == ("queued", None)
     assert rpc_backend.sql("SELECT lost_attempts FROM job WHERE id = %s", job) == [(0,)]
-    wanted = f"['{job}']"
+    arguments = f"['{job}']"
     messages = [json.loads(path.read_text()) for path in (rpc_backend.home / "broker" / "queue").iterdir()]
-    assert sum(message["headers"]["argsrepr"] == wanted for message in messages) == 2
+    assert sum(message["headers"]["argsrepr"] == arguments for message in messages) == 2
 
     trainer = rpc_backend.claim(job)
     assert (trainer.attempt, trainer.claimed["resume_step"]) == (2, 2)
     [series] = [
-        each
-        for each in rpc_backend.api.get(f"/jobs/{job}/metrics").json()["series"]
-        if each["key"] == "reward/mean"
+        series
+        for series in rpc_backend.api.get(f"/jobs/{job}/metrics").json()["series"]
+        if series["key"] == "reward/mean"
     ]
     assert series["steps"] == [1, 2]
     trainer.start(step=2)

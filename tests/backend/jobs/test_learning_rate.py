@@ -31,11 +31,11 @@ def silent(payload: dict[str, Any]) -> dict[str, Any]:
     return agree_render(payload) | {"hidden_size": None}
 
 
-@pytest.mark.parametrize("given", [None, {}, {"learning_rate": "auto"}])
+@pytest.mark.parametrize("optimizer", [None, {}, {"learning_rate": "auto"}])
 def test_a_job_keeps_what_was_sent_and_trains_with_the_number(
-    served: Backend, given: dict[str, Any] | None
+    served: Backend, optimizer: dict[str, Any] | None
 ) -> None:
-    changes = {} if given is None else {"optimizer": given}
+    changes = {} if optimizer is None else {"optimizer": optimizer}
     spec = served.spec(**changes)
     job = served.api.post("/jobs", json=spec).json()
     assert job["spec"] == spec
@@ -53,9 +53,9 @@ def test_a_number_is_taken_as_it_is(served: Backend) -> None:
 def test_settings_and_forks_work_on_the_number(served: Backend) -> None:
     job = served.create_job(limits={"steps": 9})
     (setting,) = [
-        each
-        for each in served.api.get(f"/jobs/{job}/settings").json()["data"]
-        if each["setting"] == "optimizer.learning_rate"
+        setting
+        for setting in served.api.get(f"/jobs/{job}/settings").json()["data"]
+        if setting["setting"] == "optimizer.learning_rate"
     ]
     assert (setting["value"], setting["created_with"]) == (AUTO, AUTO)
     trainer = served.claim(job)
@@ -86,8 +86,8 @@ def test_a_model_that_was_added_before_its_size_was_stored(backend: Backend) -> 
         error = refused(backend.api.post("/jobs", json=old), "optimizer.learning_rate", "hidden_size_unknown")
         assert "Set optimizer.learning_rate to a number" in error["hint"]
         assert backend.count_jobs() == before
-        found = backend.api.post("/jobs/check", json=old).json()
-        assert [each["code"] for each in found["problems"]] == ["hidden_size_unknown"]
+        report = backend.api.post("/jobs/check", json=old).json()
+        assert [problem["code"] for problem in report["problems"]] == ["hidden_size_unknown"]
         number = old | {"optimizer": {"learning_rate": 1e-4}}
         assert rate(backend.api.post("/jobs", json=number).json()) == 1e-4
     quick = backend.api.post("/jobs/check?quick=true", json=old).json()

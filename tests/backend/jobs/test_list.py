@@ -9,17 +9,17 @@ from tests.backend.server import REWARD, Backend
 
 def listed(backend: Backend, **query: Any) -> set[str]:
     """Names of the jobs on all pages."""
-    found: set[str] = set()
+    names: set[str] = set()
     after: str | None = None
     while True:
         cursor = {} if after is None else {"after": after}
         response = backend.api.get("/jobs", params={"limit": 2} | query | cursor)
         assert response.status_code == 200, response.text
         page = response.json()
-        found |= {job["name"] for job in page["data"]}
+        names |= {job["name"] for job in page["data"]}
         after = page["next_cursor"]
         if not page["has_more"]:
-            return found
+            return names
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def test_metrics_in_buckets(client: Reinforge, job: str) -> None:
     [series] = metrics.series
     assert (series.key, series.steps, series.values) == ("extra", [2, 3], [2.0, 3.0])
     assert (series.minima, series.maxima) == ([1.0, 3.0], [2.0, 3.0])
-    assert {len(each.steps) for each in client.jobs.metrics(job).series} == {3}
+    assert {len(series.steps) for series in client.jobs.metrics(job).series} == {3}
 
 
 def test_search_page_by_page(client: Reinforge, job: str) -> None:
@@ -48,22 +48,22 @@ def test_search_page_by_page(client: Reinforge, job: str) -> None:
 
 
 def test_a_group(client: Reinforge, job: str) -> None:
-    found = client.jobs.group(job, "train", 2, 1)
-    assert (found.prompt_hash, found.steps, found.answer) == ("second", [1, 2, 3], "42")
-    assert [each.reward for each in found.completions] == [1.0, 0.0]
+    group = client.jobs.group(job, "train", 2, 1)
+    assert (group.prompt_hash, group.steps, group.answer) == ("second", [1, 2, 3], "42")
+    assert [completion.reward for completion in group.completions] == [1.0, 0.0]
 
 
 def test_a_checkpoint_on_disk(client: Reinforge, job: str, tmp_path: Path) -> None:
-    seen: list[int] = []
+    progress: list[int] = []
     path = client.jobs.download_checkpoint(
-        job, 3, tmp_path / "new" / "c.tar.gz", progress=lambda done, _: seen.append(done)
+        job, 3, tmp_path / "new" / "c.tar.gz", progress=lambda done, _: progress.append(done)
     )
-    assert seen[-1] == path.stat().st_size
+    assert progress[-1] == path.stat().st_size
     with tarfile.open(path) as tar:
         assert tar.extractfile("adapter_model.safetensors").read() == b"weights"  # type: ignore[union-attr]
-    assert [each.name for each in path.parent.iterdir()] == ["c.tar.gz"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["c.tar.gz"]
 
 
 def test_jobs_by_name(client: Reinforge, job: str) -> None:
-    assert [each.id for each in client.jobs.list(q="READ")] == [job]
+    assert [item.id for item in client.jobs.list(q="READ")] == [job]
     assert not list(client.jobs.list(q="READ", dataset="file-none"))

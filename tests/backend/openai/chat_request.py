@@ -99,10 +99,10 @@ class Chat(threading.Thread):
     def chunks(self) -> list[dict[str, Any]]:
         *chunks, done = self.data()
         assert done == "[DONE]"
-        found = [json.loads(chunk) for chunk in chunks]
-        for chunk in found:
+        parsed = [json.loads(chunk) for chunk in chunks]
+        for chunk in parsed:
             checked(chunk, CHUNK)
-        return found
+        return parsed
 
 
 def prompt(tokens: int) -> dict[str, Any]:

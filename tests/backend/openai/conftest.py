@@ -1,14 +1,14 @@
-"""The lane of the rewards' tests (a calls worker with a real sandbox), and a client of `/v1`."""
+"""An RPC worker with a real sandbox, and a client of `/v1`."""
 
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from tests.backend.rewards.conftest import lane
+from tests.backend.rewards.conftest import live_backend
 from tests.backend.server import OWNER_KEY, Backend
 
-__all__ = ["lane", "wire"]
+__all__ = ["live_backend", "wire"]
 
 
 @pytest.fixture

@@ -34,5 +34,5 @@ def body(backend: Backend, grader: dict[str, Any] = CHECK, **changes: Any) -> di
 def created(wire: httpx.Client, request: dict[str, Any], **headers: str) -> dict[str, Any]:
     answer = wire.post("/fine_tuning/jobs", json=request, headers=headers)
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = schemas.checked(answer.json(), schemas.JOB)
-    return found
+    job: dict[str, Any] = schemas.checked(answer.json(), schemas.JOB)
+    return job

@@ -213,8 +213,8 @@ CHAT_COMPLETION = an_object(
 def checked(value: Any, schema: Schema) -> Any:
     """The value, if it is as the schema says; an AssertionError with every fault otherwise."""
     faults = [
-        f"{'.'.join(map(str, each.path))}: {each.message}"
-        for each in Draft202012Validator(schema).iter_errors(value)
+        f"{'.'.join(map(str, error.path))}: {error.message}"
+        for error in Draft202012Validator(schema).iter_errors(value)
     ]
     assert not faults, "; ".join(faults)
     return value
@@ -222,4 +222,4 @@ def checked(value: Any, schema: Schema) -> Any:
 
 def listed(value: Any, schema: Schema) -> list[Any]:
     """The objects of a list, each as the schema says; `has_more` may be missing where lists are not paged."""
-    return [checked(each, schema) for each in checked(value, LIST)["data"]]
+    return [checked(item, schema) for item in checked(value, LIST)["data"]]

@@ -23,7 +23,7 @@ def worker(backend: Backend) -> Iterator[Player]:
 # ── What the worker is told ────────────────────────────────────────────────────────────────────────────────
 
 
-def told(backend: Backend, worker: Player, **fields: Any) -> dict[str, Any]:
+def payload_of(backend: Backend, worker: Player, **fields: Any) -> dict[str, Any]:
     chat = Chat(backend, **fields)
     payload = worker.take()
     worker.answer(result={})
@@ -32,7 +32,7 @@ def told(backend: Backend, worker: Player, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_plain_request(backend: Backend, worker: Player) -> None:
-    payload = told(backend, worker)
+    payload = payload_of(backend, worker)
     assert 0 <= payload.pop("seed") < 2**63
     assert payload == {
         "model": "tiny",
@@ -76,7 +76,7 @@ def test_a_plain_request(backend: Backend, worker: Player) -> None:
     ids=lambda value: "-".join(value) if "prompts" not in value else "",
 )  # fmt: skip
 def test_fields(backend: Backend, worker: Player, fields: dict[str, Any], expected: dict[str, Any]) -> None:
-    payload = told(backend, worker, **fields)
+    payload = payload_of(backend, worker, **fields)
     assert {name: payload[name] for name in expected} == expected
 
 
@@ -89,7 +89,7 @@ def test_messages_of_every_role_as_texts(backend: Backend, worker: Player) -> No
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "2"}]},
     ]
-    [rendered] = told(backend, worker, messages=messages)["prompts"]
+    [rendered] = payload_of(backend, worker, messages=messages)["prompts"]
     parsed = call | {"function": {"name": "add", "arguments": {"a": 1}}}
     assert rendered == [
         {"role": "developer", "content": "be\nbrief"},
@@ -108,14 +108,16 @@ def test_a_whole_answer(backend: Backend, worker: Player) -> None:
     worker.tell(1, prompt(7), delta("tw", 1), delta("th", 1, sample=1), delta("o", 2))
     worker.tell(2, done("three", 4, "length", sample=1), done("two", 3))
     worker.answer(result={})
-    found = chat.json()
-    checked(found, COMPLETION)
-    assert [(each["index"], each["message"], each["finish_reason"]) for each in found["choices"]] == [
+    completion = chat.json()
+    checked(completion, COMPLETION)
+    assert [
+        (choice["index"], choice["message"], choice["finish_reason"]) for choice in completion["choices"]
+    ] == [
         (0, {"role": "assistant", "content": "two", "refusal": None}, "stop"),
         (1, {"role": "assistant", "content": "three", "refusal": None}, "length"),
     ]
-    assert found["usage"] == {"prompt_tokens": 7, "completion_tokens": 7, "total_tokens": 14}
-    assert (found["model"], chat.end().headers["content-type"]) == ("tiny", "application/json")
+    assert completion["usage"] == {"prompt_tokens": 7, "completion_tokens": 7, "total_tokens": 14}
+    assert (completion["model"], chat.end().headers["content-type"]) == ("tiny", "application/json")
     assert chat.end().headers["x-request-id"]
 
 
@@ -124,25 +126,25 @@ TOKEN = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}
 
 def test_log_probabilities_of_all_tokens_in_order(backend: Backend, worker: Player) -> None:
     entries = [TOKEN | {"logprob": -float(number)} for number in range(4)]
-    told = [
+    events = [
         delta("a", 1, logprobs=entries[:1]),
         delta("aa", 3, logprobs=entries[1:3]),
         done("aaa", 4, logprobs=entries[3:]),
     ]
     chat = Chat(backend, logprobs=True)
     worker.take()
-    worker.tell(1, *told)
+    worker.tell(1, *events)
     worker.answer(result={})
-    found = chat.json()
-    checked(found, COMPLETION)
-    assert found["choices"][0]["logprobs"] == {"content": entries, "refusal": None}
+    completion = chat.json()
+    checked(completion, COMPLETION)
+    assert completion["choices"][0]["logprobs"] == {"content": entries, "refusal": None}
 
     chat = Chat(backend, logprobs=True, stream=True)
     worker.take()
-    worker.tell(1, *told)
+    worker.tell(1, *events)
     worker.answer(result={})
     lists = [chunk["choices"][0]["logprobs"] for chunk in chat.chunks()]
-    assert [entry for found in lists if found for entry in found["content"]] == entries
+    assert [entry for logprobs in lists if logprobs for entry in logprobs["content"]] == entries
 
 
 def test_a_stream(backend: Backend, worker: Player) -> None:
@@ -157,7 +159,7 @@ def test_a_stream(backend: Backend, worker: Player) -> None:
     *chunks, last = chat.chunks()
     assert chat.end().headers["content-type"].startswith("text/event-stream")
     assert len({(chunk["id"], chunk["created"], chunk["model"]) for chunk in [*chunks, last]}) == 1
-    pieces = [(each["choices"][0]["index"], each["choices"][0]["delta"]) for each in chunks]
+    pieces = [(chunk["choices"][0]["index"], chunk["choices"][0]["delta"]) for chunk in chunks]
     assert pieces == [
         (0, {"role": "assistant", "content": ""}),
         (1, {"role": "assistant", "content": ""}),
@@ -208,13 +210,13 @@ def test_calls_of_tools(backend: Backend, worker: Player, stream: bool) -> None:
     worker.answer(result={})
     if stream:
         chunks = [chunk["choices"][0] for chunk in chat.chunks()]
-        content = "".join(each["delta"].get("content") or "" for each in chunks)
-        [[call]] = [each["delta"]["tool_calls"] for each in chunks if "tool_calls" in each["delta"]]
+        content = "".join(choice["delta"].get("content") or "" for choice in chunks)
+        [[call]] = [choice["delta"]["tool_calls"] for choice in chunks if "tool_calls" in choice["delta"]]
         assert (call.pop("index"), chunks[-1]["finish_reason"]) == (0, "tool_calls")
     else:
-        found = chat.json()
-        checked(found, COMPLETION)
-        [choice] = found["choices"]
+        completion = chat.json()
+        checked(completion, COMPLETION)
+        [choice] = completion["choices"]
         content, [call] = choice["message"]["content"], choice["message"]["tool_calls"]
         assert choice["finish_reason"] == "tool_calls"
     assert content.strip() == "So:"
@@ -298,9 +300,9 @@ def test_what_the_worker_refuses_before_it_begins_has_a_status(
         "param": "prompts[0]",
     }
     worker.answer(error=error)
-    found = chat.json()["error"]
+    chat_error = chat.json()["error"]
     assert chat.end().status_code == 400
-    assert (found["code"], found["param"]) == ("context_length_exceeded", "messages")
+    assert (chat_error["code"], chat_error["param"]) == ("context_length_exceeded", "messages")
 
 
 def test_a_failure_in_the_middle_of_a_stream_is_its_last_event(backend: Backend, worker: Player) -> None:

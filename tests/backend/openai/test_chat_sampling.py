@@ -42,19 +42,19 @@ def deployed(real: Real, http: httpx.Client) -> str:
 
 
 def deployment(http: httpx.Client) -> dict[str, Any]:
-    found: dict[str, Any] = http.get("/api/v1/deployments/sums").json()
-    return found
+    body: dict[str, Any] = http.get("/api/v1/deployments/sums").json()
+    return body
 
 
 def ask(http: httpx.Client, model: str = MODEL, **fields: Any) -> dict[str, Any]:
     answer = http.post("/v1/chat/completions", json={"model": model, "messages": CHAT, **fields})
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = checked(answer.json(), COMPLETION)
-    return found
+    completion: dict[str, Any] = checked(answer.json(), COMPLETION)
+    return completion
 
 
-def texts(found: dict[str, Any]) -> list[str]:
-    return [choice["message"]["content"] for choice in found["choices"]]
+def texts(completion: dict[str, Any]) -> list[str]:
+    return [choice["message"]["content"] for choice in completion["choices"]]
 
 
 def chunks(http: httpx.Client, model: str = MODEL, **fields: Any) -> Iterator[dict[str, Any]]:
@@ -66,18 +66,18 @@ def chunks(http: httpx.Client, model: str = MODEL, **fields: Any) -> Iterator[di
 
 
 def test_usage_counts_the_rendered_prompt_and_all_sampled_tokens(http: httpx.Client) -> None:
-    found = ask(http, temperature=0, n=2)
-    assert texts(found) == ["<answer>42</answer>"] * 2
+    completion = ask(http, temperature=0, n=2)
+    assert texts(completion) == ["<answer>42</answer>"] * 2
     tokenizer = AutoTokenizer.from_pretrained(CHECKPOINT)
     prompt = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, return_dict=False)
-    said = len(tokenizer.encode(texts(found)[0], add_special_tokens=False)) + 1  # the end token
+    tokens = len(tokenizer.encode(texts(completion)[0], add_special_tokens=False)) + 1  # the end token
     usage = {
         "prompt_tokens": len(prompt),
-        "completion_tokens": 2 * said,
-        "total_tokens": len(prompt) + 2 * said,
+        "completion_tokens": 2 * tokens,
+        "total_tokens": len(prompt) + 2 * tokens,
     }
-    assert found["usage"] == usage
-    assert [choice["finish_reason"] for choice in found["choices"]] == ["stop", "stop"]
+    assert completion["usage"] == usage
+    assert [choice["finish_reason"] for choice in completion["choices"]] == ["stop", "stop"]
 
 
 def test_length_stop_and_seed(http: httpx.Client) -> None:
@@ -94,32 +94,34 @@ def test_length_stop_and_seed(http: httpx.Client) -> None:
 def test_a_stream_is_the_same_completion(http: httpx.Client) -> None:
     fields = {"temperature": 1.5, "seed": 3, "n": 2, "max_tokens": 24}
     whole = ask(http, **fields)
-    found = [checked(each, CHUNK) for each in chunks(http, stream_options={"include_usage": True}, **fields)]
-    said = ["", ""]
-    for chunk in found:
+    parsed = [
+        checked(chunk, CHUNK) for chunk in chunks(http, stream_options={"include_usage": True}, **fields)
+    ]
+    sampled = ["", ""]
+    for chunk in parsed:
         for choice in chunk["choices"]:
-            said[choice["index"]] += choice["delta"].get("content") or ""
-    assert said == texts(whole)
-    assert found[-1]["usage"] == whole["usage"]
-    assert found[0]["system_fingerprint"] == whole["system_fingerprint"]
+            sampled[choice["index"]] += choice["delta"].get("content") or ""
+    assert sampled == texts(whole)
+    assert parsed[-1]["usage"] == whole["usage"]
+    assert parsed[0]["system_fingerprint"] == whole["system_fingerprint"]
 
 
 def test_log_probabilities_sum_to_the_models_own(http: httpx.Client) -> None:
     """What a completion's log-probability is under the model's forward pass is what the API says it is."""
-    found = ask(http, logprobs=True, top_logprobs=2, temperature=0.8, seed=1, max_tokens=30)
-    [choice] = found["choices"]
+    completion = ask(http, logprobs=True, top_logprobs=2, temperature=0.8, seed=1, max_tokens=30)
+    [choice] = completion["choices"]
     entries = choice["logprobs"]["content"]
-    assert len(entries) == found["usage"]["completion_tokens"]
+    assert len(entries) == completion["usage"]["completion_tokens"]
     model, tokenizer = (
         AutoModelForCausalLM.from_pretrained(CHECKPOINT),
         AutoTokenizer.from_pretrained(CHECKPOINT),
     )
     prompt = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, return_dict=False)
-    said = tokenizer.encode(choice["message"]["content"], add_special_tokens=False)
-    said += [tokenizer.eos_token_id] * (choice["finish_reason"] == "stop")
+    sampled = tokenizer.encode(choice["message"]["content"], add_special_tokens=False)
+    sampled += [tokenizer.eos_token_id] * (choice["finish_reason"] == "stop")
     with torch.inference_mode():
-        logits = model(torch.tensor([prompt + said])).logits[0, len(prompt) - 1 : -1] / 0.8
-    own = torch.log_softmax(logits, -1).gather(-1, torch.tensor(said)[:, None]).sum()
+        logits = model(torch.tensor([prompt + sampled])).logits[0, len(prompt) - 1 : -1] / 0.8
+    own = torch.log_softmax(logits, -1).gather(-1, torch.tensor(sampled)[:, None]).sum()
     assert sum(entry["logprob"] for entry in entries) == pytest.approx(float(own), abs=1e-3)
     assert all(len(entry["top_logprobs"]) == 2 for entry in entries)
     streamed = [
@@ -134,15 +136,15 @@ def test_log_probabilities_sum_to_the_models_own(http: httpx.Client) -> None:
 def test_a_deployment_says_what_its_checkpoint_says(real: Real, http: httpx.Client, deployed: str) -> None:
     fields = {"temperature": 0, "max_tokens": 30}
     before = deployment(http)["usage"]
-    found = ask(http, deployed, **fields)
-    assert texts(found) != texts(ask(http, **fields))
+    completion = ask(http, deployed, **fields)
+    assert texts(completion) != texts(ask(http, **fields))
     [job] = real.backend.sql("SELECT job_id FROM checkpoint WHERE id = %s", real.checkpoint)
     code = str(job[0]).removeprefix("ftjob-")[:8]
-    assert texts(ask(http, f"ft:{MODEL}:default::{code}:ckpt-step-1", **fields)) == texts(found)
+    assert texts(ask(http, f"ft:{MODEL}:default::{code}:ckpt-step-1", **fields)) == texts(completion)
     after = deployment(http)["usage"]
     assert after["requests"] == before["requests"] + 1
     for kind in ("prompt_tokens", "completion_tokens"):
-        assert after[kind] == before[kind] + found["usage"][kind]
+        assert after[kind] == before[kind] + completion["usage"][kind]
 
 
 LONG = {"n": 16, "temperature": 2.0, "max_tokens": 480}
@@ -199,9 +201,9 @@ FLAT = {"type": "json_schema", "name": "answer", "strict": True, "schema": ANSWE
 @pytest.mark.parametrize("temperature", [0, 2])
 def test_completions_are_held_to_a_schema(http: httpx.Client, form: dict[str, Any], temperature: int) -> None:
     """The model has never seen JSON: what it writes is JSON by the schema alone."""
-    found = ask(http, response_format=form, n=4, temperature=temperature, max_tokens=200, seed=3)
-    assert [choice["finish_reason"] for choice in found["choices"]] == ["stop"] * 4
-    for text in texts(found):
+    completion = ask(http, response_format=form, n=4, temperature=temperature, max_tokens=200, seed=3)
+    assert [choice["finish_reason"] for choice in completion["choices"]] == ["stop"] * 4
+    for text in texts(completion):
         value = json.loads(text)
         assert (set(value), type(value["sure"])) == ({"answer", "sure"}, bool)
         assert 0 <= value["answer"] <= 999
@@ -212,17 +214,19 @@ def test_completions_are_held_to_a_schema(http: httpx.Client, form: dict[str, An
 def test_a_held_completion_streams_has_log_probabilities_and_repeats(http: httpx.Client) -> None:
     same = {"response_format": NESTED, "temperature": 1, "max_tokens": 200, "seed": 5}
     pieces = [
-        each["choices"][0]["delta"].get("content") or "" for each in chunks(http, **same) if each["choices"]
+        chunk["choices"][0]["delta"].get("content") or ""
+        for chunk in chunks(http, **same)
+        if chunk["choices"]
     ]
     whole = ask(http, **same, logprobs=True, top_logprobs=3)
     assert "".join(pieces) == texts(whole)[0]
     entries = whole["choices"][0]["logprobs"]["content"]
-    assert all(-9999 < each["logprob"] <= 0 for each in entries)
+    assert all(-9999 < entry["logprob"] <= 0 for entry in entries)
 
 
 def test_a_json_object_begins_as_one(http: httpx.Client) -> None:
-    found = ask(http, response_format={"type": "json_object"}, max_tokens=5, temperature=2)
-    assert texts(found)[0].startswith("{")
+    completion = ask(http, response_format={"type": "json_object"}, max_tokens=5, temperature=2)
+    assert texts(completion)[0].startswith("{")
 
 
 @pytest.mark.parametrize(

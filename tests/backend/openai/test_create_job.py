@@ -18,8 +18,8 @@ G = "method.reinforcement.grader"
 
 
 def spec_of(backend: Backend, job: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = backend.job(job["id"])["resolved_spec"]
-    return found
+    spec: dict[str, Any] = backend.job(job["id"])["resolved_spec"]
+    return spec
 
 
 def test_a_job_is_what_the_request_says(wire: httpx.Client, rpc_backend: Backend) -> None:
@@ -48,8 +48,8 @@ def test_a_job_is_what_the_request_says(wire: httpx.Client, rpc_backend: Backend
     assert (spec["evaluation"]["every_steps"], spec["limits"]["checkpoint_every"]) == (5, 5)
     assert spec["evaluation"]["samples_per_row"] == 2
     assert spec["optimizer"]["learning_rate"] == pytest.approx(2.5 * auto_learning_rate(128))
-    shown = job["method"]["reinforcement"]["hyperparameters"]
-    assert (shown["learning_rate_multiplier"], shown["learning_rate"]) == (
+    hyperparameters_view = job["method"]["reinforcement"]["hyperparameters"]
+    assert (hyperparameters_view["learning_rate_multiplier"], hyperparameters_view["learning_rate"]) == (
         2.5,
         pytest.approx(2.5 * auto_learning_rate(128)),
     )
@@ -64,25 +64,28 @@ def test_auto_is_echoed_as_what_it_became(wire: httpx.Client, rpc_backend: Backe
         ("batch_size", "n_epochs", "learning_rate_multiplier", "compute_multiplier", "eval_interval"), "auto"
     )
     job = created(wire, body(rpc_backend, hyperparameters=auto))
-    shown = job["method"]["reinforcement"]["hyperparameters"]
-    assert "auto" not in shown.values()
+    hyperparameters_view = job["method"]["reinforcement"]["hyperparameters"]
+    assert "auto" not in hyperparameters_view.values()
     # 18 of 20 rows train; 16 a step; 50 epochs (the most) are 57 steps.
-    assert {name: shown[name] for name in (*auto, "eval_samples", "reasoning_effort")} == {
+    assert {name: hyperparameters_view[name] for name in (*auto, "eval_samples", "reasoning_effort")} == {
         "batch_size": 16, "n_epochs": 50, "learning_rate_multiplier": 1.0, "compute_multiplier": 1.0,
         "eval_interval": 5, "eval_samples": 4, "reasoning_effort": "default",
     }  # fmt: skip
     spec = spec_of(rpc_backend, job)
-    assert (spec["limits"]["steps"], shown["steps"]) == (57, 57)
-    assert (spec["rollout"]["completions_per_prompt"], shown["completions_per_prompt"]) == (8, 8)
+    assert (spec["limits"]["steps"], hyperparameters_view["steps"]) == (57, 57)
+    assert (spec["rollout"]["completions_per_prompt"], hyperparameters_view["completions_per_prompt"]) == (
+        8,
+        8,
+    )
     assert 0 <= job["seed"] < 2**31
     assert job["seed"] != created(wire, body(rpc_backend))["seed"]
 
 
 @pytest.mark.parametrize(("multiplier", "completions"), [(0.0001, 2), (0.25, 2), (1, 8), (2.5, 20), (10, 80)])
 def test_compute_multiplier_is_completions_per_prompt(multiplier: float, completions: int) -> None:
-    found = hyperparameters.resolve(Hyperparameters(compute_multiplier=multiplier), 100, "m", 128)
-    assert found.spec["rollout"]["completions_per_prompt"] == completions
-    assert found.shown["compute_multiplier"] == multiplier
+    resolved = hyperparameters.resolve(Hyperparameters(compute_multiplier=multiplier), 100, "m", 128)
+    assert resolved.spec["rollout"]["completions_per_prompt"] == completions
+    assert resolved.shown["compute_multiplier"] == multiplier
 
 
 @pytest.mark.parametrize(
@@ -164,8 +167,8 @@ def test_both_shapes_of_response_format_are_kept_and_said_not_to_be_enforced(
 ) -> None:
     job = created(wire, body(rpc_backend, response_format=format))
     assert job["method"]["reinforcement"]["response_format"] == format
-    told = wire.get(f"/fine_tuning/jobs/{job['id']}/events").json()["data"]
-    assert any("response_format" in each["message"] and each["level"] == "warn" for each in told)
+    events = wire.get(f"/fine_tuning/jobs/{job['id']}/events").json()["data"]
+    assert any("response_format" in event["message"] and event["level"] == "warn" for event in events)
 
 
 def without(name: str) -> Any:

@@ -35,7 +35,7 @@ def most(model: Any, name: str) -> float | None:
 
     def bounds(schema: Any) -> list[float]:
         if isinstance(schema, list):
-            return [each for part in schema for each in bounds(part)]
+            return [bound for part in schema for bound in bounds(part)]
         if not isinstance(schema, dict):
             return []
         own = [schema[key] for key in ("maximum", "maxItems", "maxLength") if key in schema]

@@ -48,13 +48,13 @@ def test_a_file_is_kept_as_it_was_sent(wire: httpx.Client, rpc_backend: Backend)
 def test_lists_go_on_behind_the_last_file_even_when_it_was_deleted(wire: httpx.Client) -> None:
     made = [created(wire)["id"] for _ in range(5)]
     newest = schemas.checked(wire.get("/files", params={"limit": 2}).json(), schemas.LIST)
-    assert [each["id"] for each in newest["data"]] == made[:2:-1]
+    assert [file["id"] for file in newest["data"]] == made[:2:-1]
     assert (newest["has_more"], newest["first_id"], newest["last_id"]) == (True, made[4], made[3])
     wire.delete(f"/files/{made[3]}")
     rest = wire.get("/files", params={"limit": 2, "after": made[3]}).json()
-    assert [each["id"] for each in rest["data"]] == [made[2], made[1]]
+    assert [file["id"] for file in rest["data"]] == [made[2], made[1]]
     oldest = wire.get("/files", params={"order": "asc", "after": made[0], "limit": 10000}).json()
-    assert [each["id"] for each in oldest["data"]] == [made[1], made[2], made[4]]
+    assert [file["id"] for file in oldest["data"]] == [made[1], made[2], made[4]]
     assert oldest["has_more"] is False
     nothing = wire.get("/files", params={"purpose": "batch"}).json()
     assert (nothing["data"], nothing["has_more"]) == ([], False)
@@ -137,15 +137,15 @@ def test_a_file_of_a_preflight_alone_can_be_deleted(wire: httpx.Client, rpc_back
 
 
 def test_a_file_ends_when_its_time_is_over(wire: httpx.Client, rpc_backend: Backend) -> None:
-    kept = {"expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
-    over, used, later = (created(wire, **kept) for _ in range(3))
+    expiry = {"expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
+    over, used, later = (created(wire, **expiry) for _ in range(3))
     assert over["expires_at"] - over["created_at"] == 3600
     rpc_backend.create_job(data={"dataset": used["id"]})
     for file in (over, used):
         rpc_backend.sql("UPDATE dataset SET expires_at = now() - interval '1 s' WHERE id = %s", file["id"])
     expire(rpc_backend)
-    found = [wire.get(f"/files/{file['id']}").status_code for file in (over, used, later)]
-    assert found == [404, 200, 200]
+    statuses = [wire.get(f"/files/{file['id']}").status_code for file in (over, used, later)]
+    assert statuses == [404, 200, 200]
 
 
 def test_rows_of_deleted_files_go_unless_a_job_names_them(wire: httpx.Client, rpc_backend: Backend) -> None:
@@ -154,14 +154,14 @@ def test_rows_of_deleted_files_go_unless_a_job_names_them(wire: httpx.Client, rp
     rpc_backend.api.post(f"/jobs/{job}/cancel")
     for file in (alone, used):
         wire.delete(f"/files/{file}")
-    kept = "SELECT id FROM dataset WHERE id = ANY(%s)"
+    query = "SELECT id FROM dataset WHERE id = ANY(%s)"
     expire(rpc_backend)
-    assert len(rpc_backend.sql(kept, [alone, used])) == 2  # lists are read on behind them for a while
+    assert len(rpc_backend.sql(query, [alone, used])) == 2  # lists are read on behind them for a while
     rpc_backend.sql(
         "UPDATE dataset SET deleted_at = now() - interval '2 h' WHERE id = ANY(%s)", [alone, used]
     )
     expire(rpc_backend)
-    assert rpc_backend.sql(kept, [alone, used]) == [(used,)]
+    assert rpc_backend.sql(query, [alone, used]) == [(used,)]
 
 
 def expire(backend: Backend) -> None:

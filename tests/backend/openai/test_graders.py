@@ -50,8 +50,8 @@ def judge(backend: Backend, behave: Callable[[JudgeRequest, int], Reply]) -> Ite
 
 
 @pytest.fixture
-def wire(lane: Backend) -> Iterator[httpx.Client]:
-    with lane.client(OWNER_KEY, "/v1/fine_tuning/alpha/graders") as client:
+def wire(live_backend: Backend) -> Iterator[httpx.Client]:
+    with live_backend.client(OWNER_KEY, "/v1/fine_tuning/alpha/graders") as client:
         client.timeout = httpx.Timeout(120)
         yield client
 
@@ -67,11 +67,11 @@ def raised(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_score_has_openais_shape(wire: httpx.Client) -> None:
-    found = run(wire, CHECK, "132", answer="132")
-    assert found["reward"] == 1.0
-    assert found["sub_rewards"] == {}
-    assert found["model_grader_token_usage_per_model"] == {}
-    metadata = found["metadata"]
+    result = run(wire, CHECK, "132", answer="132")
+    assert result["reward"] == 1.0
+    assert result["sub_rewards"] == {}
+    assert result["model_grader_token_usage_per_model"] == {}
+    metadata = result["metadata"]
     assert (metadata["name"], metadata["type"], metadata["scores"]) == (
         "exact",
         "string_check",
@@ -80,25 +80,27 @@ def test_a_score_has_openais_shape(wire: httpx.Client) -> None:
     assert metadata["execution_time"] > 0
     assert (metadata["token_usage"], metadata["sampled_model_name"]) == (None, None)
     assert set(metadata["errors"]) >= REQUIRED
-    assert raised(found) == {}
+    assert raised(result) == {}
 
 
-def test_a_multi_of_rule_code_and_judge_tells_its_parts_and_tokens(lane: Backend, wire: httpx.Client) -> None:
+def test_a_multi_of_rule_code_and_judge_tells_its_parts_and_tokens(
+    live_backend: Backend, wire: httpx.Client
+) -> None:
     multi = {
         "type": "multi",
         "name": "all",
         "graders": {"exact": CHECK, "long": CODE, "judge": JUDGE},
         "calculate_output": "exact + long + judge",
     }
-    with judge(lane, lambda *_: judged(0.5)) as stub:
-        found = run(wire, multi, "hi", answer="hi")
+    with judge(live_backend, lambda *_: judged(0.5)) as stub:
+        result = run(wire, multi, "hi", answer="hi")
         assert stub.requests[0].headers["authorization"] == "Bearer sk-critic"
-    assert found["reward"] == 2.0
-    assert found["sub_rewards"] == found["metadata"]["scores"] == {"exact": 1.0, "long": 0.5, "judge": 0.5}
+    assert result["reward"] == 2.0
+    assert result["sub_rewards"] == result["metadata"]["scores"] == {"exact": 1.0, "long": 0.5, "judge": 0.5}
     tokens = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120, "cached_tokens": 0}
-    assert found["model_grader_token_usage_per_model"] == {"critic": tokens}
-    assert found["metadata"]["token_usage"] == tokens
-    assert "sk-critic" not in str(lane.sql("SELECT * FROM call"))
+    assert result["model_grader_token_usage_per_model"] == {"critic": tokens}
+    assert result["metadata"]["token_usage"] == tokens
+    assert "sk-critic" not in str(live_backend.sql("SELECT * FROM call"))
 
 
 @pytest.mark.parametrize(
@@ -121,20 +123,20 @@ def test_a_multi_of_rule_code_and_judge_tells_its_parts_and_tokens(lane: Backend
 def test_what_goes_wrong_is_a_flag_and_the_reward_0(
     wire: httpx.Client, grader: dict[str, Any], flag: str
 ) -> None:
-    found = run(wire, grader, "x", answer="132")
-    assert found["reward"] == 0.0
-    assert raised(found)[flag] is True
+    result = run(wire, grader, "x", answer="132")
+    assert result["reward"] == 0.0
+    assert raised(result)[flag] is True
 
 
 def test_only_a_sample_that_is_no_json_is_a_parse_error(wire: httpx.Client) -> None:
-    asked = CHECK | {"input": "{{ sample.output_json.answer }}"}
+    grader = CHECK | {"input": "{{ sample.output_json.answer }}"}
     assert "sample_parse_error" not in raised(run(wire, CHECK | {"reference": "{{ item.nope }}"}, "x"))
-    assert set(raised(run(wire, asked, '{"other": 1}', answer="132"))) == {
+    assert set(raised(run(wire, grader, '{"other": 1}', answer="132"))) == {
         "invalid_variable_error",
         "invalid_variable_error_details",
     }
-    found = run(wire, asked, '{"answer": "132"}', answer="132")
-    assert (found["reward"], raised(found)) == (1.0, {})
+    result = run(wire, grader, '{"answer": "132"}', answer="132")
+    assert (result["reward"], raised(result)) == (1.0, {})
 
 
 def test_a_sample_that_is_cut_says_so(wire: httpx.Client) -> None:
@@ -150,13 +152,13 @@ def test_a_sample_that_is_cut_says_so(wire: httpx.Client) -> None:
 
 
 def test_calls_are_seen_where_the_item_has_tools(wire: httpx.Client) -> None:
-    asked = CHECK | {"input": "{{ sample.output_tools[0].function.arguments }}"}
+    grader = CHECK | {"input": "{{ sample.output_tools[0].function.arguments }}"}
     text = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
-    found = run(
-        wire, asked, text, answer='{"a": 1}', tools=[{"type": "function", "function": {"name": "add"}}]
+    result = run(
+        wire, grader, text, answer='{"a": 1}', tools=[{"type": "function", "function": {"name": "add"}}]
     )
-    assert (found["reward"], raised(found)) == (1.0, {})
-    assert raised(run(wire, asked, text, answer="x"))["invalid_variable_error"] is True
+    assert (result["reward"], raised(result)) == (1.0, {})
+    assert raised(run(wire, grader, text, answer="x"))["invalid_variable_error"] is True
 
 
 @pytest.mark.parametrize(
@@ -169,11 +171,11 @@ def test_calls_are_seen_where_the_item_has_tools(wire: httpx.Client) -> None:
     ],
 )
 def test_what_a_judge_does_wrong_is_a_flag(
-    lane: Backend, wire: httpx.Client, behave: Callable[[JudgeRequest, int], Reply], flag: str
+    live_backend: Backend, wire: httpx.Client, behave: Callable[[JudgeRequest, int], Reply], flag: str
 ) -> None:
-    with judge(lane, behave):
-        found = run(wire, JUDGE, "x")
-    assert (found["reward"], raised(found)[flag]) == (0.0, True)
+    with judge(live_backend, behave):
+        result = run(wire, JUDGE, "x")
+    assert (result["reward"], raised(result)[flag]) == (0.0, True)
 
 
 def test_validate_answers_with_the_grader_and_a_name(wire: httpx.Client) -> None:

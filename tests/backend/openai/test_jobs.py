@@ -12,13 +12,13 @@ from tests.backend.server import Backend, Trainer
 
 
 def job_of(wire: httpx.Client, id: str) -> dict[str, Any]:
-    found: dict[str, Any] = schemas.checked(wire.get(f"/fine_tuning/jobs/{id}").json(), schemas.JOB)
-    return found
+    job: dict[str, Any] = schemas.checked(wire.get(f"/fine_tuning/jobs/{id}").json(), schemas.JOB)
+    return job
 
 
 def hyperparameters_of(job: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = job["method"]["reinforcement"]["hyperparameters"]
-    return found
+    fields: dict[str, Any] = job["method"]["reinforcement"]["hyperparameters"]
+    return fields
 
 
 def events_of(wire: httpx.Client, id: str, **query: Any) -> list[dict[str, Any]]:
@@ -71,8 +71,8 @@ def test_states_from_the_queue_to_the_model(wire: httpx.Client, rpc_backend: Bac
 def test_a_failure_says_why(wire: httpx.Client, rpc_backend: Backend) -> None:
     job, trainer = running(rpc_backend, wire)
     trainer.end("failed", reason="out_of_memory", message="The GPU is full.", hint="Take fewer rows.")
-    found = job_of(wire, job)
-    assert found["error"] == {
+    job_view = job_of(wire, job)
+    assert job_view["error"] == {
         "code": "out_of_memory",
         "message": "The GPU is full. Take fewer rows.",
         "param": None,
@@ -118,17 +118,17 @@ def test_lists_are_paged_and_filtered_by_metadata(wire: httpx.Client, rpc_backen
         ]
         for n in range(5)
     ]
-    seen, after = [], None
+    ids, after = [], None
     while True:
         query = {"limit": 2, "metadata[list]": "this"} | ({"after": after} if after else {})
         page = wire.get("/fine_tuning/jobs", params=query).json()
-        seen += [each["id"] for each in schemas.listed(page, schemas.JOB)]
+        ids += [item["id"] for item in schemas.listed(page, schemas.JOB)]
         after = page["last_id"]
         if not page["has_more"]:
             break
-    assert seen == made[::-1]
+    assert ids == made[::-1]
     both = wire.get("/fine_tuning/jobs", params={"metadata[run]": "1", "metadata[list]": "this"}).json()
-    assert [each["id"] for each in both["data"]] == [made[3], made[1]]
+    assert [item["id"] for item in both["data"]] == [made[3], made[1]]
     assert wire.get("/fine_tuning/jobs?metadata%5Blist%5D=other").json()["data"] == []
     plain = created(wire, body(rpc_backend, training_file=file))["id"]
     assert (
@@ -143,8 +143,8 @@ def test_jobs_of_the_page_are_listed_too(wire: httpx.Client, rpc_backend: Backen
         {"type": "python", "name": "one", "source": "def grade(sample, item): return 1.0", "weight": 2.0},
         {"type": "string_check", "name": "two", "input": "a", "reference": "b", "operation": "eq"},
     ]
-    found = job_of(wire, rpc_backend.create_job(rewards=rewards))
-    grader = found["method"]["reinforcement"]["grader"]
+    job = job_of(wire, rpc_backend.create_job(rewards=rewards))
+    grader = job["method"]["reinforcement"]["grader"]
     assert grader["calculate_output"] == "2 * one + 1 * two"
     assert [grader["graders"][name]["type"] for name in ("one", "two")] == ["python", "string_check"]
     alone = job_of(wire, rpc_backend.create_job())["method"]["reinforcement"]
@@ -173,8 +173,8 @@ def test_epochs_of_a_job_of_the_page_follow_from_the_rows_that_train(
 def test_metric_events_have_the_published_names_and_ours(wire: httpx.Client, rpc_backend: Backend) -> None:
     job, trainer = running(rpc_backend, wire)
     finish(trainer)
-    metrics = [each for each in events_of(wire, job) if each["type"] == "metrics"][::-1]
-    assert [(each["data"]["step"], each["data"]["full_valid_mean_reward"]) for each in metrics] == [
+    metrics = [event for event in events_of(wire, job) if event["type"] == "metrics"][::-1]
+    assert [(metric["data"]["step"], metric["data"]["full_valid_mean_reward"]) for metric in metrics] == [
         (0, 0.1), (1, 0.1), (1, 0.2), (2, 0.2), (2, 0.4),
     ]  # fmt: skip
     last = metrics[-1]["data"]
@@ -196,17 +196,17 @@ def test_events_are_the_same_however_they_are_paged(wire: httpx.Client, rpc_back
     finish(trainer)
     whole = events_of(wire, job)
     assert whole[-len(early) :] == early
-    seen: list[dict[str, Any]] = []
+    paged: list[dict[str, Any]] = []
     while True:
-        query = {"limit": 2} | ({"after": seen[-1]["id"]} if seen else {})
+        query = {"limit": 2} | ({"after": paged[-1]["id"]} if paged else {})
         page = wire.get(f"/fine_tuning/jobs/{job}/events", params=query).json()
-        seen += page["data"]
+        paged += page["data"]
         if not page["has_more"]:
             break
-    assert seen == whole
-    assert len({each["id"] for each in whole}) == len(whole)
+    assert paged == whole
+    assert len({event["id"] for event in whole}) == len(whole)
     assert whole[0]["message"] == "The job has successfully completed."
-    assert sum("Checkpoint created" in each["message"] for each in whole) == 2
+    assert sum("Checkpoint created" in event["message"] for event in whole) == 2
     refused(
         wire.get(f"/fine_tuning/jobs/{job}/events", params={"after": "ftevent-other-3"}),
         400, "invalid_cursor", "after",
@@ -217,14 +217,14 @@ def test_notes_of_the_creation_are_the_oldest_events(wire: httpx.Client, rpc_bac
     request = body(rpc_backend, hyperparameters={"reasoning_effort": "high"})
     job = created(wire, request)["id"]
     assert "reasoning_effort" in events_of(wire, job)[-1]["message"]
-    seen: list[str] = []
+    ids: list[str] = []
     while True:
-        query = {"limit": 1} | ({"after": seen[-1]} if seen else {})
+        query = {"limit": 1} | ({"after": ids[-1]} if ids else {})
         page = wire.get(f"/fine_tuning/jobs/{job}/events", params=query).json()
-        seen.append(page["data"][0]["id"])
+        ids.append(page["data"][0]["id"])
         if not page["has_more"]:
             break
-    assert seen == [each["id"] for each in events_of(wire, job)]
+    assert ids == [event["id"] for event in events_of(wire, job)]
 
 
 def test_checkpoints_have_names_and_metrics_highest_step_first(
@@ -233,10 +233,10 @@ def test_checkpoints_have_names_and_metrics_highest_step_first(
     job, trainer = running(rpc_backend, wire, suffix="x")
     finish(trainer)
     where = f"/fine_tuning/jobs/{job}/checkpoints"
-    found = schemas.listed(wire.get(where).json(), schemas.CHECKPOINT)
-    assert [each["step_number"] for each in found] == [2, 1]
-    assert found[0]["fine_tuned_model_checkpoint"] == f"ft:tiny:default:x:{job[6:14]}:ckpt-step-2"
-    metrics = found[1]["metrics"]
+    checkpoints = schemas.listed(wire.get(where).json(), schemas.CHECKPOINT)
+    assert [checkpoint["step_number"] for checkpoint in checkpoints] == [2, 1]
+    assert checkpoints[0]["fine_tuned_model_checkpoint"] == f"ft:tiny:default:x:{job[6:14]}:ckpt-step-2"
+    metrics = checkpoints[1]["metrics"]
     assert (metrics["step"], metrics["valid_reward_mean"], metrics["full_valid_mean_reward"]) == (
         1.0,
         0.2,
@@ -244,7 +244,7 @@ def test_checkpoints_have_names_and_metrics_highest_step_first(
     )
     assert (metrics["train_mean_reward"], metrics["train_loss"]) == (0.1, 0.25)
     first = wire.get(where, params={"limit": 1}).json()
-    assert (first["has_more"], first["last_id"]) == (True, found[0]["id"])
+    assert (first["has_more"], first["last_id"]) == (True, checkpoints[0]["id"])
     rest = wire.get(where, params={"limit": 1, "after": first["last_id"]}).json()
-    assert (rest["has_more"], rest["data"]) == (False, [found[1]])
+    assert (rest["has_more"], rest["data"]) == (False, [checkpoints[1]])
     refused(wire.get(where, params={"after": "ftckpt_none"}), 400, "invalid_cursor", "after")

@@ -45,16 +45,16 @@ def test_openais_wire_and_ours_make_the_very_same_job_of_a_model_a_dataset_and_a
     for part in DEFAULT_PARTS:
         assert theirs["resolved_spec"][part] == ours["resolved_spec"][part], part
     assert theirs["spec"]["optimizer"]["learning_rate"] == "auto"
-    shown = answer.json()["method"]["reinforcement"]["hyperparameters"]
-    assert (shown["learning_rate_multiplier"], shown["learning_rate"], shown["steps"]) == (1.0, AUTO, 100)
+    fields = answer.json()["method"]["reinforcement"]["hyperparameters"]
+    assert (fields["learning_rate_multiplier"], fields["learning_rate"], fields["steps"]) == (1.0, AUTO, 100)
 
 
 def test_a_job_from_elsewhere_shows_its_multiple_of_auto(rpc_backend: Backend, wire: httpx.Client) -> None:
     for optimizer, multiplier in (({}, 1.0), ({"learning_rate": 2 * AUTO}, 2.0)):
         job = rpc_backend.create_job(optimizer=optimizer)
-        shown = wire.get(f"/fine_tuning/jobs/{job}").json()["method"]["reinforcement"]["hyperparameters"]
-        assert shown["learning_rate_multiplier"] == multiplier
-        assert shown["learning_rate"] == AUTO * multiplier
+        fields = wire.get(f"/fine_tuning/jobs/{job}").json()["method"]["reinforcement"]["hyperparameters"]
+        assert fields["learning_rate_multiplier"] == multiplier
+        assert fields["learning_rate"] == AUTO * multiplier
 
 
 def test_a_multiplier_needs_the_size(rpc_backend: Backend, wire: httpx.Client) -> None:
@@ -66,5 +66,5 @@ def test_a_multiplier_needs_the_size(rpc_backend: Backend, wire: httpx.Client) -
     where = "method.reinforcement.hyperparameters.learning_rate_multiplier"
     assert (error["code"], error["param"]) == ("hidden_size_unknown", where)
     job = wire.post("/fine_tuning/jobs", json=body(rpc_backend) | {"model": model}).json()
-    shown = job["method"]["reinforcement"]["hyperparameters"]
-    assert (shown["learning_rate_multiplier"], shown["learning_rate"]) == (1.0, AUTO)
+    fields = job["method"]["reinforcement"]["hyperparameters"]
+    assert (fields["learning_rate_multiplier"], fields["learning_rate"]) == (1.0, AUTO)

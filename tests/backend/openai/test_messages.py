@@ -27,7 +27,7 @@ def test_a_model_of_openai_names_the_models_that_are_here(wire: httpx.Client, rp
 
 
 @pytest.mark.parametrize(
-    ("given", "explanation"),
+    ("hyperparameters", "explanation"),
     [
         ({"n_epochs": 2, "steps": 5}, "n_epochs counts passes over the training rows, steps counts updates"),
         (
@@ -38,9 +38,9 @@ def test_a_model_of_openai_names_the_models_that_are_here(wire: httpx.Client, rp
     ],
 )
 def test_two_fields_for_one_thing_are_told_apart(
-    wire: httpx.Client, rpc_backend: Backend, given: dict[str, Any], explanation: str
+    wire: httpx.Client, rpc_backend: Backend, hyperparameters: dict[str, Any], explanation: str
 ) -> None:
-    message = create(wire, rpc_backend, hyperparameters=given)
+    message = create(wire, rpc_backend, hyperparameters=hyperparameters)
     assert "decide about the same thing. Give one of them: " in message
     assert explanation in message
 

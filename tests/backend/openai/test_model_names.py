@@ -45,8 +45,8 @@ def resolve(backend: Backend, name: str, project_id: str | None = None) -> tuple
         base, checkpoint = await model_names.resolve(session, project_id or project(backend), name)
         return base.id, checkpoint.step if checkpoint else None
 
-    found: tuple[str, int | None] = inside(backend, look)
-    return found
+    resolved: tuple[str, int | None] = inside(backend, look)
+    return resolved
 
 
 @pytest.fixture

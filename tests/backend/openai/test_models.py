@@ -23,17 +23,17 @@ def tuned(wire: httpx.Client, rpc_backend: Backend) -> str:
 
 
 def names(wire: httpx.Client) -> list[str]:
-    return [each["id"] for each in schemas.listed(wire.get("/models").json(), schemas.MODEL)]
+    return [model["id"] for model in schemas.listed(wire.get("/models").json(), schemas.MODEL)]
 
 
 def test_all_that_model_may_be_is_listed_and_found(wire: httpx.Client, tuned: str) -> None:
     listed = names(wire)
-    wanted = ["tiny", tuned, f"{tuned}:ckpt-step-1", f"{tuned}:ckpt-step-2"]
-    assert set(wanted) <= set(listed)
-    for name in wanted:
+    expected = ["tiny", tuned, f"{tuned}:ckpt-step-1", f"{tuned}:ckpt-step-2"]
+    assert set(expected) <= set(listed)
+    for name in expected:
         for spelled in (name, quote(name, safe="")):
-            found = schemas.checked(wire.get(f"/models/{spelled}").json(), schemas.MODEL)
-            assert found["id"] == name
+            model = schemas.checked(wire.get(f"/models/{spelled}").json(), schemas.MODEL)
+            assert model["id"] == name
     assert wire.get("/models/tiny").json()["owned_by"] == "system"
     refused(wire.get("/models/org/none"), 404, "model_not_found", "model")
 
@@ -43,8 +43,8 @@ def test_deployments_are_models_until_they_are_stopped(wire: httpx.Client, rpc_b
     made = rpc_backend.api.post("/deployments", json={"name": "sums-try", "model": "tiny"})
     assert made.status_code == 201, made.text
     assert "sums-try" in names(wire)
-    found = schemas.checked(wire.get("/models/sums-try").json(), schemas.MODEL)
-    assert (found["id"], found["owned_by"]) == ("sums-try", "default")
+    model = schemas.checked(wire.get("/models/sums-try").json(), schemas.MODEL)
+    assert (model["id"], model["owned_by"]) == ("sums-try", "default")
     with rpc_backend.add_key("editor") as editor:
         assert editor.delete(f"{rpc_backend.url}/v1/models/sums-try").status_code == 403
     refused(wire.delete("/models/sums-try"), 409, "deployment_not_stopped", None)
@@ -60,8 +60,8 @@ def test_a_checkpoint_of_a_running_job_is_a_model_already(wire: httpx.Client, rp
     job, trainer = running(rpc_backend, wire)
     trainer.step(1)
     trainer.checkpoint(1)
-    mine = [name for name in names(wire) if job[6:14] in name]
-    assert [name.rsplit(":", 1)[1] for name in mine] == ["ckpt-step-1"]
+    job_models = [name for name in names(wire) if job[6:14] in name]
+    assert [name.rsplit(":", 1)[1] for name in job_models] == ["ckpt-step-1"]
 
 
 def test_a_deleted_model_is_gone_and_its_job_stays(
@@ -73,7 +73,7 @@ def test_a_deleted_model_is_gone_and_its_job_stays(
     for answer in (wire.get(f"/models/{tuned}"), wire.delete(f"/models/{tuned}")):
         refused(answer, 404, "model_not_found", "model")
     job = next(
-        each for each in wire.get("/fine_tuning/jobs").json()["data"] if each["fine_tuned_model"] == tuned
+        item for item in wire.get("/fine_tuning/jobs").json()["data"] if item["fine_tuned_model"] == tuned
     )
     assert job["status"] == "succeeded"
     assert wire.get(f"/models/{tuned}:ckpt-step-1").status_code == 200
@@ -136,15 +136,15 @@ def test_permissions_are_paged(wire: httpx.Client, rpc_backend: Backend, tuned: 
         client.close()
         wire.post(where, json={"project_ids": [id]})
         ids.append(id)
-    seen: list[Any] = []
+    permissions: list[Any] = []
     while True:
-        query = {"limit": 2, "order": order} | ({"after": seen[-1]["id"]} if seen else {})
+        query = {"limit": 2, "order": order} | ({"after": permissions[-1]["id"]} if permissions else {})
         page = wire.get(where, params=query).json()
-        seen += page["data"]
+        permissions += page["data"]
         if not page["has_more"]:
             break
-    wanted = ids if order == "ascending" else ids[::-1]
-    assert [each["project_id"] for each in seen] == wanted
+    expected = ids if order == "ascending" else ids[::-1]
+    assert [permission["project_id"] for permission in permissions] == expected
 
 
 def test_permissions_that_cannot_be_given(wire: httpx.Client, rpc_backend: Backend, tuned: str) -> None:

@@ -17,18 +17,18 @@ def test_it_is_a_503_that_clients_try_again(backend: Backend) -> None:
 
 def test_a_worker_without_torch_is_nobody_to_chat_with(backend: Backend) -> None:
     """It answers checks and scores; who asks for a completion is told at once, not after the time-out."""
-    asked = {"model": backend.add_model(), "messages": [{"role": "user", "content": "1+1="}]}
+    chat = {"model": backend.add_model(), "messages": [{"role": "user", "content": "1+1="}]}
     worker = backend.register("wrk_no_torch", "calls", ["render", "score", "validate"])
     try:
-        [shown] = [each for each in backend.api.get("/workers").json()["data"] if each["id"] == worker]
-        assert shown["answers"] == ["render", "score", "validate"]
+        [worker_view] = [item for item in backend.api.get("/workers").json()["data"] if item["id"] == worker]
+        assert worker_view["answers"] == ["render", "score", "validate"]
         began = time.monotonic()
         with backend.client(OWNER_KEY, "/v1") as wire:
-            for body in (asked, asked | {"stream": True}):
+            for body in (chat, chat | {"stream": True}):
                 answer = wire.post("/chat/completions", json=body)
                 refused(answer, 503, "no_worker", None)
                 assert "reinforge[train]" in answer.json()["error"]["hint"]
-        play = {"model": "tiny", "prompts": [asked["messages"]]}
+        play = {"model": "tiny", "prompts": [chat["messages"]]}
         assert backend.api.post("/sample", json=play).status_code == 503
         assert time.monotonic() - began < 10
     finally:

@@ -23,15 +23,15 @@ def test_every_field_of_a_chat_is_known(sdk: str) -> None:
     folder = FOLDER / sdk
     if not (folder / "complete").exists():
         pytest.skip(f"openai {sdk} is not installed: scripts/openai_sdks.py installs it")
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-S", "-c", FIELDS],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert found.returncode == 0, found.stderr
-    fields = json.loads(found.stdout)
+    assert process.returncode == 0, process.stderr
+    fields = json.loads(process.stdout)
     assert {"messages", "model", "stream", "tools"} <= set(fields)
     unknown = sorted(set(fields) - set(ChatRequest.model_fields))
     assert unknown == [], "the SDK sends them: honour, ignore or refuse them, and say so in the guide"

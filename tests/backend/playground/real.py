@@ -47,8 +47,8 @@ class Real:
         blob = trainer.blob(pack_folder(write_adapter(home / "adapter")))
         record = {"kind": "checkpoint_saved", "step": 1, "blob": blob, "held_out_reward": 0.5, "final": False}
         trainer.send(record)
-        [found] = backend.api.get(f"/jobs/{trainer.claimed['job']}/checkpoints").json()["data"]
-        self.checkpoint: str = found["id"]
+        [checkpoint] = backend.api.get(f"/jobs/{trainer.claimed['job']}/checkpoints").json()["data"]
+        self.checkpoint: str = checkpoint["id"]
 
         api = WorkerApi(backend.url, WORKER_TOKEN)
         self.serving = ServingProcess()

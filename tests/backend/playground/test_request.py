@@ -17,11 +17,11 @@ def checkpoint(rpc_backend: Backend) -> Iterator[str]:
     trainer = rpc_backend.claim(rpc_backend.create_job())
     trainer.start()
     trainer.checkpoint(1, reward=0.5)
-    [found] = rpc_backend.api.get(f"/jobs/{trainer.claimed['job']}/checkpoints").json()["data"]
-    yield found["id"]
+    [checkpoint_view] = rpc_backend.api.get(f"/jobs/{trainer.claimed['job']}/checkpoints").json()["data"]
+    yield checkpoint_view["id"]
 
 
-def told(backend: Backend, **fields: Any) -> dict[str, Any]:
+def payload_of(backend: Backend, **fields: Any) -> dict[str, Any]:
     with player(backend) as worker:
         client = Client(backend, **fields)
         client.start()
@@ -34,7 +34,7 @@ def told(backend: Backend, **fields: Any) -> dict[str, Any]:
 def test_the_base_model(backend: Backend) -> None:
     backend.add_model()
     messages = [{"role": "user", "content": [{"type": "text", "text": "1+1="}]}]
-    payload = told(backend, prompts=[messages], samples_per_prompt=2, temperature=0.5, stop=["\n"])
+    payload = payload_of(backend, prompts=[messages], samples_per_prompt=2, temperature=0.5, stop=["\n"])
     assert payload == {
         "model": "tiny",
         "model_source": "/models/tiny",
@@ -51,7 +51,7 @@ def test_the_base_model(backend: Backend) -> None:
 
 
 def test_a_checkpoint(backend: Backend, checkpoint: str) -> None:
-    adapter = told(backend, checkpoint=checkpoint)["adapter"]
+    adapter = payload_of(backend, checkpoint=checkpoint)["adapter"]
     [(sha256, size)] = backend.sql("SELECT sha256, bytes FROM checkpoint WHERE id = %s", checkpoint)
     assert adapter == {"sha256": sha256, "bytes": size, "step": 1}
 

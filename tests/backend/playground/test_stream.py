@@ -20,9 +20,9 @@ def worker(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> Iterator[Player
         yield playing
 
 
-def ask(worker: Player, asked: Backend | None = None) -> Client:
+def ask(worker: Player, caller: Backend | None = None) -> Client:
     """A client whose call the worker has taken."""
-    client = Client(asked or worker.backend)
+    client = Client(caller or worker.backend)
     client.start()
     worker.take()
     return client
@@ -52,7 +52,7 @@ def test_a_chunk_sent_twice_counts_once(worker: Player) -> None:
 
 def test_the_door_may_be_another_process(worker: Player) -> None:
     with Backend(worker.backend.database_url, worker.backend.home) as other:
-        client = ask(worker, asked=other)
+        client = ask(worker, caller=other)
         for seq in range(1, 40):
             worker.chunk(seq, f"{seq} ")
         wait_until(lambda: len(client.texts()) == 39, "all chunks")

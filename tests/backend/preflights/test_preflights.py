@@ -36,23 +36,23 @@ def steps(trainer: Trainer, *groups: tuple[float | None, ...]) -> None:
 def begin(backend: Backend, **changes: Any) -> tuple[dict[str, Any], Trainer]:
     response = backend.api.post("/preflights", json=backend.spec(**changes))
     assert response.status_code == 201, response.text
-    found: dict[str, Any] = response.json()
-    return found, backend.claim(found["id"])
+    preflight: dict[str, Any] = response.json()
+    return preflight, backend.claim(preflight["id"])
 
 
 def test_a_finished_one_reports_on_the_job_that_was_asked_about(backend: Backend) -> None:
-    asked = {"limits": {"steps": 50}, "rollout": {"prompts_per_step": 1, "completions_per_prompt": 2,
+    changes = {"limits": {"steps": 50}, "rollout": {"prompts_per_step": 1, "completions_per_prompt": 2,
                                                   "max_completion_tokens": 16}}  # fmt: skip
-    found, trainer = begin(backend, **asked)
-    assert (found["status"], found["report"]) == ("queued", None)
+    preflight, trainer = begin(backend, **changes)
+    assert (preflight["status"], preflight["report"]) == ("queued", None)
     spec = trainer.claimed["spec"]
     assert (spec["limits"]["steps"], spec["evaluation"]["rows"]) == (12, 0), "it is a short job"
     trainer.start(steps=12)
     steps(trainer, (1.0, 0.0), (1.0, 1.0), (0.0, 1.0))
-    assert backend.api.get(f"/preflights/{found['id']}").json()["report"] is None
+    assert backend.api.get(f"/preflights/{preflight['id']}").json()["report"] is None
     trainer.checkpoint(12, final=True)
     trainer.end("succeeded", step=12)
-    done = backend.api.get(f"/preflights/{found['id']}").json()
+    done = backend.api.get(f"/preflights/{preflight['id']}").json()
     report = done["report"]
     assert done["spec"]["limits"] == {"steps": 50}
     assert report["completions"] == 6
@@ -65,37 +65,37 @@ def test_a_finished_one_reports_on_the_job_that_was_asked_about(backend: Backend
 def test_they_are_not_among_the_jobs_and_leave_no_adapter(backend: Backend) -> None:
     before = counts(backend)
     adapters = len(backend.api.get("/adapters").json()["data"])
-    found, trainer = begin(backend)
+    preflight, trainer = begin(backend)
     trainer.start(steps=12)
     steps(trainer, (1.0, 0.0))
     trainer.checkpoint(1, final=True)
     trainer.end("succeeded", step=1)
-    assert found["id"] not in [job["id"] for job in backend.api.get("/jobs").json()["data"]]
+    assert preflight["id"] not in [job["id"] for job in backend.api.get("/jobs").json()["data"]]
     assert len(backend.api.get("/adapters").json()["data"]) == adapters
     assert counts(backend) == before | {"datasets": before["datasets"] + 1}
 
 
 def counts(backend: Backend) -> dict[str, Any]:
-    """Without models: the one that comes with the product joins them whenever a lane has looked at it."""
-    found: dict[str, Any] = backend.api.get("/project/counts").json()
-    return {key: value for key, value in found.items() if key != "models"}
+    """Without models: the one that comes with the product joins them whenever an RPC worker has looked at it."""
+    amounts: dict[str, Any] = backend.api.get("/project/counts").json()
+    return {key: value for key, value in amounts.items() if key != "models"}
 
 
 def test_rewards_that_pause_it_are_the_report(backend: Backend) -> None:
-    found, trainer = begin(backend)
+    preflight, trainer = begin(backend)
     trainer.start(steps=12)
     steps(trainer, (None, None), (None, 1.0))
     trainer.end("paused", reason="reward_errors", message="KeyError", step=2)
-    report = backend.api.get(f"/preflights/{found['id']}").json()["report"]
+    report = backend.api.get(f"/preflights/{preflight['id']}").json()["report"]
     assert report["verdict"] == "stop"
     assert report["errors"] == {"exception": 3}
     assert report["reasons"][0]["code"] == "reward_errors"
 
 
 def test_one_that_failed_says_why_instead(backend: Backend) -> None:
-    found, trainer = begin(backend)
+    preflight, trainer = begin(backend)
     trainer.end("failed", reason="out_of_memory", message="No memory left.", step=0)
-    done = backend.api.get(f"/preflights/{found['id']}").json()
+    done = backend.api.get(f"/preflights/{preflight['id']}").json()
     assert (done["status"], done["report"], done["error"]["code"]) == ("failed", None, "out_of_memory")
 
 
@@ -104,8 +104,8 @@ def test_a_job_that_would_be_refused_is_refused(backend: Backend) -> None:
 
 
 def test_it_can_be_cancelled_and_a_job_is_none(backend: Backend) -> None:
-    found = backend.api.post("/preflights", json=backend.spec()).json()
-    assert backend.api.post(f"/preflights/{found['id']}/cancel").json()["status"] == "cancelled"
+    preflight = backend.api.post("/preflights", json=backend.spec()).json()
+    assert backend.api.post(f"/preflights/{preflight['id']}/cancel").json()["status"] == "cancelled"
     job = backend.create_job()
     assert backend.api.get(f"/preflights/{job}").json()["error"]["code"] == "preflight_not_found"
     assert backend.api.post(f"/preflights/{job}/cancel").status_code == 404

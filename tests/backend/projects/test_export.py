@@ -37,7 +37,7 @@ def exported(stranger: Stranger) -> dict[str, bytes]:
     answer = stranger.api.get(f"/projects/{stranger.project}/export")
     assert answer.status_code == 200, answer.text
     with tarfile.open(fileobj=io.BytesIO(answer.content)) as tar:
-        return {each.name: tar.extractfile(each).read() for each in tar}  # type: ignore[union-attr]
+        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
 
 
 def lines(content: bytes) -> list[dict[str, Any]]:
@@ -51,17 +51,17 @@ def test_completions_and_what_is_told_of_a_job_are_there(stranger: Stranger) -> 
     files = exported(stranger)
     backend, folder = stranger.backend, f"jobs/{job}"
     table = pq.read_table(io.BytesIO(files[f"{folder}/rollouts/step-1.parquet"])).to_pylist()
-    shown = made(stranger.api.get(f"/jobs/{job}/completions", params={"step": 1}), 200)["data"]
-    assert len(table) == len(shown) == 2
-    [(seen,)] = backend.sql("SELECT count(*) FROM event WHERE job_id = %s", job)
+    listed = made(stranger.api.get(f"/jobs/{job}/completions", params={"step": 1}), 200)["data"]
+    assert len(table) == len(listed) == 2
+    [(count,)] = backend.sql("SELECT count(*) FROM event WHERE job_id = %s", job)
     events = lines(files[f"{folder}/events.jsonl"])
-    assert len(events) == seen > 0
-    assert [each["seq"] for each in events] == sorted(each["seq"] for each in events)
-    assert MARK in [each["message"] for each in lines(files[f"{folder}/log.jsonl"])]
+    assert len(events) == count > 0
+    assert [event["seq"] for event in events] == sorted(event["seq"] for event in events)
+    assert MARK in [entry["message"] for entry in lines(files[f"{folder}/log.jsonl"])]
     [labelled] = lines(files[f"{folder}/labels.jsonl"])
     assert (labelled["sample_no"], labelled["right"]) == (1, True)
-    [kept] = json.loads(files[f"{folder}/checkpoints.json"])
-    assert (kept["id"], kept["held_out_reward"]) == (stranger.checkpoint, 0.5)
+    [checkpoint] = json.loads(files[f"{folder}/checkpoints.json"])
+    assert (checkpoint["id"], checkpoint["held_out_reward"]) == (stranger.checkpoint, 0.5)
     with tarfile.open(fileobj=io.BytesIO(files[f"{folder}/checkpoints/step-1.tar"])) as adapter:
         assert adapter.getnames() == ["adapter_config.json"]
     assert files[f"{folder}/changes.jsonl"] == b""
@@ -96,15 +96,15 @@ def test_evaluations_are_there_with_their_completions(stranger: Stranger) -> Non
     whole = json.loads(files[f"evaluations/{id}/evaluation.json"])
     assert (whole["name"], whole["status"], whole["result"]["completions"]) == ("nightly", "succeeded", 16)
     sampled = lines(files[f"evaluations/{id}/completions.jsonl"])
-    assert [(each["row_no"], each["sample_no"]) for each in sampled] == [
+    assert [(row["row_no"], row["sample_no"]) for row in sampled] == [
         (n, k) for n in range(8) for k in (0, 1)
     ]
     assert (sampled[1]["text"], sampled[1]["result"]["status"]) == ("0+1= 1", "ok")
     replay = stranger.things["evaluations"]
     assert json.loads(files[f"evaluations/{replay}/evaluation.json"])["kind"] == "replay"
-    used = {(each["kind"], each["source"]): each["amount"] for each in lines(files["usage.jsonl"])}
+    used = {(row["kind"], row["source"]): row["amount"] for row in lines(files["usage.jsonl"])}
     assert used["sampled_tokens", id] == 16 * 3
-    assert [each["name"] for each in json.loads(files["deployments.json"])] == [MARK]
+    assert [deployment["name"] for deployment in json.loads(files["deployments.json"])] == [MARK]
 
 
 def test_what_the_store_has_lost_or_damaged_is_told_and_the_rest_can_be_read(stranger: Stranger) -> None:

@@ -23,7 +23,9 @@ def test_a_newcomer_looks_joins_and_is_signed_in(backend: Backend) -> None:
         me = made(client.post("/invitations/accept", json=body), 200)
         assert (me["name"], me["role"], me["has_password"]) == ("Ines", "viewer", True)
         assert client.get("/me").json()["user"] == me["user"]
-    assert invited["id"] not in [each["id"] for each in backend.api.get("/invitations").json()["data"]]
+    assert invited["id"] not in [
+        invitation["id"] for invitation in backend.api.get("/invitations").json()["data"]
+    ]
 
 
 def test_it_is_accepted_once(backend: Backend) -> None:
@@ -52,7 +54,9 @@ def test_it_ends(backend: Backend, end: str) -> None:
     else:
         backend.sql("UPDATE invitation SET expires_at = now() WHERE id = %s", invited["id"])
         listed = backend.api.get("/invitations").json()["data"]
-        assert invited["id"] in [each["id"] for each in listed], "an expired one stays until it is withdrawn"
+        assert invited["id"] in [invitation["id"] for invitation in listed], (
+            "an expired one stays until it is withdrawn"
+        )
     with browser(backend) as client:
         for path, more in (("look", {}), ("accept", {"name": "Late"})):
             answer = client.post(f"/invitations/{path}", json={"token": token_of(invited["url"])} | more)
@@ -66,7 +70,9 @@ def test_a_member_does_not_join_twice(backend: Backend) -> None:
         body = {"token": token_of(invited["url"])}
         assert refusal(client.post("/invitations/accept", json=body)) == (409, "member_exists")
         assert client.get("/me").json()["role"] == "editor"
-    assert invited["id"] in [each["id"] for each in backend.api.get("/invitations").json()["data"]]
+    assert invited["id"] in [
+        invitation["id"] for invitation in backend.api.get("/invitations").json()["data"]
+    ]
 
 
 def test_they_are_for_owners_and_their_token_is_nowhere(backend: Backend) -> None:

@@ -15,8 +15,8 @@ def test_a_key_is_shown_once_and_works_until_it_is_revoked(backend: Backend) -> 
     with backend.client(key["key"], "/api/v1") as client:
         assert client.get("/me").json()["role"] == "editor"
         listed = backend.api.get("/keys").json()["data"]
-        assert key["id"] in [each["id"] for each in listed]
-        assert all("key" not in each and "sha256" not in each for each in listed)
+        assert key["id"] in [item["id"] for item in listed]
+        assert all("key" not in item and "sha256" not in item for item in listed)
         assert key["key"] not in str(backend.sql("SELECT * FROM api_key"))
 
         assert backend.api.delete(f"/keys/{key['id']}").status_code == 204
@@ -63,7 +63,7 @@ def test_a_key_that_runs_the_platform_is_asked_for_by_who_does(backend: Backend)
     body = {"name": "runs it", "role": "owner", "administrator": True}
     key = made(backend.api.post("/keys", json=body))
     assert key["administrator"] is True
-    listed = {each["id"]: each["administrator"] for each in backend.api.get("/keys").json()["data"]}
+    listed = {item["id"]: item["administrator"] for item in backend.api.get("/keys").json()["data"]}
     assert listed[key["id"]] is True
     with backend.client(key["key"], "/api/v1") as client:
         other = made(client.post("/projects", json={"name": "made by it"}))

@@ -42,7 +42,7 @@ def test_a_member_signs_in_once_with_their_address_and_is_named(backend: Backend
         )
     token = parse_qs(urlsplit(made["url"]).query)["token"][0]
     assert backend.bare.post("/api/v1/sign-in", json={"token": token}).status_code == 401
-    [listed] = [each for each in backend.api.get("/members").json()["data"] if each["id"] == made["id"]]
+    [listed] = [member for member in backend.api.get("/members").json()["data"] if member["id"] == made["id"]]
     assert listed["last_seen_at"] is not None
     assert "url" not in listed
     assert backend.api.get("/me").json()["member"] is None
@@ -75,7 +75,7 @@ def test_a_removed_member_is_out_at_once_and_so_is_their_address(backend: Backen
     for url in (again["url"], link):
         token = parse_qs(urlsplit(url).query)["token"][0]
         assert backend.bare.post("/api/v1/sign-in", json={"token": token}).status_code == 401
-    assert made["id"] not in [each["id"] for each in backend.api.get("/members").json()["data"]]
+    assert made["id"] not in [member["id"] for member in backend.api.get("/members").json()["data"]]
     for call in (backend.api.delete, lambda url: backend.api.post(f"{url}/sign-in-link")):
         assert call(f"/members/{made['id']}").status_code == 404
 
@@ -126,7 +126,7 @@ def test_no_address_is_kept_in_plain(backend: Backend) -> None:
 def test_members_are_paged_newest_first(backend: Backend) -> None:
     ids = [invite(backend, f"Page {n}")["id"] for n in range(3)]
     page = backend.api.get("/members", params={"limit": 2}).json()
-    assert [each["id"] for each in page["data"]] == ids[:0:-1]
+    assert [member["id"] for member in page["data"]] == ids[:0:-1]
     rest = backend.api.get("/members", params={"limit": 1, "after": page["next_cursor"]}).json()
     assert rest["data"][0]["id"] == ids[0]
 

@@ -61,7 +61,7 @@ def test_keys_of_somebody_who_is_removed_are_revoked(backend: Backend, owner: Ow
     with browser(backend) as stranger:
         assert stranger.post("/sign-in", json={"token": key}).status_code == 401
         assert stranger.post("/sign-in", json={"token": token_of(link)}).status_code == 401
-    names = {each["name"] for each in backend.api.get("/keys").json()["data"]}
+    names = {item["name"] for item in backend.api.get("/keys").json()["data"]}
     assert not names & {"mine", "made by mine"}
 
 
@@ -85,7 +85,7 @@ def test_a_transferred_key_outlives_its_maker_and_follows_its_new_one(backend: B
         assert by_key.get("/me").status_code == 401
     assert refusal(backend.api.post(f"/keys/{other['id']}/transfer")) == (404, "key_not_found")
     audited = backend.api.get("/audit", params={"q": "transferApiKey"}).json()["data"]
-    assert [(each["target"], each["actor_name"]) for each in audited] == [(key["id"], "Hanna")]
+    assert [(entry["target"], entry["actor_name"]) for entry in audited] == [(key["id"], "Hanna")]
 
 
 def test_a_key_is_not_transferred_by_whom_it_may_do_more_than(backend: Backend, owner: Owner) -> None:
@@ -166,7 +166,9 @@ def test_an_address_opens_no_project_that_the_person_joined_later(backend: Backe
     with starter(backend) as platform:
         platform.post("/projects", json={"name": "later"})
         later = next(
-            each["id"] for each in platform.get("/projects").json()["data"] if each["name"] == "later"
+            project["id"]
+            for project in platform.get("/projects").json()["data"]
+            if project["name"] == "later"
         )
         invitation = made(
             platform.post("/invitations", json={"role": "owner"}, headers={"x-reinforge-project": later})
@@ -186,8 +188,8 @@ def test_an_address_opens_no_project_that_the_person_joined_later(backend: Backe
                 body |= {"password": "correct horse battery", "email": "mia@example.org"}
             assert refusal(stranger.post(path, json=body)) == (401, "invalid_sign_in_token")
         assert mia.get("/me").json()["project"] == later
-    for each in (member, chief):
-        remove(backend, each)
+    for member_id in (member, chief):
+        remove(backend, member_id)
 
 
 def test_a_bound_address_is_looked_at_when_it_is_used(backend: Backend) -> None:

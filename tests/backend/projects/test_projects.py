@@ -32,7 +32,7 @@ def test_a_browser_looks_at_one_project_and_can_switch(backend: Backend, owner: 
     assert (me["project"], me["project_name"], me["role"]) == (other, "second", "owner")
     assert owner.get("/datasets").json()["data"] == []
     assert owner.get("/project/counts").json()["rewards"] == 0
-    listed = {each["name"]: each for each in owner.get("/projects").json()["data"]}
+    listed = {project["name"]: project for project in owner.get("/projects").json()["data"]}
     assert (listed["second"]["current"], listed["default"]["current"]) == (True, False)
     made(owner.post(f"/projects/{home}/switch"), 200)
 
@@ -48,7 +48,7 @@ def test_who_is_not_of_a_project_does_not_find_it(backend: Backend, owner: httpx
     other = project(owner, "closed")
     member = made(backend.api.post("/members", json={"name": "Outsider", "role": "owner"}))
     with sign_in(backend, member["url"]) as client:
-        assert [each["name"] for each in client.get("/projects").json()["data"]] == ["default"]
+        assert [project["name"] for project in client.get("/projects").json()["data"]] == ["default"]
         for answer in (
             client.post(f"/projects/{other}/switch"),
             client.patch(f"/projects/{other}", headers={"if-match": "*"}, json={"name": "mine"}),
@@ -112,7 +112,7 @@ def test_an_address_for_a_user_of_other_projects_is_not_the_project_owners_to_ma
             answer = plain.post(f"/members/{guest['id']}/{path}")
             assert refusal(answer) == (403, "user_of_other_projects")
         [starter_id] = [
-            each["id"] for each in plain.get("/members").json()["data"] if each["name"] == "owner"
+            member["id"] for member in plain.get("/members").json()["data"] if member["name"] == "owner"
         ]
         answer = plain.post(f"/members/{starter_id}/sign-in-link")
         assert refusal(answer) == (403, "user_of_other_projects")
@@ -153,7 +153,7 @@ class TestExport:
         assert answer.status_code == 200
         assert f'filename="{MARK}.tar"' in answer.headers["content-disposition"]
         with tarfile.open(fileobj=io.BytesIO(answer.content)) as tar:
-            files = {each.name: tar.extractfile(each).read() for each in tar}  # type: ignore[union-attr]
+            files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
         things = stranger.things
         assert json.loads(files["project.json"])["name"] == MARK
         dataset = f"datasets/{things['datasets']}"
@@ -164,7 +164,7 @@ class TestExport:
         job = json.loads(files[f"jobs/{things['jobs']}/job.json"])
         assert (job["status"], job["spec"]["limits"]["steps"]) == ("succeeded", 3)
         metrics = [json.loads(line) for line in files[f"jobs/{things['jobs']}/metrics.jsonl"].splitlines()]
-        assert ("reward/mean", 3, 0.3) in [(each["key"], each["step"], each["value"]) for each in metrics]
+        assert ("reward/mean", 3, 0.3) in [(point["key"], point["step"], point["value"]) for point in metrics]
         with tarfile.open(fileobj=io.BytesIO(files[f"adapters/{things['adapters']}/adapter.tar"])) as adapter:
             assert adapter.getnames() == ["adapter_config.json"]
         assert json.loads(files["judges.json"])[0]["model"] == MARK
@@ -175,15 +175,15 @@ class TestExport:
 
     def _secrets(self, stranger: Stranger) -> list[str]:
         backend = stranger.backend
-        found = ["sk-secret-of-a-judge", stranger.api.headers["authorization"].removeprefix("Bearer ")]
+        secrets = ["sk-secret-of-a-judge", stranger.api.headers["authorization"].removeprefix("Bearer ")]
         for query in (
             "SELECT sha256 FROM api_key",
             "SELECT sha256 FROM sign_in_token",
             "SELECT key_sealed FROM judge WHERE key_sealed IS NOT NULL",
             "SELECT token_sha256 FROM attempt",
         ):
-            found += [str(row[0]) for row in backend.sql(query)]
-        return found
+            secrets += [str(row[0]) for row in backend.sql(query)]
+        return secrets
 
     def test_it_is_for_owners(self, stranger: Stranger) -> None:
         with stranger.backend.add_key("editor", project=MARK) as editor:
@@ -206,7 +206,7 @@ class TestDeletion:
 
     def test_then_all_of_it_goes_and_nothing_else(self, stranger: Stranger) -> None:
         backend = stranger.backend
-        kept = backend.add_dataset()
+        other = backend.add_dataset()
         backend.sql("UPDATE job SET status = 'cancelled', lease_until = NULL WHERE id = %s", stranger.running)
         objects = backend.sql(
             "SELECT sha256 FROM dataset WHERE project_id = %s UNION SELECT sha256 FROM adapter WHERE project_id = %s"
@@ -217,7 +217,7 @@ class TestDeletion:
         answer = stranger.api.request("DELETE", f"/projects/{stranger.project}", json={"name": MARK})
         assert answer.status_code == 204, answer.text
         assert stranger.api.get("/me").status_code == 401, "its keys are gone"
-        assert backend.api.get(f"/datasets/{kept}").status_code == 200
+        assert backend.api.get(f"/datasets/{other}").status_code == 200
         for (table,) in backend.sql(
             "SELECT table_name FROM information_schema.columns WHERE column_name = 'project_id'"
             " AND table_schema = 'public'"
@@ -234,7 +234,7 @@ class TestDeletion:
         backend.sweep_objects()
         left = {row[0] for row in backend.sql("SELECT sha256 FROM stored_object")}
         assert left.isdisjoint({row[0] for row in objects})
-        assert backend.api.get(f"/datasets/{kept}/content").status_code == 200
+        assert backend.api.get(f"/datasets/{other}/content").status_code == 200
 
 
 def test_the_last_project_stays(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -17,7 +17,7 @@ KINDS: list[CallKind] = ["validate", "score"]
 
 
 @pytest.fixture(scope="module")
-def lane(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+def live_backend(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
     """The backend with a calls worker that has a sandbox."""
     with running_daemon() as daemon, pytest.MonkeyPatch.context() as patch:
         patch.setenv(ALLOW_VARIABLE, "127.0.0.1")  # where the judges of tests are

@@ -32,11 +32,11 @@ REWARDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def doors(lane: Backend) -> Iterator[Backend]:
+def doors(live_backend: Backend) -> Iterator[Backend]:
     """A worker with a sandbox, and one that renders prompts."""
-    rendering = RpcWorker(lane, {"render": agree_render, "inspect_model": agree_inspect})
+    rendering = RpcWorker(live_backend, {"render": agree_render, "inspect_model": agree_inspect})
     rendering.start()
-    yield lane
+    yield live_backend
     rendering.stop()
 
 
@@ -44,17 +44,17 @@ def job(backend: Backend, dataset: str, reward: dict[str, Any], columns: dict[st
     return backend.spec(data={"dataset": dataset, "columns": columns}, rewards=[reward])
 
 
-def create_job(backend: Backend, *asked: Any) -> httpx.Response:
-    return backend.api.post("/jobs", json=job(backend, *asked))
+def create_job(backend: Backend, *request: Any) -> httpx.Response:
+    return backend.api.post("/jobs", json=job(backend, *request))
 
 
-def create_preflight(backend: Backend, *asked: Any) -> httpx.Response:
-    return backend.api.post("/preflights", json=job(backend, *asked))
+def create_preflight(backend: Backend, *request: Any) -> httpx.Response:
+    return backend.api.post("/preflights", json=job(backend, *request))
 
 
-def check_job(backend: Backend, *asked: Any) -> httpx.Response:
+def check_job(backend: Backend, *request: Any) -> httpx.Response:
     """A dry run: its problem in the place of a refusal."""
-    response = backend.api.post("/jobs/check", json=job(backend, *asked))
+    response = backend.api.post("/jobs/check", json=job(backend, *request))
     problems = response.json()["problems"]
     return httpx.Response(422, json={"error": problems[0]}) if problems else response
 
@@ -91,8 +91,8 @@ def evaluate(
     return backend.api.post("/evaluations", json=body)
 
 
-Door = Callable[[Backend, str, dict[str, Any], dict[str, str]], httpx.Response]
-DOORS: dict[str, tuple[Door, str, str]] = {
+Entrance = Callable[[Backend, str, dict[str, Any], dict[str, str]], httpx.Response]
+DOORS: dict[str, tuple[Entrance, str, str]] = {
     "job": (create_job, "rewards[0]", "data.columns.answer: result"),
     "dry run": (check_job, "rewards[0]", "data.columns.answer: result"),
     "pre-flight": (create_preflight, "rewards[0]", "data.columns.answer: result"),
@@ -110,12 +110,12 @@ DOORS: dict[str, tuple[Door, str, str]] = {
 def test_a_column_that_the_data_lacks_is_refused_until_it_is_declared(
     doors: Backend, name: str, kind: str
 ) -> None:
-    door, param, declare = DOORS[name]
+    entrance, param, declare = DOORS[name]
     if name == "openai" and REWARDS[kind]["type"] == "python" and kind != "python":
         pytest.skip("OpenAI's python graders define grade(sample, item)")
     dataset = doors.add_dataset(ROWS)
     before = doors.count_jobs()
-    answer = door(doors, dataset, REWARDS[kind], PROMPTS)
+    answer = entrance(doors, dataset, REWARDS[kind], PROMPTS)
     error = answer.json()["error"]
     status = 400 if name == "openai" else 422
     assert (answer.status_code, error["code"], error["param"]) == (status, "unknown_column", param), (
@@ -127,7 +127,7 @@ def test_a_column_that_the_data_lacks_is_refused_until_it_is_declared(
         assert part in error["hint"]
     assert doors.count_jobs() == before, "nothing is stored"
 
-    accepted = door(doors, dataset, REWARDS[kind], DECLARED)
+    accepted = entrance(doors, dataset, REWARDS[kind], DECLARED)
     assert accepted.status_code in (200, 201), accepted.text
 
 
@@ -171,9 +171,9 @@ def test_held_out_data_needs_the_column_as_well(doors: Backend) -> None:
 def test_a_dry_run_warns_of_an_answer_column_that_the_declared_one_hides(doors: Backend) -> None:
     rows = [row | {"answer": f"so it is {row['result']}"} for row in ROWS]
     spec = job(doors, doors.add_dataset(rows), REWARDS["python"], DECLARED)
-    found = doors.api.post("/jobs/check", json=spec).json()
-    assert found["ok"]
-    assert any('read "result" as item.answer' in each for each in found["warnings"])
+    report = doors.api.post("/jobs/check", json=spec).json()
+    assert report["ok"]
+    assert any('read "result" as item.answer' in warning for warning in report["warnings"])
 
 
 @pytest.mark.parametrize("kind", ["ready", "trl", "template"])
@@ -200,5 +200,5 @@ def test_an_evaluation_scores_by_the_declared_column(doors: Backend, kind: str) 
     done = doors.api.get(f"/evaluations/{id}").json()
     assert (done["status"], done["summary"]["error_share"]) == ("succeeded", 0.0), done["error"]
     scores = doors.api.get(f"/evaluations/{id}/rows").json()["data"]
-    right = [1.0 if each["row"] % 2 == 0 or kind == "trl" else 0.0 for each in scores]
-    assert [each["rewards"][0] for each in scores] == right
+    right = [1.0 if score["row"] % 2 == 0 or kind == "trl" else 0.0 for score in scores]
+    assert [score["rewards"][0] for score in scores] == right

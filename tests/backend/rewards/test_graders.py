@@ -51,21 +51,24 @@ def stored(backend: Backend, grader: dict[str, Any], name: str) -> dict[str, Any
     return dict(answer.json())
 
 
-def test_a_grader_is_stored_with_immutable_revisions(lane: Backend) -> None:
-    reward = stored(lane, CHECK, "kept grader")
+def test_a_grader_is_stored_with_immutable_revisions(live_backend: Backend) -> None:
+    reward = stored(live_backend, CHECK, "kept grader")
     assert (reward["kind"], reward["revision"], reward["revisions"][0]["kind"]) == ("grader", 1, "grader")
     assert json.loads(reward["revisions"][0]["source"]) == CHECK
     changed = CHECK | {"operation": "ilike"}
-    second = lane.api.post(
+    second = live_backend.api.post(
         f"/rewards/{reward['id']}/revisions", headers=ANY, json={"source": json.dumps(changed)}
     ).json()
-    assert [json.loads(each["source"])["operation"] for each in second["revisions"]] == ["ilike", "eq"]
-    third = lane.api.post(
+    assert [json.loads(revision["source"])["operation"] for revision in second["revisions"]] == [
+        "ilike",
+        "eq",
+    ]
+    third = live_backend.api.post(
         f"/rewards/{reward['id']}/revisions",
         headers=ANY,
         json={"source": "def grade(sample, item):\n    return 1"},
     ).json()
-    assert (third["kind"], [each["kind"] for each in third["revisions"]]) == (
+    assert (third["kind"], [revision["kind"] for revision in third["revisions"]]) == (
         "python",
         ["python", "grader", "grader"],
     )
@@ -95,68 +98,70 @@ def test_a_grader_is_stored_with_immutable_revisions(lane: Backend) -> None:
     ],
 )
 def test_a_grader_that_is_none_is_refused_with_what_to_change(
-    lane: Backend, source: str, says: str, line: int | None
+    live_backend: Backend, source: str, says: str, line: int | None
 ) -> None:
-    checked = lane.api.post("/rewards/check", json={"source": source}).json()
+    checked = live_backend.api.post("/rewards/check", json={"source": source}).json()
     assert not checked["ok"]
     assert says in checked["problems"][0]["message"]
     assert checked["problems"][0]["line"] == line
-    assert lane.api.post("/rewards", json={"name": "bad", "source": source}).status_code == 422
+    assert live_backend.api.post("/rewards", json={"name": "bad", "source": source}).status_code == 422
 
 
-def test_a_check_names_the_field_of_every_mistake(lane: Backend) -> None:
+def test_a_check_names_the_field_of_every_mistake(live_backend: Backend) -> None:
     wrong = CHECK | {"input": "{{ item", "operation": "is"}
     multi = {"type": "multi", "graders": {"a": wrong}, "calculate_output": "a"}
-    checked = lane.api.post("/rewards/check", json={"source": json.dumps(multi)}).json()
-    assert [each["field"] for each in checked["problems"]] == ["graders.a.input", "graders.a.operation"]
-    assert all(each["line"] is None for each in checked["problems"])
+    checked = live_backend.api.post("/rewards/check", json={"source": json.dumps(multi)}).json()
+    assert [problem["field"] for problem in checked["problems"]] == ["graders.a.input", "graders.a.operation"]
+    assert all(problem["line"] is None for problem in checked["problems"])
 
 
-def test_a_check_lists_the_parts(lane: Backend) -> None:
+def test_a_check_lists_the_parts(live_backend: Backend) -> None:
     multi = {
         "type": "multi",
         "graders": {"a": CHECK, "b": CHECK | {"operation": "like"}},
         "calculate_output": "a + b",
     }
-    found = lane.api.post("/rewards/check", json={"source": json.dumps(multi)}).json()
-    assert [(each["name"], each["spelling"]) for each in found["entries"]] == [
+    report = live_backend.api.post("/rewards/check", json={"source": json.dumps(multi)}).json()
+    assert [(entry["name"], entry["spelling"]) for entry in report["entries"]] == [
         ("a", "string_check"), ("b", "string_check"),
     ]  # fmt: skip
 
 
-def test_completions_are_scored_by_a_stored_grader_with_the_projects_judge(lane: Backend) -> None:
-    with Stub(lambda asked, _: judged("kind" if "thanks" in asked.text else "rude")) as stub:
+def test_completions_are_scored_by_a_stored_grader_with_the_projects_judge(live_backend: Backend) -> None:
+    with Stub(lambda question, _: judged("kind" if "thanks" in question.text else "rude")) as stub:
         body = {"name": "listener", "base_url": stub.url, "model": "m", "api_key": KEY}
-        assert lane.api.post("/judges", json=body).status_code == 201
+        assert live_backend.api.post("/judges", json=body).status_code == 201
         try:
-            reward = stored(lane, JUDGE, "tone grader")
+            reward = stored(live_backend, JUDGE, "tone grader")
             rows = [{"completion": text, "item": {}} for text in ("thanks", "go away")]
-            answer = lane.api.post(f"/rewards/{reward['id']}/test", json={"rows": rows}).json()
+            answer = live_backend.api.post(f"/rewards/{reward['id']}/test", json={"rows": rows}).json()
         finally:
-            lane.api.delete("/judges/listener")
-        assert {asked.headers["authorization"] for asked in stub.requests} == {f"Bearer {KEY}"}
+            live_backend.api.delete("/judges/listener")
+        assert {question.headers["authorization"] for question in stub.requests} == {f"Bearer {KEY}"}
     assert answer["load_error"] is None
-    assert [(each["value"], each["labels"]) for each in answer["results"]] == [
+    assert [(result["value"], result["labels"]) for result in answer["results"]] == [
         (1.0, {"": "kind"}),
         (0.0, {"": "rude"}),
     ]
 
 
-def test_programs_are_scored_by_the_rows_hidden_tests(lane: Backend) -> None:
+def test_programs_are_scored_by_the_rows_hidden_tests(live_backend: Backend) -> None:
     tests = [{"call": "add(1, 2)", "expected": 3}, {"call": "add(-1, 1)", "expected": 0}]
     rows = [
         {"completion": f"```python\ndef add(a, b):\n    return {body}\n```", "item": {"tests": tests}}
         for body in ("a + b", "3", "a -")
     ]
     body = {"grader": {"type": "program_tests"}, "rows": rows}
-    answer = lane.api.post("/rewards/test", json=body).json()
+    answer = live_backend.api.post("/rewards/test", json=body).json()
     assert answer["load_error"] is None
-    assert [each["value"] for each in answer["results"]] == [1.0, 0.5, 0.0]
-    assert [each["parts"]["passed"] for each in answer["results"]] == [2, 1, 0]
+    assert [result["value"] for result in answer["results"]] == [1.0, 0.5, 0.0]
+    assert [result["parts"]["passed"] for result in answer["results"]] == [2, 1, 0]
 
 
-def test_a_judge_that_is_gone_is_said_so_where_a_grader_is_tried(lane: Backend) -> None:
-    answer = lane.api.post("/rewards/test", json={"grader": JUDGE, "rows": [{"completion": "x"}]}).json()
+def test_a_judge_that_is_gone_is_said_so_where_a_grader_is_tried(live_backend: Backend) -> None:
+    answer = live_backend.api.post(
+        "/rewards/test", json={"grader": JUDGE, "rows": [{"completion": "x"}]}
+    ).json()
     assert "listener" in answer["load_error"]
 
 
@@ -186,7 +191,7 @@ def test_a_job_pins_graders_and_its_worker_gets_the_judges_with_their_keys(
         "grader": None, "path": None,
     }  # fmt: skip
     trainer = backend.claim(job["id"])
-    assert [(each["name"], each["kind"]) for each in trainer.claimed["rewards"]] == [
+    assert [(reward_sent["name"], reward_sent["kind"]) for reward_sent in trainer.claimed["rewards"]] == [
         ("both", "grader"), ("exact", "grader"), ("kept", "grader"), ("code", "python"),
     ]  # fmt: skip
     assert json.loads(trainer.claimed["rewards"][1]["source"])["operation"] == "eq"

@@ -18,34 +18,34 @@ def create(backend: Backend, source: str = GRADE, **fields: Any) -> dict[str, An
     return made
 
 
-def test_a_reward_is_stored_with_the_functions_found_in_it(lane: Backend) -> None:
-    made = create(lane, description="Exact match")
+def test_a_reward_is_stored_with_the_functions_found_in_it(live_backend: Backend) -> None:
+    made = create(live_backend, description="Exact match")
     assert made["id"].startswith("rew_")
     assert (made["revision"], made["granularity"], made["description"]) == (1, "sample", "Exact match")
     assert made["revisions"][0]["source"] == GRADE
     assert [entry["name"] for entry in made["revisions"][0]["entries"]] == ["grade"]
-    assert lane.api.get(f"/rewards/{made['id']}").json() == made
-    listed = lane.api.get("/rewards", params={"limit": 1}).json()["data"][0]
+    assert live_backend.api.get(f"/rewards/{made['id']}").json() == made
+    listed = live_backend.api.get("/rewards", params={"limit": 1}).json()["data"][0]
     assert listed["id"] == made["id"]
     assert "revisions" not in listed
 
 
-def test_every_edit_is_a_revision_and_none_is_changed(lane: Backend) -> None:
-    made = create(lane)
+def test_every_edit_is_a_revision_and_none_is_changed(live_backend: Backend) -> None:
+    made = create(live_backend)
     edited = GRADE.replace("float", "1.0 * float")
-    second = lane.api.post(
+    second = live_backend.api.post(
         f"/rewards/{made['id']}/revisions", headers={"if-match": "*"}, json={"source": edited}
     )
     assert second.status_code == 201
-    found = second.json()
-    assert [revision["revision"] for revision in found["revisions"]] == [2, 1]
-    assert found["revisions"][1] == made["revisions"][0]
-    assert found["revisions"][0]["source"] == edited
-    again = lane.api.post(
+    reward = second.json()
+    assert [revision["revision"] for revision in reward["revisions"]] == [2, 1]
+    assert reward["revisions"][1] == made["revisions"][0]
+    assert reward["revisions"][0]["source"] == edited
+    again = live_backend.api.post(
         f"/rewards/{made['id']}/revisions", headers={"if-match": "*"}, json={"source": edited}
     ).json()
     assert again["revision"] == 2, "the same source again is no new revision"
-    back = lane.api.post(
+    back = live_backend.api.post(
         f"/rewards/{made['id']}/revisions", headers={"if-match": "*"}, json={"source": GRADE}
     ).json()
     assert back["revision"] == 3
@@ -62,47 +62,49 @@ def test_every_edit_is_a_revision_and_none_is_changed(lane: Backend) -> None:
     ids=["syntax", "import", "nothing callable", "raises"],
 )
 def test_a_source_that_does_not_load_is_refused_with_its_line(
-    lane: Backend, source: str, line: int | None, in_message: str
+    live_backend: Backend, source: str, line: int | None, in_message: str
 ) -> None:
-    count = lane.sql("SELECT count(*) FROM reward")
-    response = lane.api.post("/rewards", json={"name": "bad", "source": source})
+    count = live_backend.sql("SELECT count(*) FROM reward")
+    response = live_backend.api.post("/rewards", json={"name": "bad", "source": source})
     assert response.status_code == 422
     error = response.json()["error"]
     assert (error["code"], error["param"]) == ("invalid_reward", "source")
     assert error["errors"][0]["line"] == line
     assert in_message in error["message"]
     assert error["hint"]
-    assert lane.sql("SELECT count(*) FROM reward") == count
+    assert live_backend.sql("SELECT count(*) FROM reward") == count
 
 
-def test_no_source_is_ever_parsed_by_the_backend(lane: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_source_is_ever_parsed_by_the_backend(
+    live_backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = GRADE + "MARK = 'never compiled here'\n"
-    seen = []
+    parsed = []
     real = builtins.compile
 
     def watch(code: Any, *args: Any, **kwargs: Any) -> Any:
         if "never compiled here" in str(code):
-            seen.append(code)
+            parsed.append(code)
         return real(code, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "compile", watch)
-    made = create(lane, source)
-    lane.api.post(
+    made = create(live_backend, source)
+    live_backend.api.post(
         f"/rewards/{made['id']}/test", json={"rows": [{"completion": "2", "item": {"answer": "2"}}]}
     )
-    assert seen == []
+    assert parsed == []
 
 
-def test_an_entry_that_is_not_there_is_refused(lane: Backend) -> None:
-    response = lane.api.post("/rewards", json={"name": "a", "source": GRADE, "entry": "other"})
+def test_an_entry_that_is_not_there_is_refused(live_backend: Backend) -> None:
+    response = live_backend.api.post("/rewards", json={"name": "a", "source": GRADE, "entry": "other"})
     assert response.status_code == 422
     assert "other" in response.json()["error"]["message"]
 
 
-def test_given_completions_are_scored_with_stored_and_with_new_code(lane: Backend) -> None:
-    made = create(lane)
+def test_given_completions_are_scored_with_stored_and_with_new_code(live_backend: Backend) -> None:
+    made = create(live_backend)
     rows = [{"completion": text, "item": {"answer": "2"}} for text in ("2", "3")] + [{"completion": "2"}]
-    stored = lane.api.post(f"/rewards/{made['id']}/test", json={"rows": rows}).json()
+    stored = live_backend.api.post(f"/rewards/{made['id']}/test", json={"rows": rows}).json()
     assert [result["value"] for result in stored["results"]] == [1.0, 0.0, None]
     assert [result["status"] for result in stored["results"]] == ["ok", "ok", "exception"]
     assert "KeyError" in stored["results"][2]["message"]
@@ -112,26 +114,26 @@ def test_given_completions_are_scored_with_stored_and_with_new_code(lane: Backen
     assert stored["load_error"] is None
 
     new = GRADE.replace("return", "return 2 *")
-    tested = lane.api.post("/rewards/test", json={"source": new, "rows": rows[:1]}).json()
+    tested = live_backend.api.post("/rewards/test", json={"source": new, "rows": rows[:1]}).json()
     assert tested["results"][0]["value"] == 2.0
-    broken = lane.api.post("/rewards/test", json={"source": "def", "rows": rows[:1]})
+    broken = live_backend.api.post("/rewards/test", json={"source": "def", "rows": rows[:1]})
     assert broken.status_code == 200
     assert (broken.json()["results"], "line 1" in broken.json()["load_error"]) == ([], True)
 
 
-def test_a_group_is_seen_together(lane: Backend) -> None:
+def test_a_group_is_seen_together(live_backend: Backend) -> None:
     source = "def grade(samples, items):\n    return [float(len(samples))] * len(samples)\n"
     rows = [{"completion": "a"}, {"completion": "b"}, {"completion": "c"}]
     body = {"source": source, "granularity": "group", "rows": rows}
-    result = lane.api.post("/rewards/test", json=body).json()
-    assert [each["value"] for each in result["results"]] == [3.0] * 3
-    made = create(lane, source, granularity="group")
-    result = lane.api.post(f"/rewards/{made['id']}/test", json={"rows": rows}).json()
-    assert [each["value"] for each in result["results"]] == [3.0] * 3
+    result = live_backend.api.post("/rewards/test", json=body).json()
+    assert [result_row["value"] for result_row in result["results"]] == [3.0] * 3
+    made = create(live_backend, source, granularity="group")
+    result = live_backend.api.post(f"/rewards/{made['id']}/test", json={"rows": rows}).json()
+    assert [result_row["value"] for result_row in result["results"]] == [3.0] * 3
 
 
-def test_requests_that_make_no_sense_name_the_field(lane: Backend) -> None:
-    made = create(lane)
+def test_requests_that_make_no_sense_name_the_field(live_backend: Backend) -> None:
+    made = create(live_backend)
     rows = [{"completion": "2"}]
     for path, body in (
         ("/rewards/test", {"rows": rows}),
@@ -140,11 +142,11 @@ def test_requests_that_make_no_sense_name_the_field(lane: Backend) -> None:
         ("/rewards", {"name": "a", "source": "é" * 200_000}),
         ("/rewards", {"name": "a", "source": ""}),
     ):
-        response = lane.api.post(path, json=body)
+        response = live_backend.api.post(path, json=body)
         assert (response.status_code, response.json()["error"]["param"]) == (422, "source"), path
-    assert lane.api.get("/rewards/rew_nowhere").status_code == 404
+    assert live_backend.api.get("/rewards/rew_nowhere").status_code == 404
     assert (
-        lane.api.post(
+        live_backend.api.post(
             "/rewards/rew_nowhere/revisions", headers={"if-match": "*"}, json={"source": GRADE}
         ).status_code
         == 404
@@ -162,8 +164,8 @@ def test_without_a_worker_nothing_is_stored_and_it_says_how_to_start_one(
         assert backend.sql("SELECT count(*) FROM reward") == [(0,)]
 
 
-def test_the_same_key_stores_one_reward(lane: Backend) -> None:
+def test_the_same_key_stores_one_reward(live_backend: Backend) -> None:
     body = {"name": "a", "source": GRADE}
     headers = {"Idempotency-Key": "reward-1"}
-    ids = {lane.api.post("/rewards", json=body, headers=headers).json()["id"] for _ in range(2)}
+    ids = {live_backend.api.post("/rewards", json=body, headers=headers).json()["id"] for _ in range(2)}
     assert len(ids) == 1

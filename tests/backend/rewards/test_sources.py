@@ -11,15 +11,15 @@ def check(backend: Backend, source: str, **fields: str) -> dict[str, object]:
     response = backend.api.post("/rewards/check", json={"source": source, **fields})
     assert response.status_code == 200, response.text
     assert backend.sql("SELECT count(*) FROM reward_revision") == before
-    found: dict[str, object] = response.json()
-    return found
+    report: dict[str, object] = response.json()
+    return report
 
 
-def test_a_good_source_lists_its_functions_with_their_lines(lane: Backend) -> None:
+def test_a_good_source_lists_its_functions_with_their_lines(live_backend: Backend) -> None:
     source = "import re\n\ndef grade(sample, item): ...\n\ndef every(prompts, completions, **columns): ...\n"
-    found = check(lane, source)
-    assert (found["ok"], found["problems"], found["jail"] in ("L", "N")) == (True, [], True)
-    assert found["entries"] == [
+    report = check(live_backend, source)
+    assert (report["ok"], report["problems"], report["jail"] in ("L", "N")) == (True, [], True)
+    assert report["entries"] == [
         {"name": "grade", "spelling": "openai", "line": 3, "columns": []},
         {"name": "every", "spelling": "trl", "line": 5, "columns": []},
     ]
@@ -35,25 +35,25 @@ def test_a_good_source_lists_its_functions_with_their_lines(lane: Backend) -> No
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(
-    lane: Backend, source: str, line: int | None, column: int | None, says: str
+    live_backend: Backend, source: str, line: int | None, column: int | None, says: str
 ) -> None:
-    found = check(lane, source)
-    assert (found["ok"], found["entries"]) == (False, [])
-    [problem] = found["problems"]  # type: ignore[misc]
+    report = check(live_backend, source)
+    assert (report["ok"], report["entries"]) == (False, [])
+    [problem] = report["problems"]  # type: ignore[misc]
     assert (problem["line"], problem["column"]) == (line, column)
     assert says in problem["message"]
     assert (problem["hint"] is None) == (line is not None)
 
 
-def test_a_named_function_has_to_be_there(lane: Backend) -> None:
+def test_a_named_function_has_to_be_there(live_backend: Backend) -> None:
     source = "def grade(sample, item): ...\n"
-    assert check(lane, source, entry="grade")["ok"]
-    [problem] = check(lane, source, entry="other")["problems"]  # type: ignore[misc]
+    assert check(live_backend, source, entry="grade")["ok"]
+    [problem] = check(live_backend, source, entry="other")["problems"]  # type: ignore[misc]
     assert "other" in problem["message"]
 
 
 def test_templates_need_no_worker(backend: Backend) -> None:
     with backend.add_key("viewer") as viewer:
-        found = viewer.get("/rewards/templates").json()["data"]
-        assert [each["id"] for each in found] == [each.id for each in library()]
+        templates = viewer.get("/rewards/templates").json()["data"]
+        assert [template["id"] for template in templates] == [template.id for template in library()]
         assert viewer.post("/rewards/check", json={"source": ""}).status_code == 403

@@ -16,4 +16,4 @@ def test_a_reward_counts_its_jobs_once_each_over_all_revisions(rpc_backend: Back
     rpc_backend.create_job(rewards=twice[:1])
     assert rpc_backend.api.get(f"/rewards/{made['id']}").json()["jobs"] == 2
     listed = rpc_backend.api.get("/rewards").json()["data"]
-    assert [each["jobs"] for each in listed if each["id"] == made["id"]] == [2]
+    assert [reward["jobs"] for reward in listed if reward["id"] == made["id"]] == [2]

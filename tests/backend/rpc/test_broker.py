@@ -63,13 +63,13 @@ def folder_backend(database_url: str, tmp_path: Path) -> Iterator[Backend]:
 def test_a_folder_that_cannot_be_used_makes_not_ready(folder_backend: Backend) -> None:
     assert ready(folder_backend)[1]["broker"] == {"ready": True, "kind": "folder"}
     folder = folder_backend.home / "broker"
-    aside = folder.rename(folder_backend.home / "aside")
+    moved = folder.rename(folder_backend.home / "aside")
     folder.write_text("in the way")
     status, parts = ready(folder_backend)
     assert (status, parts["broker"]["ready"]) == (503, False)
     assert parts["broker"]["message"] == f"The queue (the folder {folder}) cannot be used: File exists"
     folder.unlink()
-    aside.rename(folder)
+    moved.rename(folder)
     assert ready(folder_backend)[0] == 200
 
 
@@ -83,7 +83,7 @@ def test_a_worker_with_another_queue_is_named_with_the_remedy(folder_backend: Ba
     assert (training["online"], training["without_wake_ups"]) == (4, 2)
     assert "GET /api/v1/workers" in training["message"]
     eventually(lambda: folder_backend.app.state.broker.state is not None)
-    notices = {each["id"]: each["notice"] for each in folder_backend.api.get("/workers").json()["data"]}
+    notices = {worker["id"]: worker["notice"] for worker in folder_backend.api.get("/workers").json()["data"]}
     assert notices["wrk_same"] is None
     assert notices["wrk_old"] is None
     assert "it reads them from the folder /other/broker" in notices["wrk_other"]

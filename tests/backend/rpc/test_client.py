@@ -1,4 +1,4 @@
-"""The calls lane: asked by a request, taken by one worker, answered in time or not."""
+"""RPCs: sent by a request, taken by one worker, answered in time or not."""
 
 import asyncio
 import contextlib
@@ -82,14 +82,14 @@ def test_an_answer_that_nobody_waits_for(backend: Backend) -> None:
 
 def test_workers_are_listed_with_what_they_run(backend: Backend) -> None:
     backend.register("wrk_seen", "trainer")
-    with backend.rpc_worker() as lane:
+    with backend.rpc_worker() as rpc_worker:
         job = backend.create_job()
         backend.claim(job, worker="wrk_seen")
-        workers = {each["id"]: each for each in backend.api.get("/workers").json()["data"]}
+        workers = {worker["id"]: worker for worker in backend.api.get("/workers").json()["data"]}
         assert (workers["wrk_seen"]["job"], workers["wrk_seen"]["online"]) == (job, True)
-        assert workers[lane.worker]["kind"] == "calls"
+        assert workers[rpc_worker.worker]["kind"] == "calls"
     backend.sql("UPDATE worker SET last_seen_at = now() - interval '1 min' WHERE id = 'wrk_seen'")
-    workers = {each["id"]: each for each in backend.api.get("/workers").json()["data"]}
+    workers = {worker["id"]: worker for worker in backend.api.get("/workers").json()["data"]}
     assert workers["wrk_seen"]["online"] is False
 
 
@@ -146,10 +146,10 @@ def test_projects_take_turns_and_none_fills_the_lane(backend: Backend) -> None:
 
         wait_until(lambda: _calls(backend, "waiting") == 0, "the callers hung up: nothing waits")
     for response in taken[:2]:
-        told = backend.worker_api.post(
+        answer = backend.worker_api.post(
             f"/calls/{response.json()['id']}/chunks", json={"seq": 1, "events": []}
         )
-        assert (told.status_code, told.json()["error"]["code"]) == (404, "call_not_found")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "call_not_found")
     backend.sql("DELETE FROM call")
     backend.sql("DELETE FROM worker WHERE id = 'wrk_fair'")
 
@@ -158,12 +158,12 @@ def test_an_answer_makes_room_for_the_projects_next_call(backend: Backend) -> No
     backend.register("wrk_room", "calls")
     body = {"worker": "wrk_room", "kinds": ["validate"], "wait_seconds": 20}
     with ThreadPoolExecutor(3) as pool:
-        asked = [pool.submit(backend.api.post, "/rewards/check", json={"source": REWARD}) for _ in range(3)]
+        checks = [pool.submit(backend.api.post, "/rewards/check", json={"source": REWARD}) for _ in range(3)]
         for _ in range(3):
             call = backend.worker_api.post("/calls/next", json=body).json()
             result = {"result": agree_validate(call["payload"])}
             backend.worker_api.post(f"/calls/{call['id']}/answer", json=result)
-        assert [each.result(20).status_code for each in asked] == [200] * 3
+        assert [check.result(20).status_code for check in checks] == [200] * 3
     backend.sql("DELETE FROM worker WHERE id = 'wrk_room'")
 
 

@@ -47,8 +47,8 @@ schema.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.N
 @pytest.fixture(scope="module")
 def rpc_backend(backend: Backend) -> Iterator[Backend]:
     """The backend with a worker that says which calls it answers, so that others are refused at once."""
-    with backend.rpc_worker() as lane:
-        backend.register(lane.worker, "calls", answers=list(lane.answers))
+    with backend.rpc_worker() as rpc_worker:
+        backend.register(rpc_worker.worker, "calls", answers=list(rpc_worker.answers))
         yield backend
 
 
@@ -62,14 +62,14 @@ def stranger(rpc_backend: Backend) -> Iterator[Stranger]:
 
 
 def operations(*methods: str) -> list[Any]:
-    found = []
+    parameters = []
     for result in schema.get_all_operations():
         operation = result.ok()
         id = str(operation.definition.raw.get("operationId"))
-        known = operation.path.startswith("/api/v1") and id not in WAITING and "tream" not in id
-        if known and operation.method in (methods or METHODS):
-            found.append(pytest.param(operation, id=id))
-    return found
+        covered = operation.path.startswith("/api/v1") and id not in WAITING and "tream" not in id
+        if covered and operation.method in (methods or METHODS):
+            parameters.append(pytest.param(operation, id=id))
+    return parameters
 
 
 def check(case: Any, url: str, authorization: str) -> None:

@@ -34,9 +34,9 @@ def answers(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_every_error_is_the_envelope(document: dict[str, Any]) -> None:
     assert not {"HTTPValidationError", "ValidationError"} & document["components"]["schemas"].keys()
-    for where, found in answers(document).items():
-        assert "default" in found, where
-        for status, answer in found.items():
+    for where, responses in answers(document).items():
+        assert "default" in responses, where
+        for status, answer in responses.items():
             if status.startswith(("4", "default")):
                 name = answer["$ref"].removeprefix("#/components/responses/")
                 content = document["components"]["responses"][name]["content"]
@@ -44,18 +44,18 @@ def test_every_error_is_the_envelope(document: dict[str, Any]) -> None:
 
 
 def test_what_is_not_valid_is_422_and_400_on_openais_wire(document: dict[str, Any]) -> None:
-    for (method, path), found in answers(document).items():
+    for (method, path), responses in answers(document).items():
         spec = document["paths"][path][method]
         if "requestBody" in spec or spec.get("parameters"):
-            assert ("422" in found) == (not path.startswith("/v1/")), path
-            assert "400" in found or not path.startswith("/v1/"), path
+            assert ("422" in responses) == (not path.startswith("/v1/")), path
+            assert "400" in responses or not path.startswith("/v1/"), path
 
 
 def test_what_needs_a_key_says_so_and_nothing_else_does(document: dict[str, Any]) -> None:
     checked = 0
-    for (method, path), found in answers(document).items():
+    for (method, path), responses in answers(document).items():
         if path.startswith(("/api/v1", "/v1")) and path not in OPEN:
-            assert {"401", "403", "404"} <= found.keys(), (method, path)
+            assert {"401", "403", "404"} <= responses.keys(), (method, path)
             checked += 1
     assert checked > 100
     assert "401" not in answers(document)["get", "/healthz"]
@@ -63,12 +63,17 @@ def test_what_needs_a_key_says_so_and_nothing_else_does(document: dict[str, Any]
 
 
 def test_edits_and_only_they_may_have_come_too_late(backend: Backend) -> None:
-    for each in operations(backend):
-        assert ({"412", "428"} <= each.spec["responses"].keys()) == needs_match(each), each.id
+    for operation in operations(backend):
+        assert ({"412", "428"} <= operation.spec["responses"].keys()) == needs_match(operation), operation.id
 
 
 @pytest.mark.parametrize(
-    "kind", [each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, Exception)]
+    "kind",
+    [
+        error_class
+        for error_class in vars(errors).values()
+        if inspect.isclass(error_class) and issubclass(error_class, Exception)
+    ],
 )
 def test_every_error_of_the_tree_fits_the_schema(
     kind: type[errors.ReinforgeError], document: dict[str, Any]
@@ -83,8 +88,8 @@ def fits(answer: dict[str, Any], document: dict[str, Any]) -> None:
     schema = {"$ref": "#/components/schemas/Error", "components": document["components"]}
     strict = document["components"]["schemas"]["Error"]["properties"]["error"]
     assert answer["error"].keys() <= strict["properties"].keys()
-    for each in answer["error"]["errors"]:
-        assert each.keys() <= strict["properties"]["errors"]["items"]["properties"].keys()
+    for error in answer["error"]["errors"]:
+        assert error.keys() <= strict["properties"]["errors"]["items"]["properties"].keys()
     Draft202012Validator(schema).validate(answer)
 
 
@@ -97,10 +102,10 @@ def test_what_is_sent_fits_the_schema(rpc_backend: Backend, document: dict[str, 
         rpc_backend.api.patch("/me", json={}),
         rpc_backend.api.get("/nowhere"),
     ]
-    assert {each.status_code for each in sent} >= {401, 404, 422}
-    for each in sent:
-        if each.status_code >= 400:
-            fits(each.json(), document)
+    assert {response.status_code for response in sent} >= {401, 404, 422}
+    for response in sent:
+        if response.status_code >= 400:
+            fits(response.json(), document)
 
 
 def test_a_nul_in_the_address_is_400_on_openais_wire(backend: Backend) -> None:

@@ -78,12 +78,12 @@ def test_examples_hold_no_secrets_of_the_machine_that_made_them() -> None:
 
 @pytest.mark.skipif(not WRITE, reason="only to record them anew")
 def test_record(module_database_url: str, tmp_path: Path) -> None:
-    found: dict[str, dict[str, Any]] = {}
+    examples: dict[str, dict[str, Any]] = {}
     backend = Backend(module_database_url, tmp_path / "home")
-    backend.app.add_middleware(Recorder, found=found)
+    backend.app.add_middleware(Recorder, examples=examples)
     with backend:
         backend.register()
-        example_requests.make_all(backend, found)
+        example_requests.make_all(backend, examples)
     openapi.EXAMPLES.write_text(
-        json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8"
+        json.dumps(examples, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8"
     )

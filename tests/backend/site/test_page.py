@@ -30,7 +30,8 @@ def test_every_address_of_the_page_is_the_page(backend: Backend, page: Path, pat
     assert (response.status_code, response.text) == (200, "<!doctype html>the page")
     assert response.headers["cache-control"] == "no-cache"
     policy = dict(
-        each.strip().split(" ", 1) for each in response.headers["content-security-policy"].split(";")
+        directive.strip().split(" ", 1)
+        for directive in response.headers["content-security-policy"].split(";")
     )
     assert (policy["frame-ancestors"], policy["default-src"]) == ("'none'", "'self'")
     assert "script-src" not in policy, "scripts come from here alone, and none is inline"
@@ -115,8 +116,8 @@ def test_files_that_are_not_there_are_missing_for_browsers_too(
 def test_an_unknown_address_is_the_page_with_status_404_for_browsers_alone(
     backend: Backend, page: Path
 ) -> None:
-    shown = backend.bare.get("/jbos", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
-    assert (shown.status_code, shown.text) == (404, "<!doctype html>the page")
+    page_response = backend.bare.get("/jbos", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (page_response.status_code, page_response.text) == (404, "<!doctype html>the page")
     refused = backend.bare.get("/jbos")
     assert (refused.status_code, refused.json()["error"]["code"]) == (404, "unknown_path")
 

@@ -14,7 +14,9 @@ from tests.backend.usage.counted import usage
 def budget(rpc_backend: Backend) -> Iterator[Any]:
     def put(kind: str, amount: float, period: str = "month") -> dict[str, Any]:
         body = {"kind": kind, "amount": amount, "period": period}
-        there = [(each["kind"], each["period"]) for each in usage(rpc_backend)["budgets"]]
+        there = [
+            (budget_view["kind"], budget_view["period"]) for budget_view in usage(rpc_backend)["budgets"]
+        ]
         headers = {"if-match": "*"} if (kind, period) in there else {}
         return made(rpc_backend.api.put("/budgets", headers=headers, json=body), 200)
 

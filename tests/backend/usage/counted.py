@@ -12,6 +12,8 @@ def usage(backend: Backend, days: int = 30) -> dict[str, Any]:
 
 def of(backend: Backend, source: str) -> dict[str, float]:
     """What a job, deployment, evaluation or reward has used; empty where nothing is counted."""
-    found = [each["amounts"] for each in usage(backend)["sources"] if each["source"] == source]
-    assert len(found) <= 1
-    return dict(found[0]) if found else {}
+    amounts = [
+        source_row["amounts"] for source_row in usage(backend)["sources"] if source_row["source"] == source
+    ]
+    assert len(amounts) <= 1
+    return dict(amounts[0]) if amounts else {}

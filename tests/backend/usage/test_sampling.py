@@ -28,7 +28,7 @@ def worker(backend: Backend) -> Iterator[Player]:
     backend.sql("DELETE FROM usage")
 
 
-def said(worker: Player, *events: dict[str, Any]) -> None:
+def complete_call(worker: Player, *events: dict[str, Any]) -> None:
     """A worker that takes WORKING seconds between the prompt's length and these events."""
     worker.tell(1, prompt(7))
     time.sleep(WORKING)
@@ -44,25 +44,27 @@ def deployed(backend: Backend, worker: Player) -> str:
 
 
 def ended(backend: Backend, id: str) -> dict[str, Any]:
-    def found() -> dict[str, Any] | None:
-        shown: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
-        return shown if shown["status"] != "running" else None
+    def finished() -> dict[str, Any] | None:
+        view: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
+        return view if view["status"] != "running" else None
 
-    shown: dict[str, Any] = wait_until(found, "the evaluation")
-    return shown
+    evaluation: dict[str, Any] = wait_until(finished, "the evaluation")
+    return evaluation
 
 
 def test_a_deployments_tokens_and_time_are_counted_under_its_name(backend: Backend, worker: Player) -> None:
     id = deployed(backend, worker)
     chat = Chat(backend, model="support", n=2)
     worker.take()
-    said(worker, done("2", 3), done("two", 4, sample=1))
+    complete_call(worker, done("2", 3), done("two", 4, sample=1))
     worker.answer(result={})
     chat.json()
     amounts = of(backend, id)
     assert (amounts["served_input_tokens"], amounts["served_output_tokens"]) == (7, 7)
     assert WORKING <= amounts["device_seconds"] < WORKING + 5
-    assert [(each["source"], each["name"]) for each in usage(backend)["sources"]] == [(id, "support")]
+    assert [(source_row["source"], source_row["name"]) for source_row in usage(backend)["sources"]] == [
+        (id, "support")
+    ]
 
 
 def test_waiting_for_a_worker_is_nobodys_time(backend: Backend, worker: Player) -> None:
@@ -92,7 +94,7 @@ def test_the_playgrounds_tokens_and_time_are_counted_also_of_what_is_left_in_the
     client = Client(backend, samples_per_prompt=2)
     client.start()
     worker.take()
-    said(worker, done("2", 3), done("two", 5, sample=1))
+    complete_call(worker, done("2", 3), done("two", 5, sample=1))
     worker.answer(result={})
     assert client.end()["type"] == "end"
     amounts = of(backend, "tiny")
@@ -118,15 +120,17 @@ def evaluation(backend: Backend, **fields: Any) -> dict[str, Any]:
 def test_an_evaluation_counts_what_it_samples_and_stops_between_batches(
     rpc_backend: Backend, budget: Any
 ) -> None:
-    with sampler(rpc_backend) as lane:
-        lane.gate = type(lane.gate)(1)
+    with sampler(rpc_backend) as worker:
+        worker.gate = type(worker.gate)(1)
         body = evaluation(rpc_backend, samples_per_row=2)
         id = made(rpc_backend.api.post("/evaluations", json=body))["id"]
         wait_until(lambda: of(rpc_backend, id).get("sampled_tokens") == 16 * 2 * 3, "the first batch")
-        [named] = [each["name"] for each in usage(rpc_backend)["sources"] if each["source"] == id]
+        [named] = [
+            source_row["name"] for source_row in usage(rpc_backend)["sources"] if source_row["source"] == id
+        ]
         assert named == "nightly"
         budget("sampled_tokens", 20)
-        lane.gate.release(100)
+        worker.gate.release(100)
         stopped = ended(rpc_backend, id)
         assert (stopped["status"], stopped["error"]["code"]) == ("failed", "budget_exceeded")
         assert "/resume" in stopped["error"]["hint"]

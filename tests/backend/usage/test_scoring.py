@@ -59,12 +59,12 @@ def spent(backend: Backend, source: str | None = None) -> float:
 
 
 def ended(backend: Backend, id: str) -> dict[str, Any]:
-    def found() -> dict[str, Any] | None:
-        shown: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
-        return shown if shown["status"] != "running" else None
+    def finished() -> dict[str, Any] | None:
+        view: dict[str, Any] = backend.api.get(f"/evaluations/{id}").json()
+        return view if view["status"] != "running" else None
 
-    shown: dict[str, Any] = wait_until(found, "the evaluation")
-    return shown
+    evaluation: dict[str, Any] = wait_until(finished, "the evaluation")
+    return evaluation
 
 
 def try_source(backend: Backend, reward: str) -> httpx.Response:
@@ -106,7 +106,9 @@ def test_judges_are_counted_and_refused_when_nothing_is_left(
     assert spent(scoring) == completions * COST
     assert spent(scoring, reward) == (completions * COST if stored else 0)
     if stored:
-        [name] = [each["name"] for each in usage(scoring)["sources"] if each["source"] == reward]
+        [name] = [
+            source_row["name"] for source_row in usage(scoring)["sources"] if source_row["source"] == reward
+        ]
         assert name is not None
         assert name.startswith("tone")
     budget("judge_spend", completions * COST)
@@ -129,7 +131,9 @@ def test_a_replay_is_counted_refused_and_stopped_between_calls(
     body = {"job": job, "stored": reward}
     done = ended(scoring, made(scoring.api.post("/evaluations", json=body))["id"])
     assert (done["status"], spent(scoring, done["id"])) == ("succeeded", 6 * COST)
-    [name] = [each["name"] for each in usage(scoring)["sources"] if each["source"] == done["id"]]
+    [name] = [
+        source_row["name"] for source_row in usage(scoring)["sources"] if source_row["source"] == done["id"]
+    ]
     assert name == f"Replay of {scoring.job(job)['name']}"
 
     budget("judge_spend", 6 * COST + 3 * COST)  # spent within the second step
@@ -148,12 +152,12 @@ def test_an_evaluations_judges_are_counted_and_stop_it(
     rows = [{"prompt": f"{n}+1=", "answer": "1"} for n in range(40)]
     body = {"kind": "stand_alone", "model": rpc_backend.add_model(), "dataset": rpc_backend.add_dataset(rows),
             "source": json.dumps(JUDGE), "samples_per_row": 1}  # fmt: skip
-    with sampler(rpc_backend) as lane:
-        lane.gate = type(lane.gate)(1)
+    with sampler(rpc_backend) as worker:
+        worker.gate = type(worker.gate)(1)
         id = made(rpc_backend.api.post("/evaluations", json=body))["id"]
         wait_until(lambda: spent(rpc_backend, id) == 16 * COST, "the first batch")
         budget("judge_spend", 10 * COST)
-        lane.gate.release(100)
+        worker.gate.release(100)
         stopped = ended(rpc_backend, id)
         assert (stopped["status"], stopped["error"]["code"]) == ("failed", "budget_exceeded")
         assert refusal(rpc_backend.api.post("/evaluations", json=body)) == (409, "budget_exceeded")

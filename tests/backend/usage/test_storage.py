@@ -48,7 +48,7 @@ def wire(rpc_backend: Backend) -> Iterator[httpx.Client]:
         yield client
 
 
-def known(backend: Backend, content: bytes) -> tuple[Any, Any]:
+def stored_counts(backend: Backend, content: bytes) -> tuple[Any, Any]:
     """Datasets and objects with this content."""
     sha256 = hashlib.sha256(content).hexdigest()
     [datasets] = backend.sql("SELECT count(*) FROM dataset WHERE sha256 = %s", sha256)
@@ -64,10 +64,10 @@ def test_a_file_without_a_length_is_measured_before_it_is_kept(
     budget("storage_bytes", stored(rpc_backend) + PART, "total")
     with rpc_backend.client(OWNER_KEY) as client:
         assert refusal(client.post(path, **without_length(content))) == (409, "budget_exceeded")
-        assert known(rpc_backend, content) == (0, 0)
+        assert stored_counts(rpc_backend, content) == (0, 0)
         budget("storage_bytes", stored(rpc_backend) + 3 * PART, "total")
         assert client.post(path, **without_length(content)).status_code in (200, 201)
-    assert known(rpc_backend, content) == (1, 1)
+    assert stored_counts(rpc_backend, content) == (1, 1)
 
 
 def test_files_that_come_side_by_side_do_not_pass_it_together(
@@ -81,9 +81,9 @@ def test_files_that_come_side_by_side_do_not_pass_it_together(
     count = repository.storage
 
     async def slowly(*which: Any) -> Any:
-        found = await count(*which)
+        total = await count(*which)
         await asyncio.sleep(0.2)  # the others come before this one is stored
-        return found
+        return total
 
     monkeypatch.setattr(endpoints, "require_storage", fits)
     monkeypatch.setattr(files, "require_storage", fits)
@@ -98,8 +98,8 @@ def test_files_that_come_side_by_side_do_not_pass_it_together(
 
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(send, range(6)))
-    assert sorted(each.status_code < 300 for each in answers) == [False] * 5 + [True]
-    assert {refusal(each) for each in answers if each.status_code >= 300} == {(409, "budget_exceeded")}
+    assert sorted(answer.status_code < 300 for answer in answers) == [False] * 5 + [True]
+    assert {refusal(answer) for answer in answers if answer.status_code >= 300} == {(409, "budget_exceeded")}
 
 
 def test_parts_of_unfinished_uploads_count(

@@ -36,10 +36,10 @@ def test_tokens_are_counted_once_whatever_is_sent_again(rpc_backend: Backend, jo
     for _ in range(2):
         assert job.post(again).status_code == 200
     job.send(step | {"step": 2, "values": {"tokens/trained": 50.0, "judge/cost": 0.75}})
-    found = of(rpc_backend, job.claimed["job"])
-    assert found["sampled_tokens"] == sum(each["length"] for each in rows)
-    assert found["trained_tokens"] == 50.0
-    assert found["judge_spend"] == 0.75
+    amounts = of(rpc_backend, job.claimed["job"])
+    assert amounts["sampled_tokens"] == sum(row["length"] for row in rows)
+    assert amounts["trained_tokens"] == 50.0
+    assert amounts["judge_spend"] == 0.75
 
 
 def test_steps_that_a_resume_repeats_count_again(rpc_backend: Backend, job: Trainer) -> None:
@@ -80,14 +80,14 @@ def test_every_device_of_a_job_counts(rpc_backend: Backend) -> None:
 def test_days_are_apart_and_those_without_use_are_there(rpc_backend: Backend, job: Trainer) -> None:
     job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 7.0}})
     rpc_backend.sql("UPDATE usage SET day = day - 3 WHERE source = %s", job.claimed["job"])
-    found = usage(rpc_backend, days=5)
+    report = usage(rpc_backend, days=5)
     today = datetime.now(UTC).date()
-    assert [each["day"] for each in found["days"]] == [
-        str(today - timedelta(days=n)) for n in (4, 3, 2, 1, 0)
-    ]
-    assert found["days"][1]["amounts"]["trained_tokens"] == 7.0
-    assert found["days"][2]["amounts"] == {}
-    assert [each["source"] for each in usage(rpc_backend, days=2)["sources"]].count(job.claimed["job"]) == 0
+    assert [day["day"] for day in report["days"]] == [str(today - timedelta(days=n)) for n in (4, 3, 2, 1, 0)]
+    assert report["days"][1]["amounts"]["trained_tokens"] == 7.0
+    assert report["days"][2]["amounts"] == {}
+    assert [source_row["source"] for source_row in usage(rpc_backend, days=2)["sources"]].count(
+        job.claimed["job"]
+    ) == 0
 
 
 def test_what_is_stored_counts_each_object_once(rpc_backend: Backend) -> None:
@@ -115,7 +115,7 @@ def test_a_storage_budget_refuses_files_whichever_way_they_come(rpc_backend: Bac
             wire.post("/files", data=tune, files={"file": ("large.jsonl", large)}),
             wire.post("/uploads", json=announced | tune | {"mime_type": "application/jsonl"}),
         ]
-    assert [refusal(each) for each in answers] == [(409, "budget_exceeded")] * 4
+    assert [refusal(answer) for answer in answers] == [(409, "budget_exceeded")] * 4
     assert rpc_backend.sql("SELECT count(*) FROM dataset") == before
     budget("storage_bytes", 1e9, "total")
     made(rpc_backend.api.post("/datasets", files={"file": ("large.jsonl", large)}))
@@ -129,7 +129,7 @@ def test_a_used_up_budget_pauses_what_runs_and_refuses_what_is_new(
     assert job.heartbeat().json()["commands"] == []
     queued = rpc_backend.create_job()
     assert budget("trained_tokens", 50)["exhausted"] is True
-    kinds = [each["kind"] for each in job.heartbeat().json()["commands"]]
+    kinds = [command["kind"] for command in job.heartbeat().json()["commands"]]
     assert "pause" in kinds
     assert rpc_backend.job(name)["reason"] == "budget"
     job.end("paused", reason="pause_requested")
@@ -155,8 +155,8 @@ def test_a_daily_budget_is_there_again_the_next_day(rpc_backend: Backend, job: T
     job.send({"kind": "step_metrics", "step": 1, "values": {"tokens/trained": 9.0}})
     assert budget("trained_tokens", 5, "day")["exhausted"] is True
     rpc_backend.sql("UPDATE usage SET day = day - 1")
-    [seen] = usage(rpc_backend)["budgets"]
-    assert (seen["used"], seen["exhausted"]) == (0, False)
+    [daily] = usage(rpc_backend)["budgets"]
+    assert (daily["used"], daily["exhausted"]) == (0, False)
     assert budget("trained_tokens", 5, "total")["exhausted"] is True
 
 
@@ -204,10 +204,10 @@ def test_what_used_it_has_a_name_and_the_largest_share_of_anything_comes_first(
     used("dep_1", "served_output_tokens", 90)
     used("tiny", "served_output_tokens", 10)
     used(job.claimed["job"], "device_seconds", 5000)
-    found = usage(rpc_backend)["sources"]
-    assert [(each["source"], each["name"]) for each in found[:2]] == [
+    sources = usage(rpc_backend)["sources"]
+    assert [(source_row["source"], source_row["name"]) for source_row in sources[:2]] == [
         ("dep_1", "support"),
         (job.claimed["job"], rpc_backend.job(job.claimed["job"])["name"]),
     ]
-    assert found[0]["amounts"] == {"device_seconds": 1, "served_output_tokens": 90}
-    assert (found[2]["source"], found[2]["name"], len(found)) == ("tiny", None, 20)
+    assert sources[0]["amounts"] == {"device_seconds": 1, "served_output_tokens": 90}
+    assert (sources[2]["source"], sources[2]["name"], len(sources)) == ("tiny", None, 20)

@@ -141,8 +141,8 @@ def test_passwords_that_are_refused_change_nothing(
 def test_changing_a_password_needs_the_old_one_and_ends_other_sessions(backend: Backend) -> None:
     email = with_password(backend, "Tilda")
     with browser(backend) as here, browser(backend) as there:
-        for each in (here, there):
-            made(each.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+        for client in (here, there):
+            made(client.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
         new = "another long password"
         assert refusal(here.patch("/me", headers={"if-match": "*"}, json={"password": new})) == (
             403,
@@ -279,19 +279,19 @@ def test_a_cookie_from_before_the_sign_in_is_worth_nothing_after_it(backend: Bac
 def test_the_sessions_of_a_user_are_listed_and_ended(backend: Backend) -> None:
     email = with_password(backend, "Yasmin")
     with browser(backend) as here, browser(backend) as there:
-        for each in (here, there):
-            made(each.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+        for client in (here, there):
+            made(client.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
         listed = here.get("/me/sessions").json()["data"]
-        assert [each["agent"] for each in listed] == ["test browser"] * len(listed)
-        [mine] = [each for each in listed if each["current"]]
-        others = [each["id"] for each in listed if not each["current"]]
+        assert [session["agent"] for session in listed] == ["test browser"] * len(listed)
+        [current] = [session for session in listed if session["current"]]
+        others = [session["id"] for session in listed if not session["current"]]
         assert here.cookies["reinforge_session"] not in str(listed)
         for id in others:
             assert here.delete(f"/me/sessions/{id}").status_code == 204
         assert there.get("/me").status_code == 401
-        assert [each["id"] for each in here.get("/me/sessions").json()["data"]] == [mine["id"]]
+        assert [session["id"] for session in here.get("/me/sessions").json()["data"]] == [current["id"]]
         with sign_in(backend, person(backend, "Zoe")["url"]) as other:
-            assert other.delete(f"/me/sessions/{mine['id']}").status_code == 404
+            assert other.delete(f"/me/sessions/{current['id']}").status_code == 404
 
 
 def test_an_expired_session_is_over(backend: Backend, signed_in: httpx.Client) -> None:

@@ -64,12 +64,12 @@ def send(backend: Backend, guard: str = LOOPBACK) -> int:
 
 def received(stub: StubServer, secret: str) -> list[dict[str, Any]]:
     """Bodies whose signatures the specification's own library accepts."""
-    return [Receiver(secret).verify(seen.body, seen.headers) for seen in stub.requests]
+    return [Receiver(secret).verify(request.body, request.headers) for request in stub.requests]
 
 
 def log_of(backend: Backend, hook: str) -> list[dict[str, Any]]:
     listed = backend.api.get(f"/webhooks/{hook}/deliveries").json()["data"]
-    return [backend.api.get(f"/webhooks/{hook}/deliveries/{each['id']}").json() for each in listed]
+    return [backend.api.get(f"/webhooks/{hook}/deliveries/{delivery['id']}").json() for delivery in listed]
 
 
 def due_now(backend: Backend) -> None:
@@ -124,7 +124,7 @@ def test_the_openai_sdk_unwraps_it(backend: Backend, stub: StubServer, sdk: str)
         pass
     done = subprocess.run(
         [sys.executable, "-c", UNWRAP, made["secret"]],
-        input=json.dumps({"seen": [(seen.body.decode(), seen.headers) for seen in stub.requests]}),
+        input=json.dumps({"seen": [(request.body.decode(), request.headers) for request in stub.requests]}),
         env=os.environ | {"PYTHONPATH": str(install()[sdk])},
         capture_output=True,
         text=True,
@@ -153,9 +153,9 @@ def test_it_is_tried_again_with_the_same_id_until_received(backend: Backend, stu
         assert send(backend) == 1
     [delivery] = log_of(backend, made["id"])
     assert (delivery["state"], delivery["type"]) == ("delivered", "webhook.test")
-    assert [each["status"] for each in delivery["log"]] == [500, 302, None, 204]
-    assert {seen.headers["webhook-id"] for seen in stub.requests} == {delivery["id"]}
-    assert [seen.path for seen in stub.requests] == ["/hook"] * 4  # a redirect is not followed
+    assert [attempt["status"] for attempt in delivery["log"]] == [500, 302, None, 204]
+    assert {request.headers["webhook-id"] for request in stub.requests} == {delivery["id"]}
+    assert [request.path for request in stub.requests] == ["/hook"] * 4  # a redirect is not followed
 
 
 def test_pauses_grow_and_end_after_three_days(backend: Backend, stub: StubServer) -> None:
@@ -188,8 +188,8 @@ def test_a_receiver_that_is_gone_is_left_alone(backend: Backend, stub: StubServe
     stub.on("POST", "/hook", Answer(410))
     backend.api.post(f"/webhooks/{made['id']}/test")
     send(backend)
-    shown = backend.api.get(f"/webhooks/{made['id']}").json()
-    assert (shown["enabled"], shown["disabled_reason"]) == (False, "gone")
+    view = backend.api.get(f"/webhooks/{made['id']}").json()
+    assert (view["enabled"], view["disabled_reason"]) == (False, "gone")
     finish_job(backend)
     due_now(backend)
     assert send(backend) == 0
@@ -238,9 +238,9 @@ def test_a_rotated_secret_and_the_old_one_both_sign(backend: Backend, stub: Stub
 def test_secrets_are_shown_once_and_not_stored_in_plain(backend: Backend, stub: StubServer) -> None:
     made = make(backend, stub)
     assert made["secret"].startswith("whsec_")
-    shown = backend.api.get(f"/webhooks/{made['id']}").text + backend.api.get("/webhooks").text
+    texts = backend.api.get(f"/webhooks/{made['id']}").text + backend.api.get("/webhooks").text
     stored = json.dumps(backend.sql("SELECT row_to_json(webhook) FROM webhook"))
-    assert made["secret"].removeprefix("whsec_") not in shown + stored
+    assert made["secret"].removeprefix("whsec_") not in texts + stored
     for role in ("member", "viewer"):
         with backend.add_key(role) as client:
             for path in ("/webhooks", f"/webhooks/{made['id']}", f"/webhooks/{made['id']}/deliveries"):
@@ -250,10 +250,10 @@ def test_secrets_are_shown_once_and_not_stored_in_plain(backend: Backend, stub: 
 
 def test_an_edit_of_something_that_has_changed_is_refused(backend: Backend, stub: StubServer) -> None:
     path = f"/webhooks/{make(backend, stub)['id']}"
-    seen = backend.api.get(path).headers["etag"]
-    first = backend.api.patch(path, json={"description": "a"}, headers={"if-match": seen})
+    tag = backend.api.get(path).headers["etag"]
+    first = backend.api.patch(path, json={"description": "a"}, headers={"if-match": tag})
     assert first.status_code == 200
-    late = backend.api.patch(path, json={"description": "b"}, headers={"if-match": seen})
+    late = backend.api.patch(path, json={"description": "b"}, headers={"if-match": tag})
     assert (late.status_code, late.json()["error"]["code"]) == (412, "precondition_failed")
     assert backend.api.get(path).json()["description"] == "a"
     new = first.headers["etag"]
@@ -264,14 +264,14 @@ def test_the_sdk_manages_them(backend: Backend, stub: StubServer) -> None:
     stub.on("POST", "/hook", Answer(200))
     with Reinforge(backend.url, OWNER_KEY) as client:
         made = client.webhooks.create(f"{stub.url}/hook", events=["fine_tuning.job.failed"])
-        assert [each.id for each in client.webhooks.list()] == [made.id]
+        assert [webhook.id for webhook in client.webhooks.list()] == [made.id]
         assert client.webhooks.change(made.id, events=[]).events == []
         sent = client.webhooks.test(made.id)
         send(backend)
         detail = client.webhooks.delivery(made.id, sent.id)
         assert (detail.state, detail.body["type"]) == ("delivered", "webhook.test")
         assert client.webhooks.resend(made.id, sent.id).state == "pending"
-        assert [each.id for each in client.webhooks.deliveries(made.id)] == [sent.id]
+        assert [item.id for item in client.webhooks.deliveries(made.id)] == [sent.id]
         assert client.webhooks.rotate_secret(made.id).secret != made.secret
         client.webhooks.delete(made.id)
         assert list(client.webhooks.list()) == []

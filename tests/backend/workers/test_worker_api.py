@@ -41,8 +41,8 @@ def test_a_claim_carries_all_that_the_trainer_needs(backend: Backend) -> None:
     assert claimed["model_sha256"] == "ab" * 32
     assert claimed["rewards"][0]["source"].startswith("def grade")
     assert claimed["rewards"][0]["revision"].startswith("sha256:")
-    with backend.client(claimed["job_token"], "/worker/v1") as door:
-        content = door.get(f"/blobs/{claimed['dataset']['sha256']}").content
+    with backend.client(claimed["job_token"], "/worker/v1") as worker_api:
+        content = worker_api.get(f"/blobs/{claimed['dataset']['sha256']}").content
     assert len(content) == claimed["dataset"]["bytes"]
     assert content.count(b"\n") == 20
     assert claimed["resume"] is None
@@ -228,7 +228,11 @@ def test_a_resumed_attempt_leaves_one_history(backend: Backend) -> None:
     }
     checkpoints = backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
     assert max(checkpoint["step"] for checkpoint in checkpoints) == 3
-    assert {each["step"] for each in backend.api.get(f"/jobs/{job}/findings").json()["data"]} == {1, 2, 3}
+    assert {finding["step"] for finding in backend.api.get(f"/jobs/{job}/findings").json()["data"]} == {
+        1,
+        2,
+        3,
+    }
     view = backend.job(job)
     assert (view["progress"]["step"], view["best_step"], view["held_out_reward"]) == (3, 3, 0.3)
     assert view["held_out_reward_before"] == 0.1
@@ -251,8 +255,13 @@ def test_the_three_best_checkpoints_and_the_last_are_kept(backend: Backend) -> N
     trainer.start(0, 10)
     for step, reward in enumerate((0.5, 0.9, 0.7, 0.9, 0.2, 0.6, 0.1), 1):
         trainer.checkpoint(step, reward)
-    kept = backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
-    assert [(each["step"], each["best"]) for each in kept] == [(7, False), (4, True), (3, False), (2, False)]
+    checkpoints = backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
+    assert [(checkpoint["step"], checkpoint["best"]) for checkpoint in checkpoints] == [
+        (7, False),
+        (4, True),
+        (3, False),
+        (2, False),
+    ]
     assert backend.job(job)["best_step"] == 4
 
 
@@ -285,8 +294,8 @@ def test_only_the_two_newest_resume_states_are_kept(backend: Backend) -> None:
     trainer = backend.claim(backend.create_job(limits={"steps": 10}))
     for step in range(1, 6):
         trainer.resume_state(step)
-    kept = backend.sql("SELECT step FROM resume_state WHERE job_id = %s ORDER BY 1", trainer.claimed["job"])
-    assert kept == [(4,), (5,)]
+    states = backend.sql("SELECT step FROM resume_state WHERE job_id = %s ORDER BY 1", trainer.claimed["job"])
+    assert states == [(4,), (5,)]
 
 
 @pytest.mark.parametrize(

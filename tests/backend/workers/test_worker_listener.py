@@ -75,9 +75,9 @@ def test_the_previous_token_works_while_the_settings_name_it(apart: tuple[Backen
 def test_both_addresses_are_opened_and_differ() -> None:
     opened = command._listening("127.0.0.1", 0, Settings(worker_listen="127.0.0.1:18399"))
     assert opened is not None
-    assert [each.getsockname()[1] == 18399 for each in opened] == [False, True]
-    for each in opened:
-        each.close()
+    assert [listener.getsockname()[1] == 18399 for listener in opened] == [False, True]
+    for listener in opened:
+        listener.close()
     assert command._listening("127.0.0.1", 8321, Settings()) is None
     with pytest.raises(InvalidInput):
         command._listening("127.0.0.1", 8321, Settings(worker_listen="127.0.0.1:8321"))
@@ -88,7 +88,7 @@ def test_both_addresses_are_opened_and_differ() -> None:
     [("", "http://127.0.0.1:8321"), ("10.0.0.1:9", "http://10.0.0.1:9"), ("0.0.0.0:9", "http://127.0.0.1:9")],
 )
 def test_workers_of_reinforge_up_are_sent_there(tmp_path: Path, listen: str, url: str) -> None:
-    given = {"REINFORGE_WORKER_LISTEN": listen}
+    variables = {"REINFORGE_WORKER_LISTEN": listen}
     home, local = tmp_path, "http://127.0.0.1:8321"
-    environment = Environment(home, local, "postgresql://", tmp_path / "s.sock", source=given)
+    environment = Environment(home, local, "postgresql://", tmp_path / "s.sock", source=variables)
     assert environment.worker()["REINFORGE_URL"] == url

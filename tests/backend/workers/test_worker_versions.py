@@ -18,30 +18,30 @@ def test_another_release_is_told_what_to_update(backend: Backend, spoken: object
     headers = {"authorization": f"Bearer {WORKER_TOKEN}"}
     if spoken is not None:
         headers[PROTOCOL_HEADER] = str(spoken)
-    with httpx.Client(base_url=f"{backend.url}/worker/v1", headers=headers) as door:
-        asked = {
+    with httpx.Client(base_url=f"{backend.url}/worker/v1", headers=headers) as worker_api:
+        requests = {
             "/workers": ME,
             "/jobs/claim": {"worker": ME["id"]},
             "/calls/next": {"worker": ME["id"], "kinds": []},
         }
-        for path, body in asked.items():
-            answer = door.post(path, json=body)
+        for path, body in requests.items():
+            answer = worker_api.post(path, json=body)
             error = answer.json()["error"]
             assert (answer.status_code, error["code"]) == (409, "worker_version"), path
             assert f"Update the {update}" in error["hint"]
 
 
 def test_a_worker_of_this_release_is_let_in_and_says_its_version(backend: Backend) -> None:
-    door = WorkerApi(backend.url, WORKER_TOKEN)
-    door.register(Register.model_validate(ME))
-    assert ME["id"] in [each["id"] for each in backend.api.get("/workers").json()["data"]]
-    door.close()
+    worker_api = WorkerApi(backend.url, WORKER_TOKEN)
+    worker_api.register(Register.model_validate(ME))
+    assert ME["id"] in [worker["id"] for worker in backend.api.get("/workers").json()["data"]]
+    worker_api.close()
 
 
 def test_the_worker_hears_why(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worker.backend_api.client.PROTOCOL", PROTOCOL + 1)
-    door = WorkerApi(backend.url, WORKER_TOKEN)
+    worker_api = WorkerApi(backend.url, WORKER_TOKEN)
     with pytest.raises(WorkerApiRefused, match="version") as refused:
-        door.register(Register.model_validate(ME))
+        worker_api.register(Register.model_validate(ME))
     assert "backend" in (refused.value.hint or "")
-    door.close()
+    worker_api.close()

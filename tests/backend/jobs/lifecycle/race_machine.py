@@ -89,14 +89,14 @@ class Jobs(RuleBasedStateMachine):
         self.begin(before)
 
     def begin(self, before: tuple[str, ...]) -> None:
-        self._put_aside()
+        self._skip()
         self.attempts: list[Attempt] = []
         self.job = self.backend.create_job(limits={"steps": 1000})
         uploaded = "INSERT INTO job_object (sha256, job_id) VALUES (%s, %s)"
         self.backend.sql(uploaded, self.state["sha256"], self.job)
         self.model = Model()
         self.final_looks = 0
-        self.said: dict[int, Action] = {}
+        self.sent_actions: dict[int, Action] = {}
         """Attempt → its last batch that was stored."""
         self.stored = Stored.read(self.connection, self.job)
         for name in before:
@@ -156,11 +156,11 @@ class Jobs(RuleBasedStateMachine):
         if self.model.status not in ("pausing", "cancelling") or self.model.overdue:
             return
         bound = self.model.stop_within
-        self._asked_seconds_ago(bound - 5)
+        self._requested_seconds_ago(bound - 5)
         if renewed:
             self.one(self.action("heartbeat"))
         self.one(Action("stop overdue"))
-        self._asked_seconds_ago(bound + 1)
+        self._requested_seconds_ago(bound + 1)
         self.model = replace(self.model, old=len(self.model.commands))
         self.one(Action("stop overdue"))
         assert self.model.status in ("paused", "cancelled")
@@ -173,10 +173,10 @@ class Jobs(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "connection"):
-            self._put_aside()
+            self._skip()
             self.connection.close()
 
-    def _put_aside(self) -> None:
+    def _skip(self) -> None:
         """What is left of the job before: a sweep is to find one job alone."""
         if hasattr(self, "job"):
             self._sql("UPDATE job SET status = 'cancelled', lease_until = NULL WHERE id = %s")
@@ -198,10 +198,10 @@ class Jobs(RuleBasedStateMachine):
             requests[other] = self.clockwork.meet(1 + self.races % MOST_STATEMENTS, requests[other])
         codes = tuple(self.pool.map(lambda request: request(), requests))
         self._look()
-        found = self.stored.model()
+        present = self.stored.model()
         possible = list(_outcomes(self.model, first, second))
-        fitting = [model for model, told in possible if told == codes and model == found]
-        assert fitting, (first, second, codes, found, possible)
+        fitting = [model for model, expected in possible if expected == codes and model == present]
+        assert fitting, (first, second, codes, present, possible)
         self._now(fitting[0], (first, codes[0]), (second, codes[1]))
 
     def _now(self, model: Model, *done: tuple[Action, int]) -> None:
@@ -209,7 +209,7 @@ class Jobs(RuleBasedStateMachine):
         stored = {
             action.attempt: action for action, code in done if action.doing == "records" and code == 200
         }
-        self.said |= stored
+        self.sent_actions |= stored
 
     def _look(self) -> None:
         before, self.stored = self.stored, Stored.read(self.connection, self.job)
@@ -218,11 +218,11 @@ class Jobs(RuleBasedStateMachine):
 
     def _request(self, action: Action) -> Callable[[], int]:
         """What to call, from any thread; the status of its answer."""
-        api, door, path = self.backend.api, self.backend.worker_api, f"/jobs/{self.job}"
+        api, worker_api, path = self.backend.api, self.backend.worker_api, f"/jobs/{self.job}"
         match action.doing:
             case "claim":
                 body = {"worker": "wrk_test", "job": self.job}
-                return lambda: self._claim(door.post("/jobs/claim", json=body))
+                return lambda: self._claim(worker_api.post("/jobs/claim", json=body))
             case "change":
                 change = {"type": "setting", "setting": "rollout.temperature", "value": 0.9}
                 return lambda: api.post(f"{path}/changes", json=change).status_code
@@ -232,7 +232,7 @@ class Jobs(RuleBasedStateMachine):
                 return lambda: 0 * len(self.clockwork.stop_overdue())
             case "heartbeat":
                 ids = [self.stored.commands[place]["id"] for place in action.applied]
-                return lambda: self._beat(self.attempts[action.attempt - 1], ids)
+                return lambda: self._heartbeat(self.attempts[action.attempt - 1], ids)
             case "records":
                 trainer = self.attempts[action.attempt - 1]
                 records = [self._record(record, action, place) for place, record in enumerate(action.records)]
@@ -247,16 +247,20 @@ class Jobs(RuleBasedStateMachine):
             self.attempts.append(speaker)
         return answer.status_code
 
-    def _beat(self, trainer: Attempt, ids: list[str]) -> int:
+    def _heartbeat(self, trainer: Attempt, ids: list[str]) -> int:
         """What it is told is what has not been done yet; told twice is no harm, forgotten would be."""
         answer = trainer.post("heartbeat", applied_commands=ids)
         if answer.status_code == 200:
-            told = {each["id"] for each in answer.json()["commands"]}
-            asked = [*self.stored.commands, *self.stored.changes]
-            done = {each["id"] for each in asked if each["applied_step"] is not None}
-            heard = {each["id"] for each in self.stored.commands if each["kind"] != "checkpoint"} & set(ids)
-            assert not told & (done | heard), "told what is done"
-            assert told >= {each["id"] for each in asked} - done - heard, "not told what is to be done"
+            received = {command["id"] for command in answer.json()["commands"]}
+            requested = [*self.stored.commands, *self.stored.changes]
+            done = {item["id"] for item in requested if item["applied_step"] is not None}
+            acknowledged = {
+                command["id"] for command in self.stored.commands if command["kind"] != "checkpoint"
+            } & set(ids)
+            assert not received & (done | acknowledged), "told what is done"
+            assert received >= {item["id"] for item in requested} - done - acknowledged, (
+                "not told what is to be done"
+            )
         return answer.status_code
 
     def let_time_pass(self, sweep: Doing) -> None:
@@ -275,7 +279,7 @@ class Jobs(RuleBasedStateMachine):
         self.model = replace(self.model, expired=False)
         self.stored = Stored.read(self.connection, self.job)
 
-    def _asked_seconds_ago(self, seconds: float) -> None:
+    def _requested_seconds_ago(self, seconds: float) -> None:
         kind = {"pausing": "pause", "cancelling": "cancel"}[self.model.status]
         self._sql(
             "UPDATE job_command SET created_at = created_at + (now() - %s * interval '1 s' - (SELECT max(created_at)"
@@ -300,10 +304,10 @@ class Jobs(RuleBasedStateMachine):
             trainer = self.attempts[-1]
         number = trainer.number
         if name in ("heartbeat", "heard"):
-            heard = tuple(range(len(self.model.commands))) if name == "heard" else ()
-            return Action("heartbeat", number, applied=heard)
-        if name == "said again" and number in self.said:
-            return self.said[number]
+            applied = tuple(range(len(self.model.commands))) if name == "heard" else ()
+            return Action("heartbeat", number, applied=applied)
+        if name == "said again" and number in self.sent_actions:
+            return self.sent_actions[number]
         records = self._records(name)
         skipped = 1 if name == "gap" else 0
         action = Action("records", number, trainer.sequence + 1 + skipped, records)
@@ -326,8 +330,8 @@ class Jobs(RuleBasedStateMachine):
             case "resume state":
                 return (("resume", max(self.model.step, 1)),)
             case "checkpoint done":
-                asked = [n for n, each in enumerate(self.model.commands) if each.kind == "checkpoint"]
-                return tuple(("command", place) for place in asked) or (log,)
+                places = [n for n, command in enumerate(self.model.commands) if command.kind == "checkpoint"]
+                return tuple(("command", place) for place in places) or (log,)
             case "change applied":
                 return tuple(("change", n, step) for n in range(len(self.model.changes))) or (log,)
             case "more after the end":
@@ -353,8 +357,8 @@ class Jobs(RuleBasedStateMachine):
             case ("phase", step):
                 return {"kind": "phase", "phase": "generating", "step": step}
             case ("finding", step):
-                said = {"code": "odd", "severity": "warning", "message": "It is odd."}
-                return {"kind": "finding", "step": step, **said}
+                fields = {"code": "odd", "severity": "warning", "message": "It is odd."}
+                return {"kind": "finding", "step": step, **fields}
             case ("resume", step):
                 return {"kind": "resume_state_saved", "step": step, "blob": self.state}
             case ("checkpoint", step):

@@ -22,7 +22,7 @@ RECENT = 20
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A command or a change, and who did it first."""
 
     kind: str
@@ -50,8 +50,8 @@ class Model:
     logs: tuple[str, ...] = ()
     seconds: tuple[float, ...] = ()
     """Of the last steps."""
-    commands: tuple[Asked, ...] = ()
-    changes: tuple[Asked, ...] = ()
+    commands: tuple[Request, ...] = ()
+    changes: tuple[Request, ...] = ()
     # What the tests have done to the clock, which no column tells.
     expired: bool = field(default=False, compare=False)
     old: int = field(default=0, compare=False)
@@ -60,16 +60,16 @@ class Model:
     @property
     def stop_within(self) -> float:
         """Seconds after which a job that was asked to stop has."""
-        return max([STOP_SECONDS, *(STOP_STEPS * each for each in self.seconds)])
+        return max([STOP_SECONDS, *(STOP_STEPS * seconds for seconds in self.seconds)])
 
     @property
     def overdue(self) -> bool:
         kind = STOPPED_BY.get(self.status)
-        places = [place for place, asked in enumerate(self.commands) if asked.kind == kind]
+        places = [place for place, command in enumerate(self.commands) if command.kind == kind]
         return bool(places) and places[-1] < self.old
 
     def pending(self) -> list[int]:
-        return [place for place, asked in enumerate(self.commands) if asked.applied is None]
+        return [place for place, command in enumerate(self.commands) if command.applied is None]
 
 
 @dataclass(frozen=True)
@@ -96,12 +96,12 @@ def after(model: Model, action: Action) -> tuple[Model, int]:
     """The job, and the status of the answer; 0 for the sweep, which nobody answers."""
     match action.doing:
         case "records":
-            return _told(model, action)
+            return _record(model, action)
         case "heartbeat":
             if not (model.held and action.attempt == model.attempt):
                 return model, 409
-            heard = [place for place in action.applied if model.commands[place].kind != "checkpoint"]
-            return replace(_obeyed(model, heard), expired=False), 200
+            applied = [place for place in action.applied if model.commands[place].kind != "checkpoint"]
+            return replace(_obeyed(model, applied), expired=False), 200
         case "take leases":
             return _lost(model) if model.held and model.expired else model, 0
         case "stop overdue":
@@ -119,8 +119,8 @@ def _commanded(model: Model, doing: Doing) -> tuple[Model, int]:
         case "pause" if status in (S.QUEUED, S.STARTING):
             return _without_worker(model, S.PAUSED, "pause_requested"), 200
         case "pause" if status is S.RUNNING:
-            asked = _ask(model, "checkpoint", "pause")
-            return replace(asked, status=S.PAUSING, reason="pause_requested"), 200
+            requested = _ask(model, "checkpoint", "pause")
+            return replace(requested, status=S.PAUSING, reason="pause_requested"), 200
         case "pause":
             return model, 200 if status in (S.PAUSING, S.PAUSED) else 409
         case "cancel" if status in (S.QUEUED, S.PAUSED):
@@ -128,7 +128,7 @@ def _commanded(model: Model, doing: Doing) -> tuple[Model, int]:
         case "cancel" if status in (S.STARTING, S.RUNNING, S.PAUSING):
             return replace(_ask(model, "cancel"), status=S.CANCELLING, reason="requested"), 200
         case "resume" if status is S.PAUSED:
-            pauses = {place for place, asked in enumerate(model.commands) if asked.kind == "pause"}
+            pauses = {place for place, command in enumerate(model.commands) if command.kind == "pause"}
             own = pauses | {place - 1 for place in pauses}  # with the checkpoint that a pause asks for
             done = [place for place in model.pending() if place in own]
             return replace(_obeyed(model, done), status=S.QUEUED, reason=None, lost=0), 200
@@ -136,7 +136,7 @@ def _commanded(model: Model, doing: Doing) -> tuple[Model, int]:
             waits = any(model.commands[place].kind == "checkpoint" for place in model.pending())
             return model if waits else _ask(model, "checkpoint"), 202
         case "change" if status not in FINAL:
-            return replace(model, changes=(*model.changes, Asked("change"))), 201
+            return replace(model, changes=(*model.changes, Request("change"))), 201
         case "claim":
             return (_claimed(model), 200) if status is S.QUEUED else (model, 204)
     return model, 409
@@ -145,7 +145,7 @@ def _commanded(model: Model, doing: Doing) -> tuple[Model, int]:
 def _claimed(model: Model) -> Model:
     """One history survives: what came after the resume state goes, log lines stay."""
     start = max(model.resumes, default=0)
-    kept = tuple(each for each in model.points if each[0] <= start) if model.resumes else ()
+    points = tuple(point for point in model.points if point[0] <= start) if model.resumes else ()
     again = model.attempt > 0
     return replace(
         model,
@@ -157,11 +157,11 @@ def _claimed(model: Model) -> Model:
         stored=0,
         start=start,
         step=start if again else model.step,
-        points=kept if again else model.points,
+        points=points if again else model.points,
     )
 
 
-def _told(model: Model, action: Action) -> tuple[Model, int]:
+def _record(model: Model, action: Action) -> tuple[Model, int]:
     """A batch is stored whole or not at all, and once."""
     if action.attempt != model.attempt:
         return model, 409
@@ -171,12 +171,12 @@ def _told(model: Model, action: Action) -> tuple[Model, int]:
         return model, 409
     if action.first > model.stored + 1:
         return model, 422
-    told = model
+    updated = model
     for record in action.records[model.stored + 1 - action.first :]:
-        if not told.held:
+        if not updated.held:
             return model, 409
-        told = _tell(told, record)
-    return replace(told, stored=action.last), 200
+        updated = _tell(updated, record)
+    return replace(updated, stored=action.last), 200
 
 
 def _tell(model: Model, record: tuple[Any, ...]) -> Model:
@@ -194,8 +194,8 @@ def _tell(model: Model, record: tuple[Any, ...]) -> Model:
             recent = (*model.seconds, seconds)[-RECENT:]
             return replace(model, step=step, points=tuple(sorted(points.items())), seconds=recent)
         case ("resume", step):
-            kept = sorted({*model.resumes, step})[-RESUME_STATES_PER_JOB:]
-            return replace(model, resumes=tuple(kept), lost=0)
+            resumes = sorted({*model.resumes, step})[-RESUME_STATES_PER_JOB:]
+            return replace(model, resumes=tuple(resumes), lost=0)
         case ("command", place):
             return _obeyed(model, [place])
         case ("change", place, step):
@@ -213,14 +213,14 @@ def _ended(model: Model, outcome: str, reason: str | None, message: str | None) 
         return _without_worker(model, S.CANCELLED, "requested")
     torn = outcome == "failed" and reason == "resume_state_invalid" and model.start in model.resumes
     if torn:
-        model = replace(model, resumes=tuple(each for each in model.resumes if each != model.start))
+        model = replace(model, resumes=tuple(resume for resume in model.resumes if resume != model.start))
     if outcome == "failed" and (torn or reason in BROKEN_OFF):
         model = replace(model, lost=model.lost + 1)
-        said = replace(model, logs=(*model.logs, message or "The trainer gave no reason."))
+        logged = replace(model, logs=(*model.logs, message or "The trainer gave no reason."))
         if model.status is S.PAUSING:
-            return _without_worker(said, S.PAUSED, model.reason)
+            return _without_worker(logged, S.PAUSED, model.reason)
         if model.lost < MAX_LOST_ATTEMPTS:
-            return _without_worker(said, S.QUEUED, reason)
+            return _without_worker(logged, S.QUEUED, reason)
     if outcome == "paused" and model.status is S.PAUSING and message is None:
         reason = model.reason
     if outcome == "cancelled":
@@ -246,7 +246,7 @@ def _without_worker(model: Model, status: JobStatus, reason: str | None) -> Mode
 
 
 def _ask(model: Model, *kinds: str) -> Model:
-    return replace(model, commands=(*model.commands, *map(Asked, kinds)))
+    return replace(model, commands=(*model.commands, *map(Request, kinds)))
 
 
 def _obeyed(model: Model, places: Iterable[int]) -> Model:

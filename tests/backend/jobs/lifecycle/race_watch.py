@@ -14,7 +14,7 @@ from backend.data.database import Database
 from backend.jobs.lifecycle.leases import expire_leases, stop_overdue
 from backend.rpc.wake_ups import WakeUps
 from reinforge.states import FINAL, LEASED, TRANSITIONS, JobStatus
-from tests.backend.jobs.lifecycle.race_model import RECENT, Asked, Model
+from tests.backend.jobs.lifecycle.race_model import RECENT, Model, Request
 from tests.backend.server import Backend
 
 _QUERY = """
@@ -66,37 +66,37 @@ class Stored:
             logs=tuple(message for _, message, _ in self.logs),
             seconds=tuple(self.job["recent_step_seconds"])[-RECENT:],
             commands=tuple(
-                Asked(
-                    each["kind"],
-                    (each["applied_attempt"], each["applied_step"]) if each["applied_at"] else None,
+                Request(
+                    command["kind"],
+                    (command["applied_attempt"], command["applied_step"]) if command["applied_at"] else None,
                 )
-                for each in self.commands
+                for command in self.commands
             ),
             changes=tuple(
-                Asked("change", None if each["applied_step"] is None else (0, each["applied_step"]))
-                for each in self.changes
+                Request("change", None if change["applied_step"] is None else (0, change["applied_step"]))
+                for change in self.changes
             ),
         )
 
     def numbered(self) -> dict[int, tuple[str, int | None]]:
         """Number of each event → its type and step; a row may stand for several."""
-        found: dict[int, tuple[str, int | None]] = {}
+        numbers: dict[int, tuple[str, int | None]] = {}
         for row in self.events:
             steps = row["data"]["step"] if row["count"] > 1 else [row["step"]]
             for place, step in enumerate(steps):
                 seq = row["seq"] - row["count"] + 1 + place
-                assert seq not in found, f"event {seq} is there twice"
-                found[seq] = (row["type"], step)
-        return found
+                assert seq not in numbers, f"event {seq} is there twice"
+                numbers[seq] = (row["type"], step)
+        return numbers
 
     def check(self) -> None:
         """What is true of a job at any moment."""
         status = JobStatus(self.job["status"])
-        open_attempts = [each["number"] for each in self.attempts if each["ended_at"] is None]
+        open_attempts = [attempt["number"] for attempt in self.attempts if attempt["ended_at"] is None]
         leased = self.job["lease_until"] is not None
         assert leased == (status in LEASED), f"{status} with lease {self.job['lease_until']}"
         assert open_attempts == ([self.job["attempt"]] if leased else []), (status, open_attempts)
-        assert [each["number"] for each in self.attempts] == list(range(1, self.job["attempt"] + 1))
+        assert [attempt["number"] for attempt in self.attempts] == list(range(1, self.job["attempt"] + 1))
         assert (self.job["finished_at"] is not None) == (status in FINAL)
         assert max(self.numbered(), default=0) <= self.job["seq"]
         states = [JobStatus(row["data"]["status"]) for row in self.events if row["type"] == "status"]
@@ -108,22 +108,26 @@ class Stored:
         """What is true of whatever was done in between."""
         if before.job["status"] in FINAL:
             assert self == before, "a final job has changed"
-        known, found = before.numbered(), self.numbered()
+        numbered_before, numbered_now = before.numbered(), self.numbered()
         fresh = range(before.job["seq"] + 1, self.job["seq"] + 1)
-        assert [seq for seq in found if seq >= fresh.start] == list(fresh), "a gap in the numbers of events"
+        assert [seq for seq in numbered_now if seq >= fresh.start] == list(fresh), (
+            "a gap in the numbers of events"
+        )
         # Only an attempt that goes on from an earlier step takes events away, those behind it.
         again = self.job["attempt"] > max(before.job["attempt"], 1)
         start = (self.attempts[-1]["resume_step"] or -1) if again else None
-        kept = {
-            seq: told for seq, told in known.items() if start is None or told[1] is None or told[1] <= start
+        unchanged = {
+            seq: event
+            for seq, event in numbered_before.items()
+            if start is None or event[1] is None or event[1] <= start
         }
-        assert {seq: told for seq, told in found.items() if seq < fresh.start} == kept
+        assert {seq: event for seq, event in numbered_now.items() if seq < fresh.start} == unchanged
         for old, new in zip(before.attempts, self.attempts, strict=False):
             assert old["ended_at"] is None or old == new, "an attempt that was over has changed"
         for old, new in zip(before.commands, self.commands, strict=False):
             same = {key: value for key, value in old.items() if key != "created_at"}
             assert old["applied_at"] is None or same.items() <= new.items(), "a command was applied again"
-        ended = {each["number"] for each in before.attempts if each["ended_at"] is not None}
+        ended = {attempt["number"] for attempt in before.attempts if attempt["ended_at"] is not None}
         speaking = {attempt for seq, _, attempt in self.logs if seq >= fresh.start}
         assert not speaking & ended, "an attempt that was over has told something"
 

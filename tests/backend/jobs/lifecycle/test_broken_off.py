@@ -75,7 +75,7 @@ def test_an_attempt_that_begins_anew_leaves_nothing_of_the_one_before(backend: B
     trainer.evaluate(0, 0.2)
     events = backend.api.get(f"/jobs/{job}/events", params={"limit": 1000}).json()["data"]
     measured = [event["data"] for event in events if event["type"] == "metrics"]
-    assert [(each["step"], each["values"]) for each in measured] == [(0, {"held_out/reward_mean": 0.2})]
+    assert [(point["step"], point["values"]) for point in measured] == [(0, {"held_out/reward_mean": 0.2})]
     assert [event["data"] for event in events if event["type"] == "rewind"] == [{"to_step": 0}] * 2
 
 

@@ -27,7 +27,7 @@ def job_with(backend: Backend, reward: str) -> str:
 
 
 def commands(backend: Backend, trainer: Any) -> list[dict[str, Any]]:
-    return [each for each in trainer.heartbeat().json()["commands"] if each["kind"] == "change"]
+    return [command for command in trainer.heartbeat().json()["commands"] if command["kind"] == "change"]
 
 
 def test_a_change_goes_to_the_trainer_until_it_is_applied(backend: Backend, reward: str) -> None:
@@ -60,11 +60,15 @@ def test_the_next_attempt_is_told_at_which_step(backend: Backend, reward: str) -
     first.end("paused", reason="pause_requested", step=2)
     backend.api.post(f"/jobs/{job}/resume")
     second = backend.claim(job)
-    (known,) = second.claimed["changes"]
-    assert (known["id"], known["step"], known["change"]["revision"]) == (change["id"], 2, f"{reward}@2")
+    (change_received,) = second.claimed["changes"]
+    assert (change_received["id"], change_received["step"], change_received["change"]["revision"]) == (
+        change["id"],
+        2,
+        f"{reward}@2",
+    )
     second.start(steps=9)
     second.send({"kind": "change_applied", "change": change["id"], "step": 2})
-    assert [each["step"] for each in backend.api.get(f"/jobs/{job}/changes").json()["data"]] == [2]
+    assert [change["step"] for change in backend.api.get(f"/jobs/{job}/changes").json()["data"]] == [2]
 
 
 def test_one_asked_for_while_nobody_runs_the_job_waits(backend: Backend, reward: str) -> None:

@@ -38,7 +38,7 @@ def test_a_job_goes_with_all_that_it_stored_and_its_usage_stays(rpc_backend: Bac
     assert usage_after.pop("storage_bytes") < usage.pop("storage_bytes")
     assert usage_after == usage
     assert rpc_backend.api.get(f"/jobs/{job}").status_code == 404
-    assert job not in [each["id"] for each in rpc_backend.api.get("/jobs").json()["data"]]
+    assert job not in [job_view["id"] for job_view in rpc_backend.api.get("/jobs").json()["data"]]
     assert refusal(rpc_backend.api.delete(f"/jobs/{job}")) == (404, "job_not_found")
 
 

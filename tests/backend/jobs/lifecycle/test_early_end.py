@@ -12,9 +12,9 @@ def test_an_early_end_has_a_name(rpc_backend: Backend, reason: str | None) -> No
     trainer.start(0, 9)
     trainer.checkpoint(4, 0.5, final=True)
     trainer.end("succeeded", reason=reason, step=4)
-    found = rpc_backend.job(job)
-    assert (found["status"], found["reason"], found["error"]) == ("succeeded", reason, None)
-    assert found["adapter"]
+    view = rpc_backend.job(job)
+    assert (view["status"], view["reason"], view["error"]) == ("succeeded", reason, None)
+    assert view["adapter"]
 
 
 def test_early_stopping_is_part_of_the_specification(rpc_backend: Backend) -> None:

@@ -81,14 +81,16 @@ def test_it_begins_there_again_until_it_has_a_state_of_its_own(backend: Backend)
 def test_a_checkpoint_without_a_state_gives_its_weights(backend: Backend) -> None:
     job, _ = trained(backend)
     listed = backend.api.get(f"/jobs/{job}/starts").json()["data"]
-    assert [(each["step"], each["whole"], each["held_out_reward"]) for each in listed] == [
+    assert [
+        (checkpoint["step"], checkpoint["whole"], checkpoint["held_out_reward"]) for checkpoint in listed
+    ] == [
         (4, True, 0.4),
         (2, False, 0.2),
     ]
     made = fork(backend, job, step=2, name="other way")
     assert (made["name"], made["forked_from"]["carried"]) == ("other way", ["weights", "order"])
-    (kept,) = backend.sql("SELECT sha256 FROM checkpoint WHERE job_id = %s AND step = 2", job)
-    assert backend.claim(made["id"]).claimed["resume"]["sha256"] == kept[0]
+    (weights,) = backend.sql("SELECT sha256 FROM checkpoint WHERE job_id = %s AND step = 2", job)
+    assert backend.claim(made["id"]).claimed["resume"]["sha256"] == weights[0]
 
 
 @pytest.mark.parametrize(
@@ -118,8 +120,8 @@ def test_another_reward_is_pinned_and_everything_goes_on(backend: Backend) -> No
     made = fork(backend, job, set={"rewards": [{"name": "other", "reward": reward}]})
     assert made["forked_from"]["carried"] == ["weights", "optimizer", "algorithm", "order"]
     assert made["resolved_spec"]["rewards"][0]["revision"] == 1
-    (given,) = backend.claim(made["id"]).claimed["rewards"]
-    assert (given["name"], given["source"]) == ("other", REWARD + "# other\n")
+    (reward_sent,) = backend.claim(made["id"]).claimed["rewards"]
+    assert (reward_sent["name"], reward_sent["source"]) == ("other", REWARD + "# other\n")
 
 
 def test_it_has_the_changes_that_were_at_work_at_its_step(backend: Backend) -> None:
@@ -165,7 +167,7 @@ def test_what_cannot_go_on_is_refused_and_nothing_is_stored(
     before = backend.count_jobs()
     answer = backend.api.post(f"/jobs/{job}/fork", json={"set": changes})
     error = answer.json()["error"]
-    codes = [error["code"], *(each["code"] for each in error["errors"])]
+    codes = [error["code"], *(item["code"] for item in error["errors"])]
     assert (answer.status_code, code in codes) == (422, True), error
     assert error["param"].startswith(param), error
     assert backend.count_jobs() == before
@@ -200,8 +202,8 @@ def test_the_family_is_the_whole_tree(backend: Backend) -> None:
     alone = backend.create_job()
     for member in (job, first, second, child):
         data = backend.api.get(f"/jobs/{member}/family").json()["data"]
-        assert [each["id"] for each in data] == [job, first, second, child]
-    assert [each["id"] for each in backend.api.get(f"/jobs/{alone}/family").json()["data"]] == [alone]
+        assert [job_view["id"] for job_view in data] == [job, first, second, child]
+    assert [job_view["id"] for job_view in backend.api.get(f"/jobs/{alone}/family").json()["data"]] == [alone]
 
 
 def test_a_viewer_forks_nothing_and_a_key_makes_one_fork(backend: Backend) -> None:

@@ -20,7 +20,7 @@ FIXABLE = (
     "endpoint_unavailable",
 )
 FINAL = ("vllm_lost", "vllm_start_failed", "model_load_failed", "trainer_failed", "stalled")
-SHOWN = {"message": "It went wrong.", "hint": "Do this.", "traceback": "The last words."}
+ERROR_FIELDS = {"message": "It went wrong.", "hint": "Do this.", "traceback": "The last words."}
 
 
 def trained(backend: Backend) -> tuple[str, Trainer]:
@@ -44,12 +44,12 @@ def finish(backend: Backend, job: str) -> None:
         trainer.step(step)
     trainer.checkpoint(4, final=True)
     trainer.end("succeeded", step=4)
-    found = backend.job(job)
-    assert (found["status"], found["reason"], found["error"]) == ("succeeded", None, None)
+    view = backend.job(job)
+    assert (view["status"], view["reason"], view["error"]) == ("succeeded", None, None)
     steps: list[list[int]] = [
-        each["steps"]
-        for each in backend.api.get(f"/jobs/{job}/metrics").json()["series"]
-        if each["key"] == "reward/mean"
+        series["steps"]
+        for series in backend.api.get(f"/jobs/{job}/metrics").json()["series"]
+        if series["key"] == "reward/mean"
     ]
     assert steps[0][-2:] == [3, 4]
 
@@ -57,10 +57,10 @@ def finish(backend: Backend, job: str) -> None:
 @pytest.mark.parametrize("reason", FIXABLE)
 def test_what_people_can_mend_pauses_and_is_resumed(backend: Backend, reason: str) -> None:
     job, trainer = trained(backend)
-    trainer.end("paused", reason=reason, step=3, **SHOWN)
-    found = backend.job(job)
-    assert (found["status"], found["reason"]) == ("paused", reason)
-    assert found["error"] == {"code": reason, **SHOWN}
+    trainer.end("paused", reason=reason, step=3, **ERROR_FIELDS)
+    view = backend.job(job)
+    assert (view["status"], view["reason"]) == ("paused", reason)
+    assert view["error"] == {"code": reason, **ERROR_FIELDS}
     resumed = backend.api.post(f"/jobs/{job}/resume").json()
     assert (resumed["status"], resumed["reason"], resumed["error"]) == ("queued", None, None)
     finish(backend, job)
@@ -71,17 +71,17 @@ def end_for_good(backend: Backend, job: str, trainer: Trainer, reason: str) -> d
         if backend.job(job)["status"] == "failed":
             break
         trainer = trainer if backend.job(job)["status"] == "running" else backend.claim(job)
-        trainer.end("failed", reason=reason, step=3, **SHOWN)
-    found: dict[str, Any] = backend.job(job)
-    return found
+        trainer.end("failed", reason=reason, step=3, **ERROR_FIELDS)
+    view: dict[str, Any] = backend.job(job)
+    return view
 
 
 @pytest.mark.parametrize("reason", FINAL)
 def test_what_needs_another_specification_fails_and_a_fork_goes_on(backend: Backend, reason: str) -> None:
     job, trainer = trained(backend)
-    found = end_for_good(backend, job, trainer, reason)
-    assert (found["status"], found["reason"]) == ("failed", reason)
-    assert found["error"] == {"code": reason, **SHOWN}
+    view = end_for_good(backend, job, trainer, reason)
+    assert (view["status"], view["reason"]) == ("failed", reason)
+    assert view["error"] == {"code": reason, **ERROR_FIELDS}
     refused = backend.api.post(f"/jobs/{job}/resume")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "job_not_paused")
     _fork_and_finish(backend, job)
@@ -94,9 +94,9 @@ def test_a_job_whose_workers_were_lost_goes_on_as_a_fork(backend: Backend) -> No
             assert backend.claim(job).claimed["resume_step"] == 2
         backend.sql("UPDATE job SET lease_until = now() - interval '1 s' WHERE id = %s", job)
         backend.sweep()
-    found = backend.job(job)
-    assert (found["status"], found["error"]["code"]) == ("failed", "worker_lost")
-    assert found["error"]["hint"] and "5 times" in found["error"]["message"]
+    view = backend.job(job)
+    assert (view["status"], view["error"]["code"]) == ("failed", "worker_lost")
+    assert view["error"]["hint"] and "5 times" in view["error"]["message"]
     _fork_and_finish(backend, job)
 
 

@@ -28,7 +28,7 @@ def end_overdue(backend: Backend) -> list[str]:
     return asyncio.run(once())
 
 
-def asked_ago(backend: Backend, job: str, seconds: int) -> None:
+def date_back_requests(backend: Backend, job: str, seconds: int) -> None:
     backend.sql(f"UPDATE job_command SET created_at = now() - interval '{seconds} s' WHERE job_id = %s", job)
 
 
@@ -60,12 +60,12 @@ def test_a_running_job_is_asked_for_a_checkpoint_and_to_stop(rpc_backend: Backen
     trainer.step(1)
     assert pause(rpc_backend, job) == "pausing"
     commands = trainer.heartbeat().json()["commands"]
-    assert [each["kind"] for each in commands] == ["checkpoint", "pause"]
+    assert [command["kind"] for command in commands] == ["checkpoint", "pause"]
     trainer.checkpoint(1)
     trainer.resume_state(1)
     trainer.end("paused", reason="pause_requested")
-    found = rpc_backend.job(job)
-    assert (found["status"], found["reason"], found["error"]) == ("paused", "pause_requested", None)
+    view = rpc_backend.job(job)
+    assert (view["status"], view["reason"], view["error"]) == ("paused", "pause_requested", None)
 
 
 def test_a_resumed_job_does_not_hear_the_old_command(rpc_backend: Backend) -> None:
@@ -83,13 +83,13 @@ def test_a_checkpoint_asked_for_before_a_pause_that_never_made_it_is_the_next_at
     rpc_backend: Backend,
 ) -> None:
     job, trainer = running(rpc_backend)
-    asked = rpc_backend.api.post(f"/jobs/{job}/checkpoint").json()["id"]
+    checkpoint = rpc_backend.api.post(f"/jobs/{job}/checkpoint").json()["id"]
     pause(rpc_backend, job)
     trainer.end("paused", reason="pause_requested")  # and never says which commands it has applied
     rpc_backend.api.post(f"/jobs/{job}/resume")
     again = rpc_backend.claim(job)
-    assert [(each["id"], each["kind"]) for each in again.heartbeat().json()["commands"]] == [
-        (asked, "checkpoint")
+    assert [(command["id"], command["kind"]) for command in again.heartbeat().json()["commands"]] == [
+        (checkpoint, "checkpoint")
     ]
 
 
@@ -144,8 +144,8 @@ def test_a_worker_that_is_lost_while_the_job_pauses_leaves_it_paused(rpc_backend
     trainer.resume_state(1)
     pause(rpc_backend, job)
     lose_lease(rpc_backend, job)
-    found = rpc_backend.job(job)
-    assert (found["status"], found["reason"]) == ("paused", "pause_requested")
+    view = rpc_backend.job(job)
+    assert (view["status"], view["reason"]) == ("paused", "pause_requested")
     rpc_backend.api.post(f"/jobs/{job}/resume")
     again = rpc_backend.claim(job)
     assert (again.claimed["resume_step"], again.heartbeat().json()["commands"]) == (1, [])
@@ -158,11 +158,11 @@ def test_a_trainer_that_does_not_stop_is_ended(rpc_backend: Backend) -> None:
     trainer.step(2)
     pause(rpc_backend, job)
     assert job not in end_overdue(rpc_backend)
-    asked_ago(rpc_backend, job, 121)
+    date_back_requests(rpc_backend, job, 121)
     assert trainer.heartbeat().status_code == 200  # it is alive, it only does not stop
     assert job in end_overdue(rpc_backend)
-    found = rpc_backend.job(job)
-    assert (found["status"], found["reason"], found["error"]["code"]) == (
+    view = rpc_backend.job(job)
+    assert (view["status"], view["reason"], view["error"]["code"]) == (
         "paused",
         "pause_requested",
         "pause_overdue",
@@ -176,9 +176,9 @@ def test_slow_steps_have_longer_to_stop(rpc_backend: Backend) -> None:
     job, trainer = running(rpc_backend)
     trainer.step(1, **{"time/step": 100.0})
     pause(rpc_backend, job)
-    asked_ago(rpc_backend, job, 400)
+    date_back_requests(rpc_backend, job, 400)
     assert job not in end_overdue(rpc_backend)
-    asked_ago(rpc_backend, job, 501)
+    date_back_requests(rpc_backend, job, 501)
     assert job in end_overdue(rpc_backend)
 
 
@@ -186,7 +186,7 @@ def test_only_the_newest_pause_counts_for_how_long_it_takes(rpc_backend: Backend
     job, trainer = running(rpc_backend)
     pause(rpc_backend, job)
     trainer.end("paused", reason="pause_requested")
-    asked_ago(rpc_backend, job, 1000)
+    date_back_requests(rpc_backend, job, 1000)
     rpc_backend.api.post(f"/jobs/{job}/resume")
     rpc_backend.claim(job).start()
     pause(rpc_backend, job)
@@ -196,7 +196,7 @@ def test_only_the_newest_pause_counts_for_how_long_it_takes(rpc_backend: Backend
 def test_a_trainer_that_does_not_cancel_is_ended(rpc_backend: Backend) -> None:
     job, trainer = running(rpc_backend)
     rpc_backend.api.post(f"/jobs/{job}/cancel")
-    asked_ago(rpc_backend, job, 121)
+    date_back_requests(rpc_backend, job, 121)
     assert job in end_overdue(rpc_backend)
     assert (rpc_backend.job(job)["status"], rpc_backend.job(job)["error"]) == ("cancelled", None)
     assert trainer.heartbeat().status_code == 409
@@ -217,15 +217,15 @@ def test_what_happens_first_counts_while_a_job_pauses(
     pause(rpc_backend, job)
     trainer.checkpoint(3, final=True)
     trainer.end(outcome, reason=reason, message=reason and "It went wrong.")
-    found = rpc_backend.job(job)
-    assert (found["status"], found["reason"]) == (status, reason)
+    view = rpc_backend.job(job)
+    assert (view["status"], view["reason"]) == (status, reason)
 
 
 def test_cancelling_wins_over_pausing(rpc_backend: Backend) -> None:
     job, trainer = running(rpc_backend)
     pause(rpc_backend, job)
     assert rpc_backend.api.post(f"/jobs/{job}/cancel").json()["status"] == "cancelling"
-    assert [each["kind"] for each in trainer.heartbeat().json()["commands"]] == [
+    assert [command["kind"] for command in trainer.heartbeat().json()["commands"]] == [
         "checkpoint",
         "pause",
         "cancel",

@@ -73,25 +73,25 @@ def test_workers_that_ask_at_the_same_moment_do_not_all_get_the_first_projects_j
     for project, count in (("a", 6), ("b", 2), ("c", 2)):
         queue(line, project, count)
     with ThreadPoolExecutor(6) as pool:
-        taken = [name(each) for each in pool.map(lambda number: claim(line, f"wrk_{number}"), range(6))]
+        taken = [name(answer) for answer in pool.map(lambda number: claim(line, f"wrk_{number}"), range(6))]
     assert sorted(taken) == ["a1", "a2", "b1", "b2", "c1", "c2"]
 
 
 def test_place_and_reason_are_told(line: Backend) -> None:
     jobs = queue(line, "a", 3) + queue(line, "b", 1)
 
-    def told() -> list[tuple[int, int, str, int]]:
-        shown = line.api.get("/jobs").json()["data"][::-1]
-        assert [line.job(each["id"])["queue"] for each in shown] == [each["queue"] for each in shown]
-        return [tuple(each["queue"].values())[:4] for each in shown if each["queue"]]
+    def places() -> list[tuple[int, int, str, int]]:
+        jobs = line.api.get("/jobs").json()["data"][::-1]
+        assert [line.job(job["id"])["queue"] for job in jobs] == [job["queue"] for job in jobs]
+        return [tuple(job["queue"].values())[:4] for job in jobs if job["queue"]]
 
-    assert told() == [(1, 4, "no_worker", 0), (3, 4, "no_worker", 0), (4, 4, "no_worker", 0)]
+    assert places() == [(1, 4, "no_worker", 0), (3, 4, "no_worker", 0), (4, 4, "no_worker", 0)]
     line.register("wrk_1")
     line.register("wrk_calls", kind="calls")
-    assert told() == [(1, 4, "about_to_start", 1), (3, 4, "workers_busy", 1), (4, 4, "workers_busy", 1)]
+    assert places() == [(1, 4, "about_to_start", 1), (3, 4, "workers_busy", 1), (4, 4, "workers_busy", 1)]
     assert name(claim(line, "wrk_1")) == "a1"
     assert line.job(jobs[0])["queue"] is None
-    assert told() == [(2, 3, "workers_busy", 1), (3, 3, "workers_busy", 1)]
+    assert places() == [(2, 3, "workers_busy", 1), (3, 3, "workers_busy", 1)]
 
 
 def test_a_job_that_waits_for_a_gpu_says_so(line: Backend) -> None:
@@ -99,8 +99,8 @@ def test_a_job_that_waits_for_a_gpu_says_so(line: Backend) -> None:
     line.register("wrk_1", waits_for="every GPU is taken (GPU 0: calls)")
     place = line.job(job)["queue"]
     assert place["reason"] == "workers_busy" and place["notice"] == "here: every GPU is taken (GPU 0: calls)."
-    told = {each["id"]: each["notice"] for each in line.api.get("/workers").json()["data"]}
-    assert told["wrk_1"] == "It does not take jobs: every GPU is taken (GPU 0: calls)."
+    notices = {worker["id"]: worker["notice"] for worker in line.api.get("/workers").json()["data"]}
+    assert notices["wrk_1"] == "It does not take jobs: every GPU is taken (GPU 0: calls)."
     line.register("wrk_1")
     assert (line.job(job)["queue"]["reason"], line.job(job)["queue"]["notice"]) == ("about_to_start", None)
 
@@ -109,12 +109,12 @@ def test_the_places_that_are_told_are_the_order_in_which_jobs_are_taken(line: Ba
     for project, count in (("a", 5), ("b", 3), ("c", 1)):
         queue(line, project, count)
     end(line, claim(line))
-    told = {}
+    names = {}
     for project in ("default", "b", "c"):
-        shown = line.add_key("owner", project).get("/jobs", params={"status": "queued"}).json()["data"]
-        told |= {each["queue"]["position"]: each["name"] for each in shown}
-    assert sorted(told) == list(range(1, 9))
-    assert [name(claim(line, f"wrk_{n}")) for n in range(8)] == [told[place] for place in sorted(told)]
+        jobs = line.add_key("owner", project).get("/jobs", params={"status": "queued"}).json()["data"]
+        names |= {job["queue"]["position"]: job["name"] for job in jobs}
+    assert sorted(names) == list(range(1, 9))
+    assert [name(claim(line, f"wrk_{n}")) for n in range(8)] == [names[place] for place in sorted(names)]
 
 
 def test_a_job_whose_worker_was_lost_keeps_its_place_in_its_project(line: Backend) -> None:

@@ -13,17 +13,17 @@ def change(backend: Backend, job: str, setting: str, value: Any) -> dict[str, An
     body = {"type": "setting", "setting": setting, "value": value}
     response = backend.api.post(f"/jobs/{job}/changes", json=body)
     assert response.status_code == 201, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    change: dict[str, Any] = response.json()
+    return change
 
 
 def settings(backend: Backend, job: str) -> dict[str, float]:
     listed = backend.api.get(f"/jobs/{job}/settings").json()["data"]
-    return {each["setting"]: each["value"] for each in listed}
+    return {setting["setting"]: setting["value"] for setting in listed}
 
 
-def told(trainer: Trainer) -> list[dict[str, Any]]:
-    return [each for each in trainer.heartbeat().json()["commands"] if each["kind"] == "change"]
+def changes(trainer: Trainer) -> list[dict[str, Any]]:
+    return [command for command in trainer.heartbeat().json()["commands"] if command["kind"] == "change"]
 
 
 def test_a_setting_goes_to_the_trainer_until_it_is_applied_and_to_the_next_attempt(backend: Backend) -> None:
@@ -39,15 +39,15 @@ def test_a_setting_goes_to_the_trainer_until_it_is_applied_and_to_the_next_attem
         None,
         None,
     )
-    (command,) = told(trainer)
+    (command,) = changes(trainer)
     expected = {"type": "setting", "setting": "optimizer.learning_rate", "value": 5e-5, "before": 1e-4}
     assert (command["id"], command["change"]) == (made["id"], expected)
     trainer.send({"kind": "change_applied", "change": made["id"], "step": 2})
-    assert told(trainer) == []
+    assert changes(trainer) == []
     trainer.end("paused", reason="pause_requested", step=2)
     backend.api.post(f"/jobs/{job}/resume")
-    (known,) = backend.claim(job).claimed["changes"]
-    assert (known["id"], known["step"], known["change"]) == (made["id"], 2, expected)
+    (received,) = backend.claim(job).claimed["changes"]
+    assert (received["id"], received["step"], received["change"]) == (made["id"], 2, expected)
 
 
 def test_one_change_stands_on_the_other(backend: Backend) -> None:
@@ -141,7 +141,7 @@ def test_a_checkpoint_is_asked_for_until_it_is_made(backend: Backend) -> None:
     backend.sweep()
     second = backend.claim(job)
     second.start()
-    assert [each["id"] for each in second.heartbeat().json()["commands"]] == [id]
+    assert [command["id"] for command in second.heartbeat().json()["commands"]] == [id]
     second.step(1)
     second.checkpoint(1)
     second.send({"kind": "command_applied", "command": id, "step": 1})

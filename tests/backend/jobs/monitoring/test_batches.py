@@ -21,13 +21,16 @@ def step(number: int, **values: float | None) -> dict[str, Any]:
 
 
 def events(backend: Backend, trainer: Trainer) -> list[tuple[int, str, int | None]]:
-    found = backend.api.get(f"/jobs/{trainer.claimed['job']}/events", params={"limit": 1000}).json()["data"]
-    return [(each["seq"], each["type"], each["data"].get("step")) for each in found]
+    listed = backend.api.get(f"/jobs/{trainer.claimed['job']}/events", params={"limit": 1000}).json()["data"]
+    return [(event["seq"], event["type"], event["data"].get("step")) for event in listed]
 
 
 def series(backend: Backend, trainer: Trainer) -> dict[str, dict[str, list[Any]]]:
-    found = backend.api.get(f"/jobs/{trainer.claimed['job']}/metrics").json()["series"]
-    return {each["key"]: {"steps": each["steps"], "values": each["values"]} for each in found}
+    listed = backend.api.get(f"/jobs/{trainer.claimed['job']}/metrics").json()["series"]
+    return {
+        series_view["key"]: {"steps": series_view["steps"], "values": series_view["values"]}
+        for series_view in listed
+    }
 
 
 def used(backend: Backend, trainer: Trainer) -> dict[str, float]:
@@ -38,9 +41,9 @@ def used(backend: Backend, trainer: Trainer) -> dict[str, float]:
 def test_a_thousand_steps_in_one_request(backend: Backend, trainer: Trainer) -> None:
     before = len(events(backend, trainer))
     trainer.send(*[step(number, **{"reward/mean": number / 8}) for number in range(1, 991)])
-    told = events(backend, trainer)
-    assert [number for number, *_ in told] == list(range(1, len(told) + 1))
-    assert told[before:] == [(before + number, "metrics", number) for number in range(1, 991)]
+    listed = events(backend, trainer)
+    assert [number for number, *_ in listed] == list(range(1, len(listed) + 1))
+    assert listed[before:] == [(before + number, "metrics", number) for number in range(1, 991)]
     assert series(backend, trainer)["reward/mean"] == {
         "steps": list(range(1, 991)),
         "values": [number / 8 for number in range(1, 991)],
@@ -57,9 +60,9 @@ def test_events_keep_the_order_of_the_records(backend: Backend, trainer: Trainer
         {"kind": "finding", "code": "flat", "severity": "info", "step": 1, "message": "flat"},
         step(2, **{"reward/mean": None}),
     )
-    told = events(backend, trainer)
-    assert [type for _, type, _ in told[before:]] == ["phase", "log", "metrics", "finding", "metrics"]
-    assert [number for number, *_ in told] == list(range(1, len(told) + 1))
+    listed = events(backend, trainer)
+    assert [type for _, type, _ in listed[before:]] == ["phase", "log", "metrics", "finding", "metrics"]
+    assert [number for number, *_ in listed] == list(range(1, len(listed) + 1))
     assert series(backend, trainer)["reward/mean"] == {"steps": [1, 2], "values": [0.5, None]}
 
 

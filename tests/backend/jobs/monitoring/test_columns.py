@@ -31,12 +31,14 @@ def trainer(backend: Backend) -> Trainer:
 def numbered(
     trainer: Trainer, metrics: Sequence[dict[str, float | None]], first: int = 1
 ) -> list[StepMetrics]:
-    told = [{"kind": "step_metrics", "step": first + n, "values": values} for n, values in enumerate(metrics)]
-    return [StepMetrics.model_validate(record) for record in trainer.number(*told)]
+    numbered_records = [
+        {"kind": "step_metrics", "step": first + n, "values": values} for n, values in enumerate(metrics)
+    ]
+    return [StepMetrics.model_validate(record) for record in trainer.number(*numbered_records)]
 
 
 def as_columns(records: Sequence[StepMetrics]) -> list[dict[str, Any]]:
-    return [each.model_dump() for each in packed(records)]
+    return [record.model_dump() for record in packed(records)]
 
 
 def left(backend: Backend, trainer: Trainer) -> dict[str, Any]:
@@ -46,8 +48,8 @@ def left(backend: Backend, trainer: Trainer) -> dict[str, Any]:
     series = backend.api.get(f"/jobs/{job}/metrics").json()["series"]
     used = "SELECT kind, sum(amount) FROM usage WHERE source = %s AND kind <> 'device_seconds' GROUP BY kind"
     return {
-        "events": [(each["seq"], each["data"]) for each in events if each["type"] == "metrics"],
-        "series": sorted(series, key=lambda each: str(each["key"])),
+        "events": [(event["seq"], event["data"]) for event in events if event["type"] == "metrics"],
+        "series": sorted(series, key=lambda series_view: str(series_view["key"])),
         "used": dict(backend.sql(used, job)),  # type: ignore[arg-type]
         "step_seconds": backend.sql("SELECT recent_step_seconds FROM job WHERE id = %s", job)[0][0],
         "step": backend.job(job)["progress"]["step"],
@@ -60,35 +62,35 @@ def test_they_leave_what_single_records_would(backend: Backend, trainer: Trainer
     for record in numbered(single, STEPS):
         assert single.post([record.model_dump()]).status_code == 200
     columns = as_columns(numbered(trainer, STEPS))
-    assert [each["kind"] for each in columns] == ["metric_columns", "metric_columns", "step_metrics"]
+    assert [record["kind"] for record in columns] == ["metric_columns", "metric_columns", "step_metrics"]
     reply = trainer.post(columns)
     assert (reply.status_code, reply.json()) == (200, {"acknowledged": trainer.sequence})
     assert left(backend, trainer) == left(backend, single)
     assert left(backend, trainer)["used"] == {"trained_tokens": 41.5}
 
 
-@pytest.mark.parametrize("known", [1, 3, 4])
+@pytest.mark.parametrize("count", [1, 3, 4])
 def test_of_columns_that_are_stored_in_part_the_rest_is_applied(
-    backend: Backend, trainer: Trainer, known: int
+    backend: Backend, trainer: Trainer, count: int
 ) -> None:
     steps: list[dict[str, float | None]] = [
         {"reward/mean": n / 8, "tokens/trained": 2.0 * n} for n in range(1, 5)
     ]
     records = numbered(trainer, steps)
-    assert trainer.post([each.model_dump() for each in records[:known]]).status_code == 200
+    assert trainer.post([record.model_dump() for record in records[:count]]).status_code == 200
     assert trainer.post(as_columns(records)).json() == {"acknowledged": trainer.sequence}
-    found = left(backend, trainer)
-    assert [data["step"] for _, data in found["events"]] == [1, 2, 3, 4]
-    assert found["used"] == {"trained_tokens": 8.0}
+    remaining = left(backend, trainer)
+    assert [data["step"] for _, data in remaining["events"]] == [1, 2, 3, 4]
+    assert remaining["used"] == {"trained_tokens": 8.0}
     assert trainer.post(as_columns(records)).json() == {"acknowledged": trainer.sequence}, "told again"
-    assert left(backend, trainer) == found
+    assert left(backend, trainer) == remaining
 
 
 def test_columns_share_a_row_of_events_with_their_neighbours(backend: Backend, trainer: Trainer) -> None:
     values: list[dict[str, float | None]] = [{"a": float(n)} for n in range(1200)]
     records = numbered(trainer, values)
-    told = [*as_columns(records[:600]), *as_columns(records[600:601]), *as_columns(records[601:])]
-    assert trainer.post(told).status_code == 200
+    sent = [*as_columns(records[:600]), *as_columns(records[600:601]), *as_columns(records[601:])]
+    assert trainer.post(sent).status_code == 200
     query = "SELECT count FROM event WHERE job_id = %s AND type = 'metrics' ORDER BY seq"
     assert [row[0] for row in backend.sql(query, trainer.claimed["job"])] == [601, 599]
     assert left(backend, trainer)["series"][0]["values"] == [float(n) for n in range(1200)]

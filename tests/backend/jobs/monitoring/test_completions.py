@@ -32,11 +32,11 @@ def table(rows: list[dict[str, Any]], item: str | None = None) -> bytes:
     out = io.BytesIO()
     full = [
         {
-            **each,
-            "text": each["text"] + " in full",
-            "prompt": f"prompt {each['prompt_no']}",
+            **row,
+            "text": row["text"] + " in full",
+            "prompt": f"prompt {row['prompt_no']}",
             "prompt_messages": json.dumps([{"role": "user", "content": "?"}]),
-            "item": item or json.dumps({"answer": each["prompt_no"]}),
+            "item": item or json.dumps({"answer": row["prompt_no"]}),
             "token_ids": [1, 2, 3],
             "tokens": ["a", "b", "c"],
             "sampler_logprobs": [-0.5, -0.25, -0.125],
@@ -44,12 +44,12 @@ def table(rows: list[dict[str, Any]], item: str | None = None) -> bytes:
             "entropies": [0.5, 0.5, 0.5],
             "rewards": json.dumps([{"name": "right", "status": "ok", "value": 1.0, "reason": "equal"}]),
         }
-        for each in rows
+        for row in rows
     ]
     schema = pa.Table.from_pylist(full).schema
     with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
-        for prompt in sorted({each["prompt_no"] for each in full}):
-            group = [each for each in full if each["prompt_no"] == prompt]
+        for prompt in sorted({row["prompt_no"] for row in full}):
+            group = [row for row in full if row["prompt_no"] == prompt]
             writer.write_table(pa.Table.from_pylist(group, schema=schema))
     return out.getvalue()
 
@@ -75,12 +75,12 @@ def job(rpc_backend: Backend) -> str:
 def listed(backend: Backend, job: str, **query: Any) -> dict[str, Any]:
     response = backend.api.get(f"/jobs/{job}/completions", params=query)
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    page: dict[str, Any] = response.json()
+    return page
 
 
 def places(page: dict[str, Any]) -> list[tuple[int, int]]:
-    return [(each["prompt_no"], each["sample_no"]) for each in page["data"]]
+    return [(row["prompt_no"], row["sample_no"]) for row in page["data"]]
 
 
 def test_the_newest_step_comes_in_whole_groups(backend: Backend, job: str) -> None:
@@ -93,9 +93,9 @@ def test_the_newest_step_comes_in_whole_groups(backend: Backend, job: str) -> No
 
 
 def test_the_worst_and_the_best(backend: Backend, job: str) -> None:
-    worst = [each["reward"] for each in listed(backend, job, sort="reward", limit=11)["data"]]
+    worst = [row["reward"] for row in listed(backend, job, sort="reward", limit=11)["data"]]
     assert worst == sorted(worst)
-    best = [each["reward"] for each in listed(backend, job, sort="-reward", limit=12)["data"]]
+    best = [row["reward"] for row in listed(backend, job, sort="-reward", limit=12)["data"]]
     assert best[:-1] == worst[::-1]
     assert best[-1] is None, "a completion without a reward is neither good nor bad"
 
@@ -111,13 +111,13 @@ def test_a_completion_in_full(backend: Backend, job: str) -> None:
     for prompt_no, sample_no in ((0, 0), (3, 2)):
         response = backend.api.get(f"/jobs/{job}/completions/train/1/{prompt_no}/{sample_no}")
         assert response.status_code == 200, response.text
-        found = response.json()
-        assert found["text"] == f"text {prompt_no}.{sample_no} in full"
-        assert (found["prompt"], found["item"]) == (f"prompt {prompt_no}", {"answer": prompt_no})
-        assert found["sampler_logprobs"] == [-0.5, -0.25, -0.125]
-        assert found["tokens"] == ["a", "b", "c"]
-        assert (found["rewards"][0]["name"], found["rewards"][0]["reason"]) == ("right", "equal")
-        assert found["reward"] == row(prompt_no, sample_no)["reward"]
+        completion = response.json()
+        assert completion["text"] == f"text {prompt_no}.{sample_no} in full"
+        assert (completion["prompt"], completion["item"]) == (f"prompt {prompt_no}", {"answer": prompt_no})
+        assert completion["sampler_logprobs"] == [-0.5, -0.25, -0.125]
+        assert completion["tokens"] == ["a", "b", "c"]
+        assert (completion["rewards"][0]["name"], completion["rewards"][0]["reason"]) == ("right", "equal")
+        assert completion["reward"] == row(prompt_no, sample_no)["reward"]
 
 
 def test_an_item_shows_the_declared_answer_also_for_jobs_that_stored_the_plain_row(
@@ -151,10 +151,10 @@ def test_a_step_reported_again_replaces_its_completions(rpc_backend: Backend) ->
 def test_the_groups_of_a_step_at_a_glance(backend: Backend, job: str) -> None:
     response = backend.api.get(f"/jobs/{job}/groups", params={"step": 1})
     assert response.status_code == 200, response.text
-    found = response.json()
-    assert (found["step"], found["steps"]) == (1, [1, 2])
-    assert [each["prompt_no"] for each in found["data"]] == [0, 1, 2, 3]
-    second = found["data"][1]
+    groups = response.json()
+    assert (groups["step"], groups["steps"]) == (1, [1, 2])
+    assert [group["prompt_no"] for group in groups["data"]] == [0, 1, 2, 3]
+    second = groups["data"][1]
     assert second["rewards"] == [0.75, None, 0.25], "in the order they were sampled, one without a reward"
     assert (second["tokens"], second["failed"], second["truncated"]) == (3 + 4 + 5, 1, 0)
     assert (second["prompt_hash"], second["row_index"], second["prompt"]) == ("h1", 11, "?")

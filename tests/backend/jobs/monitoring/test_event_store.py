@@ -26,14 +26,14 @@ def step(number: int, **values: float | None) -> dict[str, Any]:
 
 def pages(backend: Backend, job: str, limit: int) -> list[dict[str, Any]]:
     """All events, read page by page."""
-    found: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     while True:
-        after = found[-1]["seq"] if found else 0
+        after = events[-1]["seq"] if events else 0
         page = backend.api.get(f"/jobs/{job}/events", params={"limit": limit, "after": after}).json()
         assert len(page["data"]) == limit or not page["has_more"]
-        found += page["data"]
+        events += page["data"]
         if not page["has_more"]:
-            return found
+            return events
 
 
 def rows_of(backend: Backend, job: str) -> list[int]:
@@ -60,15 +60,15 @@ def test_neighbours_with_the_same_keys_share_a_row(backend: Backend, trainer: Tr
         step(7, **{"reward/mean": 1.0}),
     )
     assert rows_of(backend, job) == [4, 2, 1, 1]
-    told = [each["data"] for each in pages(backend, job, 1000) if each["type"] == "metrics"]
-    assert [(each["step"], each["kind"]) for each in told] == [
+    metrics = [event["data"] for event in pages(backend, job, 1000) if event["type"] == "metrics"]
+    assert [(metric["step"], metric["kind"]) for metric in metrics] == [
         *((number, "train") for number in range(1, 7)),
         (6, "held_out"),
         (7, "train"),
     ]
-    assert told[1]["values"] == {"reward/mean": 0.25, "kl": None}
-    assert told[4]["values"] == {"reward/mean": 0.5}
-    assert all(each["ts"] > 0 for each in told)
+    assert metrics[1]["values"] == {"reward/mean": 0.25, "kl": None}
+    assert metrics[4]["values"] == {"reward/mean": 0.5}
+    assert all(metric["ts"] > 0 for metric in metrics)
 
 
 @pytest.mark.parametrize("limit", [1, 7, 50])
@@ -77,7 +77,7 @@ def test_pages_end_inside_of_rows(backend: Backend, trainer: Trainer, limit: int
     trainer.send(*[step(number, **{"reward/mean": 0.5}) for number in range(1, 31)])
     trainer.send(*[step(number, **{"reward/mean": 0.5}) for number in range(31, 61)])
     everything = pages(backend, job, 1000)
-    assert [each["seq"] for each in everything] == list(range(1, len(everything) + 1))
+    assert [event["seq"] for event in everything] == list(range(1, len(everything) + 1))
     assert pages(backend, job, limit) == everything
 
 
@@ -85,17 +85,17 @@ def test_pages_end_inside_of_rows(backend: Backend, trainer: Trainer, limit: int
 def test_openai_lists_them_newest_first(backend: Backend, trainer: Trainer, limit: int) -> None:
     job = trainer.claimed["job"]
     trainer.send(*[step(number, **{"reward/mean": number / 64}) for number in range(1, 31)])
-    found: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     with backend.client(OWNER_KEY, "/v1") as wire:
         more = True
         while more:
-            after = {"after": found[-1]["id"]} if found else {}
+            after = {"after": events[-1]["id"]} if events else {}
             page = wire.get(f"/fine_tuning/jobs/{job}/events", params={"limit": limit, **after}).json()
-            found, more = found + page["data"], page["has_more"]
-    steps = [each["data"]["step"] for each in found if each["type"] == "metrics"]
+            events, more = events + page["data"], page["has_more"]
+    steps = [event["data"]["step"] for event in events if event["type"] == "metrics"]
     assert steps == list(range(30, 0, -1))
-    assert len({each["id"] for each in found}) == len(found)
-    means = [each["data"]["train_mean_reward"] for each in found if each["type"] == "metrics"]
+    assert len({event["id"] for event in events}) == len(events)
+    means = [event["data"]["train_mean_reward"] for event in events if event["type"] == "metrics"]
     assert means == [number / 64 for number in range(30, 0, -1)]
 
 
@@ -105,14 +105,14 @@ def test_a_resume_undoes_the_end_of_a_row(backend: Backend, trainer: Trainer) ->
     trainer.resume_state(1)
     trainer.send(*[step(number, **{"reward/mean": number / 8}) for number in range(2, 7)])
     trainer.resume_state(4)
-    before = [each for each in pages(backend, job, 1000) if (each["data"].get("step") or 0) <= 4]
+    before = [event for event in pages(backend, job, 1000) if (event["data"].get("step") or 0) <= 4]
     backend.sql("UPDATE job SET lease_until = now() - interval '1 s' WHERE id = %s", job)
     backend.sweep()
     again = backend.claim(job)
     assert again.claimed["resume_step"] == 4
     left = pages(backend, job, 1000)
-    assert [each for each in left if each["seq"] <= before[-1]["seq"]] == before
-    assert [each["data"]["step"] for each in left if each["type"] == "metrics"] == [1, 2, 3, 4]
+    assert [event for event in left if event["seq"] <= before[-1]["seq"]] == before
+    assert [event["data"]["step"] for event in left if event["type"] == "metrics"] == [1, 2, 3, 4]
     assert rows_of(backend, job) == [1, 3]
 
 
@@ -120,7 +120,7 @@ def test_an_older_version_finds_a_row_for_each(database_url: str, tmp_path: Path
     values: list[dict[str, float | None]] = [{"kl": None}, {"kl": 0.5}]
     with Backend(database_url, tmp_path / "home") as backend, backend.rpc_worker():
         trainer = backend.claim(backend.create_job())
-        trainer.send(*[step(number, **each) for number, each in enumerate(values, 1)])
+        trainer.send(*[step(number, **fields) for number, fields in enumerate(values, 1)])
         job = trainer.claimed["job"]
         before = pages(backend, job, 1000)
         assert rows_of(backend, job) == [2]
@@ -130,7 +130,7 @@ def test_an_older_version_finds_a_row_for_each(database_url: str, tmp_path: Path
             "SELECT seq, step, data FROM event WHERE type = 'metrics' ORDER BY seq"
         ).fetchall()
     assert [(row[0], row[2]) for row in rows] == [
-        (each["seq"], each["data"]) for each in before if each["type"] == "metrics"
+        (event["seq"], event["data"]) for event in before if event["type"] == "metrics"
     ]
     assert [row[1] for row in rows] == [1, 2]
     upgrade(database_url)

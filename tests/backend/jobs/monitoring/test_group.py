@@ -56,7 +56,7 @@ def send(trainer: Trainer, step: int, split: str, groups: list[list[dict[str, An
         "prompt_no", "sample_no", "prompt_hash", "row_index", "reward", "advantage", "length", "finish_reason",
         "error", "text",
     ]  # fmt: skip
-    rows = [{name: row[name] for name in narrow} for each in groups for row in each]
+    rows = [{name: row[name] for name in narrow} for group in groups for row in group]
     rows = [row | {"text": row["text"][:2000]} for row in rows]
     blob = trainer.blob(out.getvalue(), "rollouts")
     trainer.send({"kind": "rollouts", "step": step, "split": split, "blob": blob, "rows": rows})
@@ -76,7 +76,7 @@ def job(rpc_backend: Backend) -> str:
     return id
 
 
-def found(backend: Backend, job: str, split: str, step: int, prompt_no: int) -> dict[str, Any]:
+def group_of(backend: Backend, job: str, split: str, step: int, prompt_no: int) -> dict[str, Any]:
     response = backend.api.get(f"/jobs/{job}/groups/{split}/{step}/{prompt_no}")
     assert response.status_code == 200, response.text
     answer: dict[str, Any] = response.json()
@@ -87,28 +87,31 @@ def found(backend: Backend, job: str, split: str, step: int, prompt_no: int) -> 
 def test_a_group_has_its_prompt_its_completions_and_its_steps(
     rpc_backend: Backend, job: str, step: int, prompt_no: int
 ) -> None:
-    answer = found(rpc_backend, job, "train", step, prompt_no)
+    answer = group_of(rpc_backend, job, "train", step, prompt_no)
     assert (answer["step"], answer["split"], answer["prompt_no"]) == (step, "train", prompt_no)
     assert (answer["prompt_hash"], answer["row_index"]) == ("same", 40 + prompt_no)
     assert answer["prompt"] == "asked same"
     assert answer["prompt_messages"] == [{"role": "user", "content": "same"}]
     assert answer["steps"] == [1, 3, 4]
     assert answer["answer"] == "42"
-    assert [(each["sample_no"], each["reward"], each["advantage"]) for each in answer["completions"]] == [
+    assert [
+        (completion["sample_no"], completion["reward"], completion["advantage"])
+        for completion in answer["completions"]
+    ] == [
         (0, 1.0, 0.5),
         (1, 0.0, -0.5),
     ]
-    for each in answer["completions"]:
-        assert each["text"] == f"<b>same</b> {each['sample_no']} " * 400, (
+    for completion in answer["completions"]:
+        assert completion["text"] == f"<b>same</b> {completion['sample_no']} " * 400, (
             "whole, not its first 2,000 characters"
         )
-        assert each["rewards"][0]["parts"] == {"format": 0.5}
+        assert completion["rewards"][0]["parts"] == {"format": 0.5}
         for tokens in ("token_ids", "tokens", "sampler_logprobs", "trainer_logprobs", "entropies"):
-            assert each[tokens] == []
+            assert completion[tokens] == []
 
 
 def test_splits_are_apart(rpc_backend: Backend, job: str) -> None:
-    assert found(rpc_backend, job, "held_out", 0, 0)["steps"] == [0]
+    assert group_of(rpc_backend, job, "held_out", 0, 0)["steps"] == [0]
     for split, step, prompt_no in (("train", 0, 0), ("held_out", 1, 1), ("train", 1, 3), ("train", 3, 0)):
         response = rpc_backend.api.get(f"/jobs/{job}/groups/{split}/{step}/{prompt_no}")
         assert (response.status_code, response.json()["error"]["code"]) == (404, "group_not_found")
@@ -144,7 +147,7 @@ def test_the_reference_answer(
     data = {"dataset": rpc_backend.add_dataset(rows), "columns": columns}
     job = rpc_backend.create_job(data=data)
     send(rpc_backend.claim(job), 1, "train", [group(0, "p", item=json.dumps(item))])
-    assert found(rpc_backend, job, "train", 1, 0)["answer"] == answer
+    assert group_of(rpc_backend, job, "train", 1, 0)["answer"] == answer
     assert rpc_backend.api.get(f"/jobs/{job}/completions/train/1/0/0").status_code == 200
 
 

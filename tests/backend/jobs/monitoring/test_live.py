@@ -49,8 +49,8 @@ def run(backend: Backend, watch: Watch) -> None:
 def events(frame: bytes | None) -> list[dict[str, Any]]:
     assert frame is not None
     [data] = [line[6:] for line in frame.splitlines() if line.startswith(b"data: ")]
-    found: list[dict[str, Any]] = json.loads(data)["events"]
-    return found
+    listed: list[dict[str, Any]] = json.loads(data)["events"]
+    return listed
 
 
 def test_an_event_is_read_once_for_all_who_watch(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_an_event_is_read_once_for_all_who_watch(backend: Backend, monkeypatch: 
             assert (len(set(frames)), database.transactions) == (1, 1)
             last = frames[0].seq
             nothing = await asyncio.gather(*(watched.after(last) for _ in range(20)))
-            assert {each.frame for each in nothing} == {None}
+            assert {batch.frame for batch in nothing} == {None}
             assert database.transactions == 2
             await asyncio.to_thread(backend.api.post, f"/jobs/{job}/cancel")
             assert await changed.wait(10)
@@ -128,10 +128,10 @@ def test_frames_of_events_that_a_resume_deleted_are_forgotten(
             backend.sql("UPDATE job SET lease_until = now() - interval '1 s' WHERE id = %s", job)
             await asyncio.to_thread(backend.sweep)
             await asyncio.to_thread(backend.claim, job)
-            told = events((await watched.after(first.seq)).frame)
-            assert "rewind" in [each["type"] for each in told]
+            sent = events((await watched.after(first.seq)).frame)
+            assert "rewind" in [event["type"] for event in sent]
             again = events((await watched.after(start)).frame)
-            assert not [each for each in again if each["type"] == "metrics"]
+            assert not [event for event in again if event["type"] == "metrics"]
 
     run(backend, watch)
 
@@ -152,7 +152,7 @@ def test_who_comes_late_is_told_everything_at_once(backend: Backend, monkeypatch
             await asyncio.sleep(0.06)
             late = await watched.after(0)
             assert late.seq == last.seq > first.seq
-            assert [each["seq"] for each in events(late.frame)] == list(range(1, last.seq + 1))
+            assert [event["seq"] for event in events(late.frame)] == list(range(1, last.seq + 1))
 
     run(backend, watch)
 

@@ -70,16 +70,16 @@ def in_buckets(points: Points, first: int, last: int, buckets: int) -> dict[str,
     return columns
 
 
-def asked(backend: Backend, job: str, **query: Any) -> dict[str, Any]:
+def metrics(backend: Backend, job: str, **query: Any) -> dict[str, Any]:
     response = backend.api.get(f"/jobs/{job}/metrics", params=query)
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
 def columns(answer: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     """The series by (kind, key), in the order of the answer."""
-    return {(each.pop("kind"), each.pop("key")): each for each in answer["series"]}
+    return {(series.pop("kind"), series.pop("key")): series for series in answer["series"]}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -103,14 +103,14 @@ def test_buckets_equal_a_plain_recomputation(rpc_backend: Backend, seed: int) ->
         )
         start, end = max(query.get("from_step", first), first), min(query.get("to_step", last), last)
         expected = {
-            name: found
+            name: bucketed
             for name, points in sorted(series.items())
-            if start <= end and (found := in_buckets(points, start, end, buckets))
+            if start <= end and (bucketed := in_buckets(points, start, end, buckets))
         }
-        answer = asked(rpc_backend, job, buckets=buckets, **query)
+        answer = metrics(rpc_backend, job, buckets=buckets, **query)
         assert columns(answer) == expected
         assert answer["buckets"] == buckets
-        assert all(len(each["steps"]) <= buckets for each in expected.values())
+        assert all(len(series["steps"]) <= buckets for series in expected.values())
 
 
 def test_series_of_every_step_share_their_positions_whatever_is_asked_with_them(rpc_backend: Backend) -> None:
@@ -119,34 +119,34 @@ def test_series_of_every_step_share_their_positions_whatever_is_asked_with_them(
     job = stored_job(
         rpc_backend, {("train", "a"): full, ("train", "b"): late, ("held_out", "a"): {0: (1.0, 1.0)}}
     )
-    together = columns(asked(rpc_backend, job, buckets=10))
+    together = columns(metrics(rpc_backend, job, buckets=10))
     assert set(together["train", "b"]["steps"]) < set(together["train", "a"]["steps"])
     assert together["held_out", "a"] == {"steps": [0], "values": [1.0], "ts": [1.0]}
-    alone = columns(asked(rpc_backend, job, buckets=10, key=["b", "no such key"]))
+    alone = columns(metrics(rpc_backend, job, buckets=10, key=["b", "no such key"]))
     assert alone == {("train", "b"): together["train", "b"]}
 
 
 def test_every_point_by_key_and_range(rpc_backend: Backend) -> None:
     points: Points = {step: (None if step == 3 else step * 0.1, 1000.25 + step) for step in range(1, 6)}
     job = stored_job(rpc_backend, {("train", "a"): points, ("train", 'b"%\\'): points})
-    answer = asked(rpc_backend, job)
+    answer = metrics(rpc_backend, job)
     assert "buckets" not in answer
     assert columns(answer)["train", "a"] == {
         "steps": [1, 2, 3, 4, 5],
         "values": [0.1, 0.2, None, 0.4, 0.5],
         "ts": [1001.25, 1002.25, 1003.25, 1004.25, 1005.25],
     }
-    part = columns(asked(rpc_backend, job, key='b"%\\', from_step=3, to_step=4))
+    part = columns(metrics(rpc_backend, job, key='b"%\\', from_step=3, to_step=4))
     assert part == {("train", 'b"%\\'): {"steps": [3, 4], "values": [None, 0.4], "ts": [1003.25, 1004.25]}}
     for beyond in ({"from_step": 6}, {"from_step": 4, "to_step": 3}, {"buckets": 5, "from_step": 9}):
-        assert asked(rpc_backend, job, **beyond)["series"] == []
-    assert asked(rpc_backend, job, buckets=2, to_step=2**53)["series"]
+        assert metrics(rpc_backend, job, **beyond)["series"] == []
+    assert metrics(rpc_backend, job, buckets=2, to_step=2**53)["series"]
 
 
 def test_a_job_without_points_has_no_series(rpc_backend: Backend) -> None:
     job = rpc_backend.create_job()
     for query in ({}, {"buckets": 100}):
-        answer = asked(rpc_backend, job, **query)
+        answer = metrics(rpc_backend, job, **query)
         assert (answer["series"], answer["seq"]) == ([], answer["seq"])
     assert rpc_backend.api.get(f"/jobs/{job}/metrics", params={"buckets": 1}).status_code == 422
 

@@ -65,20 +65,20 @@ def stored(rpc_backend: Backend) -> tuple[str, list[Row]]:
 def searched(backend: Backend, job: str, **query: Any) -> dict[str, Any]:
     response = backend.api.get(f"/jobs/{job}/completions/search", params=query)
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    page: dict[str, Any] = response.json()
+    return page
 
 
 def every_page(backend: Backend, job: str, **query: Any) -> list[Row]:
-    found: list[Row] = []
+    rows: list[Row] = []
     after: dict[str, str] = {}
     while True:
         page = searched(backend, job, **query, **after)
-        found += page["data"]
+        rows += page["data"]
         assert page["has_more"] == (page["next_cursor"] is not None)
         if not page["has_more"]:
-            assert len(found) == page["total"]
-            return found
+            assert len(rows) == page["total"]
+            return rows
         assert len(page["data"]) == query["limit"]
         after = {"after": page["next_cursor"]}
 
@@ -192,10 +192,10 @@ QUERIES: dict[str, Callable[[str], bool]] = {
 def test_what_a_person_types(rpc_backend: Backend, stored: tuple[str, list[Row]], q: str) -> None:
     job, rows = stored
     expected = [row for row in sorted(rows, key=order("-step")) if QUERIES[q](row["text"].lower())]
-    found = searched(rpc_backend, job, q=q, limit=1000)
-    assert {row["text"] for row in found["data"]} == {row["text"] for row in expected}
-    assert found["data"] == expected
-    assert (found["total"], found["counted_to"]) == (len(expected), 10_000)
+    page = searched(rpc_backend, job, q=q, limit=1000)
+    assert {row["text"] for row in page["data"]} == {row["text"] for row in expected}
+    assert page["data"] == expected
+    assert (page["total"], page["counted_to"]) == (len(expected), 10_000)
 
 
 def test_terms_that_are_no_words_are_found_wherever_the_text_has_them(
@@ -211,8 +211,8 @@ def test_terms_that_are_no_words_are_found_wherever_the_text_has_them(
         part = text[start : start + source.randint(1, 20)].replace('"', " ").strip()
         if re.fullmatch(r"[A-Za-z0-9\s]*", part):
             continue
-        found = {row["text"] for row in searched(rpc_backend, job, q=f'"{part}"', limit=1000)["data"]}
-        assert found == {other for other in texts if part.lower() in other.lower()}, part
+        matches = {row["text"] for row in searched(rpc_backend, job, q=f'"{part}"', limit=1000)["data"]}
+        assert matches == {other for other in texts if part.lower() in other.lower()}, part
 
 
 def test_a_search_refuses_what_makes_no_sense(rpc_backend: Backend, stored: tuple[str, list[Row]]) -> None:

@@ -57,17 +57,17 @@ def is_final(event: dict[str, Any]) -> bool:
     return event["type"] == "status" and event["data"]["status"] in ("succeeded", "failed", "cancelled")
 
 
-def watch(backend: Backend, job: str, seen: list[dict[str, Any]], seed: int) -> None:
+def watch(backend: Backend, job: str, events: list[dict[str, Any]], seed: int) -> None:
     """A client whose connection breaks after one to three frames, until the job has ended."""
     chance = random.Random(seed)
     last: str | None = None
-    while not (seen and is_final(seen[-1])):
+    while not (events and is_final(events[-1])):
         left = chance.randint(1, 3)
         for frame in frames(backend, job, last=last):
             if frame.event != "batch":
                 continue
             body = json.loads(frame.data)
-            seen.extend(body["events"])
+            events.extend(body["events"])
             assert frame.id == f"{job}:{body['seq']}"
             last, left = frame.id, left - 1
             if left == 0:
@@ -106,24 +106,24 @@ def test_frames_are_the_database_with_four_ingesting_connections(backend: Backen
     )
     watchers: list[list[dict[str, Any]]] = [[], []]
     watching = [
-        threading.Thread(target=watch, args=(backend, job, seen, seed), daemon=True)
-        for seed, seen in enumerate(watchers)
+        threading.Thread(target=watch, args=(backend, job, events, seed), daemon=True)
+        for seed, events in enumerate(watchers)
     ]
     stored = [0]
     for thread in watching:
         thread.start()
     with ThreadPoolExecutor(4) as pool:
         ingesting = [pool.submit(ingest, trainer, records, seed, stored) for seed in range(4)]
-    for each in ingesting:
-        each.result()
+    for future in ingesting:
+        future.result()
     assert stored == [len(records)]
     trainer.end("failed", reason="enough", message="Enough.")
     for thread in watching:
         thread.join(60)
     expected = stored_events(backend, job)
     assert sum(event["type"] == "metrics" for event in expected) == 40
-    for seen in watchers:
-        assert seen == expected
+    for events in watchers:
+        assert events == expected
 
 
 def test_there_are_at_most_two_frames_a_second(backend: Backend) -> None:
@@ -159,7 +159,7 @@ def test_a_client_that_missed_a_resume_is_told_to_rewind(backend: Backend) -> No
     backend.sql("UPDATE job SET lease_until = now() - interval '1 s' WHERE id = %s", job)
     backend.sweep()
     backend.claim(job)
-    frame = next(each for each in frames(backend, job, last=f"{job}:{cursor}") if each.event == "batch")
+    frame = next(item for item in frames(backend, job, last=f"{job}:{cursor}") if item.event == "batch")
     events = json.loads(frame.data)["events"]
     assert [event["type"] for event in events] == ["status", "rewind", "status"]
     assert events[1]["data"] == {"to_step": 1}
@@ -173,7 +173,7 @@ def test_metrics_and_stream_fit_together(backend: Backend) -> None:
     trainer.step(1)
     loaded = backend.api.get(f"/jobs/{job}/metrics").json()
     trainer.step(2)
-    frame = next(each for each in frames(backend, job, after=loaded["seq"]) if each.event == "batch")
+    frame = next(item for item in frames(backend, job, after=loaded["seq"]) if item.event == "batch")
     events = json.loads(frame.data)["events"]
     assert [(event["type"], event["data"]["step"]) for event in events] == [("metrics", 2)]
     assert max(step for series in loaded["series"] for step in series["steps"]) == 1
@@ -198,11 +198,11 @@ def test_a_strange_cursor_is_refused(backend: Backend, cursor: str) -> None:
 def test_the_stream_goes_on_after_the_listening_connection_broke(backend: Backend) -> None:
     job = backend.create_job()
     trainer = backend.claim(job)
-    seen: list[dict[str, Any]] = []
-    watcher = threading.Thread(target=watch, args=(backend, job, seen, 5), daemon=True)
+    events: list[dict[str, Any]] = []
+    watcher = threading.Thread(target=watch, args=(backend, job, events, 5), daemon=True)
     watcher.start()
     backend.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%%'")
     trainer.start()
     trainer.end("failed", reason="enough", message="Enough.")
     watcher.join(DEADLINE)
-    assert seen == stored_events(backend, job)
+    assert events == stored_events(backend, job)

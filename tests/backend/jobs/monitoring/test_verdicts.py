@@ -58,11 +58,11 @@ def test_a_job_that_learned_says_so_with_an_interval_from_its_rows(backend: Back
     # Ten of 24 rows gained 1. Two means apart, each ± 0.1, would leave a wider interval.
     assert detail["change"]["value"] == pytest.approx(10 / 24)
     assert detail["change"]["low"] == pytest.approx(0.204, abs=0.003)
-    [listed] = [each for each in backend.api.get("/jobs").json()["data"] if each["id"] == job]
+    [listed] = [item for item in backend.api.get("/jobs").json()["data"] if item["id"] == job]
     assert listed["verdict_detail"] == detail
     events = backend.api.get(f"/jobs/{job}/events", params={"limit": 500}).json()["data"]
-    statuses = [each["data"] for each in events if each["type"] == "status"]
-    assert [each["verdict"] for each in statuses] == [None] * (len(statuses) - 1) + ["learned"]
+    statuses = [event["data"] for event in events if event["type"] == "status"]
+    assert [status["verdict"] for status in statuses] == [None] * (len(statuses) - 1) + ["learned"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_witnesses_and_failed_rewards_are_read_from_the_series(backend: Backend)
     assert detail["message"] == (
         "Cannot tell: reward follows length (r = 0.96), rewards failed on 10% of completions."
     )
-    assert [each["code"] for each in detail["problems"]] == ["reward_follows_length", "reward_errors"]
+    assert [problem["code"] for problem in detail["problems"]] == ["reward_follows_length", "reward_errors"]
 
 
 def test_a_paused_job_has_a_verdict_until_it_goes_on(backend: Backend) -> None:
@@ -110,8 +110,8 @@ def test_a_job_without_a_step_has_none(backend: Backend) -> None:
 
 
 def marks(backend: Backend, job: str) -> list[tuple[int, bool]]:
-    kept = backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
-    return [(each["step"], each["best"]) for each in kept]
+    checkpoints = backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
+    return [(checkpoint["step"], checkpoint["best"]) for checkpoint in checkpoints]
 
 
 def downloaded(backend: Backend, job: str, **query: Any) -> tuple[int, str]:
@@ -125,11 +125,11 @@ def test_a_download_of_a_job_is_its_best_checkpoint(tar_backend: Backend) -> Non
     assert tar_backend.job(job)["best_step"] == 2
     assert "step-2.tar.gz" in downloaded(tar_backend, job)[1]
     assert "step-4.tar.gz" in downloaded(tar_backend, job, which="final")[1]
-    kept = tar_backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
-    assert [round(each["held_out_change"]["value"], 3) for each in kept] == [0.25, 0.417]
+    checkpoints = tar_backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]
+    assert [round(checkpoint["held_out_change"]["value"], 3) for checkpoint in checkpoints] == [0.25, 0.417]
     adapter = tar_backend.api.get(f"/adapters/{tar_backend.job(job)['adapter']}").json()
     assert (adapter["step"], adapter["base_reward"]) == (4, 0.5)
-    assert (adapter["best"]["step"], adapter["best"]["id"]) == (2, kept[1]["id"])
+    assert (adapter["best"]["step"], adapter["best"]["id"]) == (2, checkpoints[1]["id"])
 
 
 def test_of_equal_checkpoints_the_latest_is_the_best(tar_backend: Backend) -> None:

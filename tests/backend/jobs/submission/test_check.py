@@ -22,22 +22,22 @@ def checked(backend: Backend, spec: dict[str, Any], **query: Any) -> dict[str, A
     response = backend.api.post("/jobs/check", json=spec, params=query)
     assert response.status_code == 200, response.text
     assert backend.count_jobs() == before
-    found: dict[str, Any] = response.json()
-    return found
+    report: dict[str, Any] = response.json()
+    return report
 
 
-def params(found: dict[str, Any]) -> set[str]:
-    return {each["param"] for each in found["problems"]}
+def params(report: dict[str, Any]) -> set[str]:
+    return {problem["param"] for problem in report["problems"]}
 
 
 def test_a_good_specification_comes_back_filled_in_and_in_numbers(attended: Backend) -> None:
     dataset = attended.add_dataset([{"prompt": f"{n:x>10}"} for n in range(20)])
     spec = attended.spec(data={"dataset": dataset})
-    found = checked(attended, spec)
-    assert (found["ok"], found["problems"], found["warnings"]) == (True, [], [
+    report = checked(attended, spec)
+    assert (report["ok"], report["problems"], report["warnings"]) == (True, [], [
         "3 steps take 12 prompts: 6 of the 18 training rows are never used."
     ])  # fmt: skip
-    assert found["facts"] == {
+    assert report["facts"] == {
         "rows": 20,
         "training_rows": 18,
         "held_out_rows": 2,
@@ -48,9 +48,9 @@ def test_a_good_specification_comes_back_filled_in_and_in_numbers(attended: Back
         "prompt_limit": 112,
         "jail": "L",
     }
-    assert found["spec"]["rewards"][0]["entry"] == "grade"
-    assert found["spec"]["rollout"]["max_prompt_tokens"] == 112
-    assert attended.api.post("/jobs", json=spec).json()["resolved_spec"] == found["spec"]
+    assert report["spec"]["rewards"][0]["entry"] == "grade"
+    assert report["spec"]["rollout"]["max_prompt_tokens"] == 112
+    assert attended.api.post("/jobs", json=spec).json()["resolved_spec"] == report["spec"]
 
 
 def test_every_field_at_fault_is_named_at_once(backend: Backend) -> None:
@@ -65,8 +65,8 @@ def test_every_field_at_fault_is_named_at_once(backend: Backend) -> None:
         "algorithm": {"preset": "grop", "advantage": {"type": "grpo", "eps": -1}},
         "rollout": {"completions_per_prompt": 0},
     }
-    found = checked(backend, spec)
-    assert params(found) == {
+    report = checked(backend, spec)
+    assert params(report) == {
         "data.dataset",
         "data.datset",
         "rewards[0].weight",
@@ -76,8 +76,8 @@ def test_every_field_at_fault_is_named_at_once(backend: Backend) -> None:
         "algorithm.advantage.eps",
         "rollout.completions_per_prompt",
     }
-    assert (found["ok"], found["spec"], found["facts"]) == (False, None, {})
-    [typo] = [each for each in found["problems"] if each["param"] == "data.datset"]
+    assert (report["ok"], report["spec"], report["facts"]) == (False, None, {})
+    [typo] = [problem for problem in report["problems"] if problem["param"] == "data.datset"]
     assert "spelling" in typo["hint"]
 
 
@@ -107,16 +107,22 @@ def test_everything_that_is_missing_is_named_at_once(attended: Backend) -> None:
             {"name": "good", "source": REWARD},
         ],
     )
-    found = checked(attended, spec)
-    assert params(found) == {"model", "data.dataset", "data.held_out", "rewards[0].reward", "rewards[1].path"}
-    assert all(each["hint"] and each["code"] for each in found["problems"])
-    assert found["spec"]["limits"]["steps"] == 3
+    report = checked(attended, spec)
+    assert params(report) == {
+        "model",
+        "data.dataset",
+        "data.held_out",
+        "rewards[0].reward",
+        "rewards[1].path",
+    }
+    assert all(problem["hint"] and problem["code"] for problem in report["problems"])
+    assert report["spec"]["limits"]["steps"] == 3
 
 
 def test_what_workers_find_is_listed_beside_each_other(backend: Backend) -> None:
     def broken(payload: dict[str, Any]) -> dict[str, Any]:
         failure = {"code": "load_error", "message": "SyntaxError: invalid syntax", "line": 2}
-        rewards = [{"name": each["name"], "entries": [], "error": failure} for each in payload["rewards"]]
+        rewards = [{"name": reward["name"], "entries": [], "error": failure} for reward in payload["rewards"]]
         return {"rewards": rewards, "jail": "L"}
 
     spec = backend.spec(
@@ -124,25 +130,25 @@ def test_what_workers_find_is_listed_beside_each_other(backend: Backend) -> None
         rewards=[{"name": "a", "source": "s"}, {"name": "b", "source": "s"}],
     )
     with backend.rpc_worker(validate=broken):
-        found = checked(backend, spec)
-        assert params(found) == {"rewards[0].source", "rewards[1].source", "data.dataset"}
-        assert found["facts"]["longest_prompt_tokens"] == 200
+        report = checked(backend, spec)
+        assert params(report) == {"rewards[0].source", "rewards[1].source", "data.dataset"}
+        assert report["facts"]["longest_prompt_tokens"] == 200
         # A dataset that is not there keeps nobody from looking at the rewards.
         unfinished = checked(backend, spec | {"data": {"dataset": "file-none"}})
     assert params(unfinished) == {"rewards[0].source", "rewards[1].source", "data.dataset"}
 
 
 def test_a_quick_check_asks_nobody(backend: Backend) -> None:
-    with backend.rpc_worker() as lane:
-        found = checked(backend, backend.spec(), quick=True)
-        assert {kind for kind, _ in lane.calls} <= {"inspect_model"}
-    assert (found["ok"], found["facts"]["jail"]) == (True, None)
+    with backend.rpc_worker() as rpc_worker:
+        report = checked(backend, backend.spec(), quick=True)
+        assert {kind for kind, _ in rpc_worker.calls} <= {"inspect_model"}
+    assert (report["ok"], report["facts"]["jail"]) == (True, None)
 
 
 def test_without_a_worker_the_rest_is_checked_and_that_is_said(backend: Backend) -> None:
-    found = checked(backend, backend.spec())
-    assert found["ok"]
-    assert any("not checked" in each and "worker calls" in each for each in found["warnings"])
+    report = checked(backend, backend.spec())
+    assert report["ok"]
+    assert any("not checked" in warning and "worker calls" in warning for warning in report["warnings"])
     assert not checked(backend, backend.spec(model="nope"))["ok"]
 
 
@@ -158,9 +164,9 @@ def test_without_a_worker_the_rest_is_checked_and_that_is_said(backend: Backend)
 def test_what_is_allowed_but_perhaps_not_meant_is_a_warning(
     attended: Backend, changes: dict[str, Any], words: str
 ) -> None:
-    found = checked(attended, attended.spec(**changes))
-    assert found["ok"]
-    assert any(words in warning for warning in found["warnings"]), found["warnings"]
+    report = checked(attended, attended.spec(**changes))
+    assert report["ok"]
+    assert any(words in warning for warning in report["warnings"]), report["warnings"]
 
 
 def test_nothing_held_out_is_said_once(attended: Backend) -> None:
@@ -168,9 +174,9 @@ def test_nothing_held_out_is_said_once(attended: Backend) -> None:
         ({"dataset": attended.add_dataset([{"prompt": "1"}])}, "1 row"),
         ({"dataset": attended.add_dataset(), "held_out_rows": 0}, "no best checkpoint"),
     ):
-        found = checked(attended, attended.spec(data=data))
-        about = [each for each in found["warnings"] if "held" in each]
-        assert len(about) == 1 and words in about[0], found["warnings"]
+        report = checked(attended, attended.spec(data=data))
+        about = [warning for warning in report["warnings"] if "held" in warning]
+        assert len(about) == 1 and words in about[0], report["warnings"]
 
 
 def test_a_viewer_may_check(attended: Backend) -> None:

@@ -1,4 +1,4 @@
-"""What only a worker can tell: rewards load, prompts fit. The answers of the calls lane decide."""
+"""Checks of a submission that only an RPC worker can make: rewards load and prompts fit."""
 
 import json
 from typing import Any
@@ -14,9 +14,9 @@ TWO = [{"name": "a", "spelling": "openai", "line": 1}, {"name": "b", "spelling":
 def test_the_longest_prompts_are_measured(backend: Backend) -> None:
     rows = [{"prompt": "x" * n} for n in (3, 100, 7)]
     spec = backend.spec(data={"dataset": backend.add_dataset(rows)})
-    with backend.rpc_worker() as lane:
+    with backend.rpc_worker() as rpc_worker:
         assert backend.api.post("/jobs", json=spec).status_code == 201
-        [rendered] = [payload for kind, payload in lane.calls if kind == "render"]
+        [rendered] = [payload for kind, payload in rpc_worker.calls if kind == "render"]
         assert [len(row[0]["content"]) for row in rendered["rows"]] == [100, 7, 3]
         assert (rendered["model_source"], rendered["max_prompt_tokens"]) == ("/models/tiny", 112)
 
@@ -39,11 +39,11 @@ def test_the_tools_of_rows_are_measured_and_their_lack_of_a_place_told(
     def render(payload: dict[str, Any]) -> dict[str, Any]:
         return {"longest": {"index": 0, "tokens": 9}, "takes_tools": has_place}
 
-    with backend.rpc_worker(render=render) as lane:
+    with backend.rpc_worker(render=render) as rpc_worker:
         answer = backend.api.post("/jobs/check", json=spec).json()
-    [asked] = [payload for kind, payload in lane.calls if kind == "render"]
-    assert asked["tools"] == [[tool], None]
-    assert [len(row[0]["content"]) for row in asked["rows"]] == [1, 30]
+    [payload_sent] = [payload for kind, payload in rpc_worker.calls if kind == "render"]
+    assert payload_sent["tools"] == [[tool], None]
+    assert [len(row[0]["content"]) for row in payload_sent["rows"]] == [1, 30]
     assert (NO_PLACE_FOR_TOOLS in answer["warnings"]) is not has_place
 
 
@@ -101,7 +101,9 @@ def test_a_large_dataset_is_read_in_another_process(backend: Backend) -> None:
 def test_a_reward_that_does_not_load_is_refused_with_its_place(backend: Backend) -> None:
     def broken(payload: dict[str, Any]) -> dict[str, Any]:
         failure = {"code": "syntax_error", "message": "invalid syntax", "line": 2}
-        rewards = [{"name": each["name"], "entries": TWO[:1], "error": None} for each in payload["rewards"]]
+        rewards = [
+            {"name": reward["name"], "entries": TWO[:1], "error": None} for reward in payload["rewards"]
+        ]
         rewards[-1]["error"] = failure
         return {"rewards": rewards, "jail": "L"}
 
@@ -124,11 +126,11 @@ def test_a_reward_that_does_not_load_is_refused_with_its_place(backend: Backend)
 def test_the_function_to_call_has_to_be_clear(
     backend: Backend, entries: list[dict[str, Any]], entry: str | None, param: str, code: str
 ) -> None:
-    def found(payload: dict[str, Any]) -> dict[str, Any]:
+    def validate(payload: dict[str, Any]) -> dict[str, Any]:
         return {"rewards": [{"name": "right", "entries": entries, "error": None}], "jail": "L"}
 
     reward = {"type": "python", "name": "right", "source": REWARD, "entry": entry}
-    with backend.rpc_worker(validate=found):
+    with backend.rpc_worker(validate=validate):
         refused(backend.api.post("/jobs", json=backend.spec(rewards=[reward])), param, code)
 
 
