@@ -189,7 +189,7 @@ def test_a_lost_network_leaves_no_hole_and_no_double(
     expect(far_page.get_by_text("The server does not respond")).to_be_visible()
     there = goes_on(client, job)
     assert newest(far_page) == shown
-    relay.mend()
+    relay.restore()
     far_page.context.set_offline(False)
     reaches(far_page, there)
     expect(far_page.get_by_role("status").filter(has_text=re.compile("^Live$"))).to_be_visible()
@@ -198,7 +198,7 @@ def test_a_lost_network_leaves_no_hole_and_no_double(
     relay.cut()
     client.jobs.cancel(job)
     client.jobs.wait(job, timeout=60, poll=0.1)
-    relay.mend()
+    relay.restore()
     expect(far_page.get_by_text("Cancelled", exact=True).first).to_be_visible()
     assert_the_same(far_page, client, job)
 

@@ -79,5 +79,12 @@ def test_the_rewards_extra_alone_has_every_library_of_a_reward(tmp_path: Path) -
 def test_a_missing_distribution_is_noticed(tmp_path: Path) -> None:
     """The environment is truly bare: without greenlet, which SQLAlchemy does not require by itself, nothing starts."""
     python, site = bare_interpreter(tmp_path / "venv")
-    expose([each for name, each in closure("reinforge", "backend").items() if name != "greenlet"], site)
+    expose(
+        [
+            distribution
+            for name, distribution in closure("reinforge", "backend").items()
+            if name != "greenlet"
+        ],
+        site,
+    )
     assert "greenlet" in imports(python, ("backend.data.migrate",), _ASYNC_ENGINE)

@@ -51,19 +51,17 @@ def spec(*rewards: dict[str, Any]) -> JobSpec:
 @pytest.mark.parametrize("raw", EVERY, ids=lambda raw: str(raw["type"]))
 def test_every_grader_may_stand_in_a_job_and_is_itself_again(raw: dict[str, Any]) -> None:
     raw = {key: value for key, value in raw.items() if value is not None}
-    given = spec(raw | {"name": "mine", "weight": -2, "on_error": "pause"})
-    (reward,) = given.rewards
+    job = spec(raw | {"name": "mine", "weight": -2, "on_error": "pause"})
+    (reward,) = job.rewards
     assert (reward.name, reward.weight, reward.on_error) == ("mine", -2.0, "pause")
     assert grader_of(reward) == GRADER.validate_python(raw | {"name": "mine"})
-    assert JobSpec.model_validate(given.resolved().model_dump(mode="json")).rewards == given.rewards
+    assert JobSpec.model_validate(job.resolved().model_dump(mode="json")).rewards == job.rewards
     assert spec({"grader": raw}).rewards[0].type == "grader"
 
 
 def test_a_reward_without_a_type_is_code_or_brings_a_grader() -> None:
-    found = spec(
-        {"source": "x", "name": "a"}, {"path": "g.json", "name": "b"}, {"grader": CHECK, "name": "c"}
-    )
-    assert [reward.type for reward in found.rewards] == ["python", "grader", "grader"]
+    job = spec({"source": "x", "name": "a"}, {"path": "g.json", "name": "b"}, {"grader": CHECK, "name": "c"})
+    assert [reward.type for reward in job.rewards] == ["python", "grader", "grader"]
 
 
 def test_judges_are_named_by_graders_and_by_code() -> None:

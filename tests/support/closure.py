@@ -35,7 +35,7 @@ def closure(name: str, *extras: str, base: bool = True) -> dict[str, Distributio
         if project not in _PROJECTS:
             required.setdefault(project, distribution(project))
         for requirement in _requirements(project, extra):
-            pending += [(canonicalize_name(requirement.name), each) for each in ("", *requirement.extras)]
+            pending += [(canonicalize_name(requirement.name), extra) for extra in ("", *requirement.extras)]
     return required
 
 
@@ -47,14 +47,18 @@ def _requirements(project: str, extra: str) -> list[Requirement]:
     else:
         lines = distribution(project).requires or []
     requirements = [Requirement(line) for line in lines]
-    return [each for each in requirements if each.marker is None or each.marker.evaluate({"extra": extra})]
+    return [
+        requirement
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+    ]
 
 
 def expose(distributions: Iterable[Distribution], site: Path) -> None:
     """Link the distributions' packages and metadata into a `site-packages` folder, and nothing else."""
-    for each in distributions:
-        for top in sorted({file.parts[0] for file in each.files or []}):
-            target = Path(str(each.locate_file(top)))
+    for installed in distributions:
+        for top in sorted({file.parts[0] for file in installed.files or []}):
+            target = Path(str(installed.locate_file(top)))
             if top in ("..", "__pycache__") or target.suffix == ".pth" or (site / top).exists():
                 continue
             (site / top).symlink_to(target)

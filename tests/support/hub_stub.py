@@ -49,8 +49,8 @@ class HubStub:
     def downloads(self) -> list[tuple[str, str | None]]:
         """(file, Range) of every GET of a file."""
         return [
-            (path.rpartition("/")[2], given)
-            for method, path, given in self.requests
+            (path.rpartition("/")[2], range_header)
+            for method, path, range_header in self.requests
             if method == "GET" and "/resolve/" in path
         ]
 
@@ -82,60 +82,61 @@ class _Handler(BaseHTTPRequestHandler):
         api = parts[:2] == ["api", "models"]
         name = "/".join(parts[2:4] if api else parts[:2])
         rest = parts[4:] if api else parts[2:]
-        found = self.hub.repositories.get(name)
-        allowed = found is not None and (
-            found.token is None or self.headers.get("authorization") == f"Bearer {found.token}"
+        repository = self.hub.repositories.get(name)
+        allowed = repository is not None and (
+            repository.token is None or self.headers.get("authorization") == f"Bearer {repository.token}"
         )
-        if found is None or (not allowed and not found.gated):
+        if repository is None or (not allowed and not repository.gated):
             return self._send(401, b'{"error": "not found"}', {"X-Error-Code": "RepoNotFound"})
         if not allowed and not (api and rest[:1] in ([], ["revision"])):
             return self._send(403, b'{"error": "gated"}', {"X-Error-Code": "GatedRepo"})
         revision = rest[1] if len(rest) > 1 else "main"
-        if revision not in ("main", "v1", found.commit):
+        if revision not in ("main", "v1", repository.commit):
             return self._send(404, b'{"error": "no revision"}', {"X-Error-Code": "RevisionNotFound"})
         if not api:
-            return self._file(found, "/".join(rest[2:]))
+            return self._file(repository, "/".join(rest[2:]))
         if rest[:1] == ["tree"]:
             listed = [
                 {"type": "file", "path": file, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
-                for file, data in found.files.items()
+                for file, data in repository.files.items()
             ]
             return self._json(listed)
-        siblings = [{"rfilename": file} for file in found.files]
+        siblings = [{"rfilename": file} for file in repository.files]
         return self._json(
-            {"id": name, "modelId": name, "sha": found.commit, "siblings": siblings, "tags": []}
+            {"id": name, "modelId": name, "sha": repository.commit, "siblings": siblings, "tags": []}
         )
 
-    def _file(self, found: Repository, name: str) -> None:
-        data = found.files.get(name)
+    def _file(self, repository: Repository, name: str) -> None:
+        data = repository.files.get(name)
         if data is None:
             return self._send(404, b"", {"X-Error-Code": "EntryNotFound"})
         headers = {
-            "ETag": f'"{hashlib.sha256(data).hexdigest()}"', "X-Repo-Commit": found.commit, "Accept-Ranges": "bytes",
+            "ETag": f'"{hashlib.sha256(data).hexdigest()}"', "X-Repo-Commit": repository.commit,
+            "Accept-Ranges": "bytes",
         }  # fmt: skip
-        given = self.headers.get("range")
-        start = int(given.removeprefix("bytes=").split("-")[0]) if given else 0
-        if given:
+        range_header = self.headers.get("range")
+        start = int(range_header.removeprefix("bytes=").split("-")[0]) if range_header else 0
+        if range_header:
             headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
         body = data[start:]
         if self.command == "HEAD":
             return self._send(200, data, headers, body_too=False)
-        cut = found.cut.pop(name, None)
+        cut = repository.cut.pop(name, None)
         if cut is not None:
-            self._send(206 if given else 200, body, headers, body_too=False)
+            self._send(206 if range_header else 200, body, headers, body_too=False)
             self.wfile.write(body[:cut])
             self.wfile.flush()
             self.connection.close()
             self.close_connection = True
             return None
-        if found.hold is not None and name.endswith(".safetensors"):
-            self._send(206 if given else 200, body, headers, body_too=False)
+        if repository.hold is not None and name.endswith(".safetensors"):
+            self._send(206 if range_header else 200, body, headers, body_too=False)
             self.wfile.write(body[: len(body) // 2])
             self.wfile.flush()
-            found.hold.wait(30)
+            repository.hold.wait(30)
             self.wfile.write(body[len(body) // 2 :])
             return None
-        return self._send(206 if given else 200, body, headers)
+        return self._send(206 if range_header else 200, body, headers)
 
     def _json(self, value: Any) -> None:
         self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})

@@ -15,10 +15,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     tests, skipped = Counter[str](), Counter[str]()
     for outcome, reports in terminalreporter.stats.items():
         for report in reports:
-            found = _JAIL.search(getattr(report, "nodeid", ""))
-            if found is None or not report.nodeid.startswith(_ROOM):
+            match = _JAIL.search(getattr(report, "nodeid", ""))
+            if match is None or not report.nodeid.startswith(_ROOM):
                 continue
-            jail = found[1]
+            jail = match[1]
             seconds[jail] = seconds.get(jail, 0.0) + getattr(report, "duration", 0.0)
             tests[jail] += getattr(report, "when", "") == "call" and outcome != "skipped"
             skipped[jail] += outcome == "skipped"

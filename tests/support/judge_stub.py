@@ -93,14 +93,14 @@ class Stub:
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in handler.headers.items()}
-        asked = JudgeRequest(handler.path, headers, json.loads(raw), raw)
+        request = JudgeRequest(handler.path, headers, json.loads(raw), raw)
         with self._lock:
-            self.requests.append(asked)
+            self.requests.append(request)
             number = len(self.requests)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            self._answer(handler, self.behave(asked, number))
+            self._answer(handler, self.behave(request, number))
         except OSError:  # the client has left
             handler.close_connection = True
         finally:

@@ -25,11 +25,11 @@ def hear_interrupts() -> None:
 
 def open_pipes() -> set[str]:
     """The pipes that this process has open."""
-    found = set()
+    targets = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
-            found.add(str(descriptor.readlink()))
-    return {each for each in found if each.startswith("pipe:")}
+            targets.add(str(descriptor.readlink()))
+    return {target for target in targets if target.startswith("pipe:")}
 
 
 def read_pids(folder: Path, names: list[str]) -> list[int]:

@@ -35,7 +35,7 @@ class Relay:
             self._is_cut = True
             self._drop()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         with self._lock:
             self._is_cut = False
 

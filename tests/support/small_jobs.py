@@ -137,8 +137,8 @@ class SmallJob:
     def records(self, kind: str | None = None) -> list[Record]:
         # Bytes: a completion may hold characters at which text would be split, such as U+2028.
         lines = (self.folder / "records.jsonl").read_bytes().splitlines()
-        found = [RECORD.validate_json(line) for line in lines]
-        return [record for record in found if kind is None or record.kind == kind]
+        records = [RECORD.validate_json(line) for line in lines]
+        return [record for record in records if kind is None or record.kind == kind]
 
     def blob(self, record: Any) -> bytes:
         return (self.folder / "blobs" / record.blob.sha256).read_bytes()

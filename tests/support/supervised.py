@@ -79,7 +79,7 @@ class Bench:
     def run(self, script: str, **changes: Any) -> Outcome:
         return self.supervisor.run(self.claimed(script, **changes))
 
-    def run_aside(self, script: str, **changes: Any) -> threading.Thread:
+    def run_in_thread(self, script: str, **changes: Any) -> threading.Thread:
         def work() -> None:
             self.outcome = self.run(script, **changes)
 

@@ -74,13 +74,13 @@ class Trainer:
         """Largest difference of a log-probability between the server's answers and the trainer."""
         rows = [(answer.request.prompt_ids, sample) for answer in answers for sample in answer.samples]
         sequences = Sequences([ids for ids, _ in rows], [s.token_ids for _, s in rows], temperature)
-        found = (
+        trainer_logprobs = (
             self.policy.reference_log_probs(sequences) if base else self.policy.log_probs(sequences).logprobs
         )
         gaps = [
-            abs(told - ours)
+            abs(server_logprob - ours)
             for row, (_, sample) in enumerate(rows)
-            for told, ours in zip(sample.logprobs, found[row].tolist(), strict=False)
+            for server_logprob, ours in zip(sample.logprobs, trainer_logprobs[row].tolist(), strict=False)
         ]
         assert gaps and not any(math.isnan(gap) for gap in gaps)
         return max(gaps)
@@ -92,16 +92,16 @@ class Bench:
     def __init__(self, python: Path, folder: Path, trainer: Trainer, **engine: Any) -> None:
         self.loop = asyncio.new_event_loop()
         self.log = folder / "vllm.log"
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.stages: list[str] = []
         options = Options(STARTER, "float32", "cpu", max_model_len=512, rank=RANK, sleeps="weights")
         self.server = Server(
             python,
             options,
             self.log,
-            say=self.said.append,
+            say=self.messages.append,
             progress=lambda stage: self.stages.append(stage.text),
-            make_room=lambda: self.said.append("room is made"),
+            make_room=lambda: self.messages.append("room is made"),
         )
         self.engine = VllmEngine(self.server, trainer.export, **engine)
 

@@ -35,19 +35,21 @@ def samples(model: str, adapters: list[str], prompt: list[int]) -> list[Any]:
         generation_config="vllm",
     )
     how = SamplingParams(temperature=1.0, max_tokens=TOKENS, seed=SEED, logprobs=0, ignore_eos=True)
-    found = []
+    rows = []
     for number, adapter in enumerate([None, *adapters]):
         lora = None if adapter is None else LoRARequest(f"policy-{number}", number, adapter)
         (answer,) = server.generate([{"prompt_token_ids": prompt}], how, lora_request=lora, use_tqdm=False)
-        said = answer.outputs[0]
-        told = [places[token].logprob for token, places in zip(said.token_ids, said.logprobs, strict=True)]
-        found.append([list(said.token_ids), told])
-    return found
+        output = answer.outputs[0]
+        logprobs = [
+            places[token].logprob for token, places in zip(output.token_ids, output.logprobs, strict=True)
+        ]
+        rows.append([list(output.token_ids), logprobs])
+    return rows
 
 
-def answer(name: str, asked: dict[str, Any]) -> dict[str, Any]:
+def answer(name: str, request: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"name": name, "samples": samples(asked["model"], asked["adapters"], asked["prompt"])}
+        return {"name": name, "samples": samples(request["model"], request["adapters"], request["prompt"])}
     except Exception as error:  # told to whoever asked
         traceback.print_exc()
         return {"name": name, "error": f"{type(error).__name__}: {error}"[:MESSAGE]}
@@ -55,7 +57,7 @@ def answer(name: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     importlib.import_module("vllm.entrypoints.llm")  # once, before the forks
-    asked: dict[str, dict[str, Any]] = json.load(sys.stdin)
+    requests: dict[str, dict[str, Any]] = json.load(sys.stdin)
     out = os.dup(1)
     os.dup2(2, 1)  # what vLLM says is no answer
 
@@ -63,11 +65,11 @@ def main() -> None:
         os.write(out, json.dumps(line).encode() + b"\n")
 
     running: dict[int, str] = {}
-    for name, each in asked.items():
+    for name, request in requests.items():
         if len(running) == SIDE_BY_SIDE:
             wait(running, tell)
         if (pid := os.fork()) == 0:
-            tell(answer(name, each))
+            tell(answer(name, request))
             os._exit(0)
         running[pid] = name
     while running:

@@ -56,15 +56,15 @@ class WorkerApiState:
     """What arrived, in order: `blob <sha>`, `record <sequence>`."""
 
 
-def unpacked(told: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def unpacked(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The records that a batch tells, also those that travel as columns."""
-    for each in told:
-        if each["kind"] != "metric_columns":
-            yield each
+    for record in records:
+        if record["kind"] != "metric_columns":
+            yield record
             continue
-        for place, (step, ts) in enumerate(zip(each["step"], each["ts"], strict=True)):
-            values = {key: column[place] for key, column in each["values"].items()}
-            own = {"sequence": each["sequence"] + place, "ts": ts, "kind": "step_metrics", "step": step}
+        for place, (step, ts) in enumerate(zip(record["step"], record["ts"], strict=True)):
+            values = {key: column[place] for key, column in record["values"].items()}
+            own = {"sequence": record["sequence"] + place, "ts": ts, "kind": "step_metrics", "step": step}
             yield own | {"values": values}
 
 
@@ -161,11 +161,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._reply(204)
             case ["caches"]:
                 state.tidied.append(body)
-                kept = {
+                unused = {
                     kind: [name for name in body[kind] if name in state.unused]
                     for kind in ("objects", "jobs")
                 }
-                self._reply(200, kept)
+                self._reply(200, unused)
             case ["jobs", "claim"]:
                 name = body["job"] or next(iter(state.queued), None)
                 claimed = state.queued.pop(name, None)
@@ -192,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._error(409, "lease_lost")
         if state.refuse_heartbeats:
             return self._error(403, "not_allowed")
-        waiting = [each for each in state.commands if each["id"] not in body["applied_commands"]]
+        waiting = [command for command in state.commands if command["id"] not in body["applied_commands"]]
         self._reply(200, {"lease_seconds": state.lease_seconds, "commands": waiting})
         return None
 

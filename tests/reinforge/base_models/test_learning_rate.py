@@ -54,11 +54,11 @@ def test_the_reason_says_whether_the_rule_was_measured_at_this_size() -> None:
     )
 
 
-@pytest.mark.parametrize("given", [{}, {"learning_rate": "auto"}])
-def test_auto_and_nothing_are_the_same_and_resolve_to_a_number(given: dict[str, Any]) -> None:
-    assert spec(**given) == spec()
-    assert spec(**given).optimizer.learning_rate == "auto"
-    resolved = spec(**given).resolved(hidden_size=128)
+@pytest.mark.parametrize("optimizer", [{}, {"learning_rate": "auto"}])
+def test_auto_and_nothing_are_the_same_and_resolve_to_a_number(optimizer: dict[str, Any]) -> None:
+    assert spec(**optimizer) == spec()
+    assert spec(**optimizer).optimizer.learning_rate == "auto"
+    resolved = spec(**optimizer).resolved(hidden_size=128)
     assert resolved.optimizer.learning_rate == resolved.optimizer.rate == 1.25e-3
     assert resolved.resolved(hidden_size=256) == resolved, "a number stays, whatever the model"
 
@@ -72,8 +72,8 @@ def test_the_first_steps_use_more_of_auto_and_of_no_other_rate() -> None:
     resolved = spec().resolved(hidden_size=128)
     assert resolved.optimizer.initial_learning_rate == 3.75e-3
     assert spec(learning_rate=1e-5).resolved(hidden_size=128).optimizer.initial_learning_rate is None
-    given = spec(initial_learning_rate=2e-3).resolved(hidden_size=128).optimizer
-    assert (given.initial_learning_rate, given.learning_rate) == (2e-3, 1.25e-3)
+    optimizer = spec(initial_learning_rate=2e-3).resolved(hidden_size=128).optimizer
+    assert (optimizer.initial_learning_rate, optimizer.learning_rate) == (2e-3, 1.25e-3)
     changed = with_setting(resolved, "optimizer.learning_rate", 1e-4).optimizer
     assert (changed.initial_learning_rate, changed.learning_rate) == (None, 1e-4), "a new rate holds at once"
 
@@ -112,7 +112,7 @@ def test_anything_else_is_one_clear_error(value: Any, message: str) -> None:
 def test_the_schema_offers_both() -> None:
     field = Optimizer.model_json_schema()["properties"]["learning_rate"]
     assert field["default"] == "auto"
-    kinds = sorted(field["anyOf"], key=lambda each: str(each["type"]))
+    kinds = sorted(field["anyOf"], key=lambda kind: str(kind["type"]))
     assert kinds == [
         {"exclusiveMinimum": 0, "maximum": 1, "type": "number"},
         {"const": "auto", "type": "string"},

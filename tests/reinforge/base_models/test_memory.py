@@ -9,24 +9,26 @@ QWEN3_0_6B = ModelShape(
 
 
 def test_by_hand() -> None:
-    found = estimate(596_049_920, QWEN3_0_6B, 40_960)
-    assert found.weights == 1_192_099_840
-    assert found.kv_per_token == 114_688  # 112 KiB, as published for this model
-    assert found.serve == 1_192_099_840 + 114_688 * 32 * 1024
-    assert found.adapter == 16 * 16 * 28 * 22_528
+    memory = estimate(596_049_920, QWEN3_0_6B, 40_960)
+    assert memory.weights == 1_192_099_840
+    assert memory.kv_per_token == 114_688  # 112 KiB, as published for this model
+    assert memory.serve == 1_192_099_840 + 114_688 * 32 * 1024
+    assert memory.adapter == 16 * 16 * 28 * 22_528
     inside = 2 * (8 * 1024 + 3 * 3072)
-    assert found.activations == 4096 * (28 * 1024 * 2 + inside + 8 * 151_936)
-    assert found.train == found.weights + found.adapter + found.activations
-    assert 6e9 < found.train < 8e9
+    assert memory.activations == 4096 * (28 * 1024 * 2 + inside + 8 * 151_936)
+    assert memory.train == memory.weights + memory.adapter + memory.activations
+    assert 6e9 < memory.train < 8e9
 
 
 def test_what_is_not_known_is_not_guessed() -> None:
-    found = estimate(1000, ModelShape(layers=2))
-    assert found.weights == 2000
-    assert (found.adapter, found.activations, found.kv_per_token, found.serve, found.train) == (None,) * 5
+    memory = estimate(1000, ModelShape(layers=2))
+    assert memory.weights == 2000
+    assert (memory.adapter, memory.activations, memory.kv_per_token, memory.serve, memory.train) == (
+        None,
+    ) * 5
 
 
 def test_a_short_context_needs_a_small_cache() -> None:
     shape = ModelShape(layers=1, hidden=4, kv_heads=1, head_dim=2, vocabulary=9, lora_per_rank=6)
-    found = estimate(8, shape, 64)
-    assert found.serve == 16 + 8 * 32 * 64
+    memory = estimate(8, shape, 64)
+    assert memory.serve == 16 + 8 * 32 * 64

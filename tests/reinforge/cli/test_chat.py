@@ -49,18 +49,18 @@ def test_the_answer_alone_is_on_stdout(stub: StubServer) -> None:
     assert [message["role"] for message in body["prompts"][0]] == ["system", "user"]
 
 
-@pytest.mark.parametrize(("more", "asked"), [((), "ftckpt_2"), (("--step", "3"), "ftckpt_3")])
+@pytest.mark.parametrize(("more", "checkpoint_id"), [((), "ftckpt_2"), (("--step", "3"), "ftckpt_3")])
 def test_a_job_is_asked_by_its_checkpoint(
     stub: StubServer,
     more: tuple[str, ...],
-    asked: str,
+    checkpoint_id: str,
 ) -> None:
     stub.on("GET", "/jobs/ftjob-1", Answer(200, JOB | {"model": "tiny"}))
-    kept = [checkpoint(3), checkpoint(2, best=True), checkpoint(1)]
-    stub.on("GET", "/jobs/ftjob-1/checkpoints", Answer(200, {"data": kept}))
+    checkpoints = [checkpoint(3), checkpoint(2, best=True), checkpoint(1)]
+    stub.on("GET", "/jobs/ftjob-1/checkpoints", Answer(200, {"data": checkpoints}))
     stub.on("POST", "/sample", ANSWER)
     assert run(stub, "chat", "hello", "--job", "ftjob-1", *more).returncode == 0
-    assert (stub.requests[-1].json["model"], stub.requests[-1].json["checkpoint"]) == ("tiny", asked)
+    assert (stub.requests[-1].json["model"], stub.requests[-1].json["checkpoint"]) == ("tiny", checkpoint_id)
     gone = run(stub, "chat", "hello", "--job", "ftjob-1", "--step", "9")
     assert gone.returncode == 2 and "1, 2, 3" in gone.stderr
 

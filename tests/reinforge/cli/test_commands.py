@@ -144,7 +144,7 @@ def test_create_pushes_the_files_and_names_them_by_id(stub: StubServer, tmp_path
     done = run(stub, "job", "create", "-f", str(job_files(tmp_path)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "ftjob-1"
-    sent = next(seen.json for seen in stub.requests if seen.path.endswith("/jobs"))
+    sent = next(request.json for request in stub.requests if request.path.endswith("/jobs"))
     assert sent["data"]["dataset"] == "file-1"
     assert sent["rewards"] == [{"type": "python", "reward": "rew_1"}]
 
@@ -215,7 +215,9 @@ def test_a_broken_stream_is_taken_up_where_it_broke(stub: StubServer) -> None:
     assert [line.split("  ")[0] for line in done.stderr.splitlines() if line.startswith("step")] == [
         "step 1/3", "step 2/3", "step 3/3",
     ]  # fmt: skip
-    streams = [seen.headers["last-event-id"] for seen in stub.requests if seen.path.endswith("/stream")]
+    streams = [
+        request.headers["last-event-id"] for request in stub.requests if request.path.endswith("/stream")
+    ]
     assert streams == ["ftjob-1:0", "ftjob-1:2"]
 
 
@@ -256,9 +258,9 @@ def test_a_ready_reward_is_written_with_settings_and_cases_and_never_over_a_file
     stub: StubServer, tmp_path: Path
 ) -> None:
     listed = run(stub, "reward", "library", "list", "--json")
-    assert "exact_answer" in [each["id"] for each in json.loads(listed.stdout)]
-    shown = run(stub, "reward", "library", "show", "shorter_wins")
-    assert "BONUS = 0.2" in shown.stdout and "sees        a whole group" in shown.stdout
+    assert "exact_answer" in [reward["id"] for reward in json.loads(listed.stdout)]
+    library_entry = run(stub, "reward", "library", "show", "shorter_wins")
+    assert "BONUS = 0.2" in library_entry.stdout and "sees        a whole group" in library_entry.stdout
     options = ["use", "shorter_wins", "mine.py", "--set", "BONUS=0.5", "--cases"]
     done = run(stub, "reward", "library", *options, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "mine.py\n")
@@ -306,8 +308,8 @@ def test_completions_of_all_steps_by_words(stub: StubServer) -> None:
 
 
 def test_completions_of_one_step(stub: StubServer) -> None:
-    found = {"object": "list", "data": [completion(5, 1.0, "x")], "total": 8, "step": 5, "steps": [5]}
-    stub.routes["GET", "/jobs/ftjob-1/completions"] = [Answer(200, found)]
+    page = {"object": "list", "data": [completion(5, 1.0, "x")], "total": 8, "step": 5, "steps": [5]}
+    stub.routes["GET", "/jobs/ftjob-1/completions"] = [Answer(200, page)]
     done = run(stub, "job", "completions", "ftjob-1", "--worst", "1")
     assert "step 5: 1 of 8 completions" in done.stderr
     assert parse_qs(stub.requests[-1].query) == {"split": ["train"], "sort": ["reward"], "limit": ["1"]}

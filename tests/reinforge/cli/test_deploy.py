@@ -54,8 +54,8 @@ def test_jobs_adapters_checkpoints_and_models_can_be_deployed(
     done = run(stub, "deploy", "create", *what.split(), "--name", "sums")
     assert (done.returncode, done.stdout) == (0, "dep_1\n")
     assert f"the model 'sums' at {stub.url}/v1" in " ".join(done.stderr.split())
-    [asked] = [each.json for each in stub.requests if each.method == "POST"]
-    assert {key: value for key, value in asked.items() if value is not None} == {"name": "sums", **target}
+    [body] = [request.json for request in stub.requests if request.method == "POST"]
+    assert {key: value for key, value in body.items() if value is not None} == {"name": "sums", **target}
 
 
 def test_one_that_cannot_be_loaded_fails(stub: StubServer) -> None:
@@ -79,7 +79,7 @@ def test_weights_that_are_not_better_than_the_base_need_a_choice(stub: StubServe
     refused = run(stub, "deploy", "create", "ftjob-1", "--name", "sums")
     assert refused.returncode == 5
     assert "No checkpoint is better than the base (0.58): step 20 reached 0.41." in refused.stderr
-    assert not [each for each in stub.requests if each.method == "POST"]
+    assert not [request for request in stub.requests if request.method == "POST"]
 
 
 def test_the_list(stub: StubServer) -> None:
@@ -87,8 +87,8 @@ def test_the_list(stub: StubServer) -> None:
     listed = run(stub, "deploy", "list")
     for word in ("sums", "ready", "1,234", "56,789"):
         assert word in listed.stdout
-    [found] = json.loads(run(stub, "deploy", "list", "--json").stdout)
-    assert found["name"] == "sums"
+    [deployment_listed] = json.loads(run(stub, "deploy", "list", "--json").stdout)
+    assert deployment_listed["name"] == "sums"
 
 
 def test_stopping_waits_for_what_is_under_way(stub: StubServer) -> None:
@@ -99,7 +99,7 @@ def test_stopping_waits_for_what_is_under_way(stub: StubServer) -> None:
     stub.on("DELETE", "/deployments/sums", Answer(204, b""))
     done = run(stub, "deploy", "stop", "sums", "--delete")
     assert (done.returncode, "sums is deleted" in done.stderr) == (0, True)
-    assert [each.method for each in stub.requests] == ["POST", "GET", "GET", "DELETE"]
+    assert [request.method for request in stub.requests] == ["POST", "GET", "GET", "DELETE"]
 
 
 def test_pointing_elsewhere(stub: StubServer) -> None:
@@ -107,8 +107,8 @@ def test_pointing_elsewhere(stub: StubServer) -> None:
     stub.on("PATCH", "/deployments/sums", Answer(200, deployment("loading")))
     stub.on("GET", "/deployments/dep_1", Answer(200, deployment()))
     assert run(stub, "deploy", "point", "sums", "ftckpt_2").returncode == 0
-    [asked] = [each for each in stub.requests if each.method == "PATCH"]
-    assert (asked.json["checkpoint"], asked.headers["if-match"]) == ("ftckpt_2", "seen")
+    [request] = [recorded for recorded in stub.requests if recorded.method == "PATCH"]
+    assert (request.json["checkpoint"], request.headers["if-match"]) == ("ftckpt_2", "seen")
 
 
 def test_the_command_for_vllm_is_all_of_stdout(stub: StubServer) -> None:
@@ -123,9 +123,9 @@ def test_the_command_for_vllm_is_all_of_stdout(stub: StubServer) -> None:
 
 def test_a_chosen_chat_template_is_written_first(stub: StubServer, tmp_path: Path) -> None:
     """What is not on stdout can be pasted: it makes the file that the command names."""
-    shown = deployment()
-    shown["vllm"] |= {"chat_template": PLAIN, "notes": []}
-    stub.on("GET", "/deployments/sums", Answer(200, shown | {"adapter": None, "job": None}))
+    view = deployment()
+    view["vllm"] |= {"chat_template": PLAIN, "notes": []}
+    stub.on("GET", "/deployments/sums", Answer(200, view | {"adapter": None, "job": None}))
     done = run(stub, "deploy", "vllm", "sums")
     assert done.stdout == COMMAND + "\n"
     subprocess.run(["sh", "-c", done.stderr], cwd=tmp_path, check=True)

@@ -51,9 +51,13 @@ def test_it_says_how_much_a_job_would_be_and_makes_none(stub: StubServer, tmp_pa
     for words in ("80 to train on, 20 held out", "320, 32 a step", "20,480 at most", "about 3.2 GB"):
         assert words in done.stdout
     assert "40 rows are never seen." in done.stderr and f"reinforge preflight {file} --server" in done.stderr
-    asked = next(each for each in stub.requests if each.path.endswith("/jobs/check"))
-    assert (asked.json["data"]["dataset"], asked.query) == ("file-1", "")
-    assert not [each for each in stub.requests if each.method == "POST" and each.path.endswith("/jobs")]
+    request = next(recorded for recorded in stub.requests if recorded.path.endswith("/jobs/check"))
+    assert (request.json["data"]["dataset"], request.query) == ("file-1", "")
+    assert not [
+        recorded
+        for recorded in stub.requests
+        if recorded.method == "POST" and recorded.path.endswith("/jobs")
+    ]
     estimate = json.loads(run(stub, "job", "create", "-f", file, "--dry-run", "--json").stdout)["estimate"]
     assert estimate == {
         "steps": 10, "prompts": 40, "completions": 320, "completion_tokens_at_most": 20480, "seconds_at_most": None,
@@ -83,7 +87,7 @@ def test_no_input_may_stand_anywhere(stub: StubServer, place: int) -> None:
     words = ["job", "list", "--json"]
     done = run(stub, *words[:place], "--no-input", *words[place:])
     assert done.returncode == 0, done.stderr
-    assert [each["id"] for each in json.loads(done.stdout)] == ["ftjob-1"]
+    assert [job["id"] for job in json.loads(done.stdout)] == ["ftjob-1"]
 
 
 def test_no_command_asks_anything() -> None:

@@ -78,7 +78,7 @@ def test_a_time_out_leaves_it_running_and_says_how_to_come_back(
     assert time.monotonic() - began < HANGS / 2, "the stream's silence does not hold it"
     assert "goes on" in done.stderr and way_back(command) in done.stderr
     assert "Traceback" not in done.stderr
-    assert not [each for each in stub.requests if each.path.endswith("/cancel")]
+    assert not [request for request in stub.requests if request.path.endswith("/cancel")]
 
 
 @pytest.mark.parametrize("command", ["create", "watch", "eval"])
@@ -93,13 +93,13 @@ def test_ctrl_c_detaches_and_says_how_to_come_back(stub: StubServer, tmp_path: P
         preexec_fn=hear_interrupts,
     )
     followed = "/evaluations/eval_1" if command == "eval" else "/jobs/ftjob-1/stream"
-    eventually(lambda: any(each.path.endswith(followed) for each in stub.requests), 60, "following it")
+    eventually(lambda: any(request.path.endswith(followed) for request in stub.requests), 60, "following it")
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == 130, said
-    assert "Detached" in said and "goes on" in said and way_back(command) in said
-    assert "Traceback" not in said
-    assert not [each for each in stub.requests if each.path.endswith("/cancel")]
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert "Detached" in stderr and "goes on" in stderr and way_back(command) in stderr
+    assert "Traceback" not in stderr
+    assert not [request for request in stub.requests if request.path.endswith("/cancel")]
 
 
 def test_events_come_in_time_with_a_time_out_too(stub: StubServer) -> None:
@@ -129,12 +129,12 @@ def test_coming_back_ends_as_the_evaluation_does(stub: StubServer, tmp_path: Pat
     done = run(stub, "eval", "--resume", "eval_1", "--out", str(tmp_path / "r.json"))
     assert (done.returncode, done.stdout.strip()) == (0, "eval_1"), done.stderr
     assert '"succeeded"' in (tmp_path / "r.json").read_text()
-    assert {each.method for each in stub.requests} == {"GET"}, "nothing is started anew"
+    assert {request.method for request in stub.requests} == {"GET"}, "nothing is started anew"
     failed = EVALUATION | {"status": "failed", "error": {"code": "no_worker", "message": "No worker."}}
     stub.on("GET", "/evaluations/eval_1", Answer(200, failed))
     stub.on("POST", "/evaluations/eval_1/resume", Answer(200, EVALUATION))
     assert run(stub, "eval", "--resume", "eval_1").returncode == 1
-    assert [each.path for each in stub.requests if each.method == "POST"] == [
+    assert [request.path for request in stub.requests if request.method == "POST"] == [
         "/api/v1/evaluations/eval_1/resume"
     ]
 

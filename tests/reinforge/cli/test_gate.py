@@ -101,9 +101,9 @@ def test_a_broken_file_and_an_absent_server(tmp_path: Path) -> None:
 
 def test_the_newest_of_a_name_is_the_baseline_but_not_itself(stub: StubServer, tmp_path: Path) -> None:
     def evaluation(id: str, **more: Any) -> dict[str, Any]:
-        shown = {"id": id, "kind": "stand_alone", "reward": "r", "status": "succeeded", "done": 1, "total": 1,
+        view = {"id": id, "kind": "stand_alone", "reward": "r", "status": "succeeded", "done": 1, "total": 1,
                  "created_at": NOW}  # fmt: skip
-        return shown | more
+        return view | more
 
     stub.on("GET", "/evaluations", Answer(body={"data": [evaluation("eval_new"), evaluation("eval_old")]}))
     rows = [{"row": number, "rewards": [1.0]} for number in range(30)]
@@ -111,7 +111,7 @@ def test_the_newest_of_a_name_is_the_baseline_but_not_itself(stub: StubServer, t
     new = result(tmp_path / "new.json", [0.5] * 30)
     compared = gate(new, "--baseline", "main", "--max-regression", "0.1", url=stub.url)
     assert compared.returncode == 3, compared.stderr
-    assert {seen.query for seen in stub.requests if seen.path.endswith("/evaluations")} == {
+    assert {request.query for request in stub.requests if request.path.endswith("/evaluations")} == {
         "limit=100&name=main&status=succeeded"
     }
     stub.on("GET", "/evaluations", Answer(body={"data": []}))

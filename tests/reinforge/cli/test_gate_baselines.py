@@ -24,17 +24,21 @@ def stub() -> Iterator[StubServer]:
 
 
 def evaluation(id: str, **more: Any) -> dict[str, Any]:
-    shown = {"id": id, "kind": "stand_alone", "name": "main", "status": "succeeded", "done": 1, "total": 1}
-    return shown | {"created_at": NOW} | ABOUT | more
+    view = {"id": id, "kind": "stand_alone", "name": "main", "status": "succeeded", "done": 1, "total": 1}
+    return view | {"created_at": NOW} | ABOUT | more
 
 
 def serve(stub: StubServer, *evaluations: dict[str, Any]) -> None:
     """Those, newest first, all of whose rows have the reward 1."""
     stub.on("GET", "/evaluations", Answer(body={"data": list(evaluations)}))
     rows = [{"row": number, "rewards": [1.0]} for number in range(30)]
-    for each in evaluations:
-        stub.on("GET", f"/evaluations/{each['id']}", Answer(body=each))
-        stub.on("GET", f"/evaluations/{each['id']}/rows", Answer(body={"data": rows, "pass_above": 0.5}))
+    for evaluation_view in evaluations:
+        stub.on("GET", f"/evaluations/{evaluation_view['id']}", Answer(body=evaluation_view))
+        stub.on(
+            "GET",
+            f"/evaluations/{evaluation_view['id']}/rows",
+            Answer(body={"data": rows, "pass_above": 0.5}),
+        )
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["by name", "by id"])
@@ -65,10 +69,10 @@ def test_results_of_older_releases_are_told_apart_by_what_the_server_has(
     stub: StubServer, tmp_path: Path
 ) -> None:
     """They have the dataset's id alone."""
-    shown = {"filename": "x.jsonl", "format": "jsonl", "bytes": 1, "rows": 30, "columns": [], "created_at": NOW,
+    view = {"filename": "x.jsonl", "format": "jsonl", "bytes": 1, "rows": 30, "columns": [], "created_at": NOW,
              "name": "x"}  # fmt: skip
-    stub.on("GET", "/datasets/file-0", Answer(body=shown | {"id": "file-0", "sha256": OTHER_ROWS}))
-    stub.on("GET", "/datasets/file-9", Answer(body=shown | {"id": "file-9", "sha256": ROWS}))
+    stub.on("GET", "/datasets/file-0", Answer(body=view | {"id": "file-0", "sha256": OTHER_ROWS}))
+    stub.on("GET", "/datasets/file-9", Answer(body=view | {"id": "file-9", "sha256": ROWS}))
     new = result(tmp_path / "new.json", [1.0] * 30, **ABOUT)
     codes = {}
     for dataset in ("file-1", "file-9", "file-0", "file-gone"):
@@ -111,8 +115,8 @@ def test_the_same_code_stored_or_not_is_the_same_reward(tmp_path: Path) -> None:
     old = result(tmp_path / "old.json", [1.0] * 30, "eval_old", **stored)
     new = result(tmp_path / "new.json", [1.0] * 30, **ABOUT)
     assert json.loads(gate(new, *COMPARE, old, "--json").stdout)["notes"] == []
-    asked = result(tmp_path / "asked.json", [1.0] * 30, **ABOUT | {"entry": "strict"})
-    assert "The reward is another one" in gate(asked, *COMPARE, old).stderr
+    unstored = result(tmp_path / "asked.json", [1.0] * 30, **ABOUT | {"entry": "strict"})
+    assert "The reward is another one" in gate(unstored, *COMPARE, old).stderr
 
 
 def test_other_sampling_is_noted(tmp_path: Path) -> None:

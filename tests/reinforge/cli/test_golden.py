@@ -28,7 +28,7 @@ def outcome(passed: bool) -> dict[str, Any]:
 
 
 def answer(*passed: bool) -> Answer:
-    results = [{"case": f"gold_{number}", "outcome": outcome(each)} for number, each in enumerate(passed)]
+    results = [{"case": f"gold_{number}", "outcome": outcome(passes)} for number, passes in enumerate(passed)]
     return Answer(200, {"reward": "rew_1", "revision": 1, "passed": all(passed), "results": results})
 
 

@@ -34,7 +34,7 @@ def test_a_judge_is_added_with_its_key_from_the_environment(
     stub.on("POST", "/judges", Answer(201, JUDGE))
     done = run(stub, *ADD, "CRITICS_KEY", "--input-price", "0.4")
     assert (done.returncode, done.stdout.strip()) == (0, "judge_1"), done.stderr
-    sent = next(seen for seen in stub.requests if seen.method == "POST").json
+    sent = next(request for request in stub.requests if request.method == "POST").json
     assert (sent["name"], sent["api_key"], sent["input_price"]) == ("critic", "sk-critic", 0.4)
     assert "sk-critic" not in done.stdout + done.stderr
 
@@ -44,7 +44,7 @@ def test_one_of_that_name_is_changed(stub: StubServer, monkeypatch: pytest.Monke
     stub.on("GET", "/judges", page(JUDGE | {"etag": "seen"}))
     stub.on("PATCH", "/judges/critic", Answer(200, JUDGE))
     assert run(stub, *ADD, "CRITICS_KEY").returncode == 0
-    assert [each.headers["if-match"] for each in stub.requests if each.method == "PATCH"] == ["seen"]
+    assert [request.headers["if-match"] for request in stub.requests if request.method == "PATCH"] == ["seen"]
 
 
 def test_a_key_that_is_not_there_is_named(stub: StubServer) -> None:
@@ -64,7 +64,7 @@ def test_a_grader_file_becomes_the_next_revision_of_its_name(stub: StubServer, t
     stub.on("POST", "/rewards/rew_1/revisions", Answer(201, detail))
     done = run(stub, "reward", "push", "exact.json", cwd=tmp_path)
     assert (done.returncode, done.stdout.strip()) == (0, "rew_1"), done.stderr
-    sent = next(seen for seen in stub.requests if seen.method == "POST").json
+    sent = next(request for request in stub.requests if request.method == "POST").json
     assert json.loads(sent["source"]) == GRADER
 
 
@@ -78,6 +78,6 @@ def test_a_test_shows_parts_labels_and_what_it_cost(stub: StubServer, tmp_path: 
     stub.on("POST", "/rewards/test", Answer(200, {"jail": None, "results": [result]}))
     done = run(stub, "reward", "test", "multi.json", "--completion", "x", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for shown in ("tone = 1", "kind", "judge  not_applicable", "critic: 120 tokens, 0.002"):
-        assert shown in done.stdout
+    for text in ("tone = 1", "kind", "judge  not_applicable", "critic: 120 tokens, 0.002"):
+        assert text in done.stdout
     assert "without code" in done.stderr

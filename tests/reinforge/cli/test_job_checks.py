@@ -79,8 +79,8 @@ def test_a_preflight_on_the_server_ends_by_its_verdict(served: StubServer, verdi
     done = run(served, "preflight", str(ARITHMETIC / "job.yaml"), "--server", "--json")
     assert done.returncode == code, done.stderr
     assert json.loads(done.stdout)["verdict"] == verdict
-    asked = next(each for each in served.requests if each.path.endswith("/preflights"))
-    assert asked.json["data"]["dataset"] == "file-1", "by id: the worker has none of this machine's files"
+    request = next(recorded for recorded in served.requests if recorded.path.endswith("/preflights"))
+    assert request.json["data"]["dataset"] == "file-1", "by id: the worker has none of this machine's files"
 
 
 def test_a_preflight_that_fails_says_why(served: StubServer) -> None:

@@ -55,7 +55,7 @@ def test_without_a_setting_they_are_listed(stub: StubServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["learning_rate=5e-6", "kl.beta=0.2"], "algorithm.shaping.kl.beta"),
         (["steps=5"], "no setting of this job"),
@@ -63,10 +63,12 @@ def test_without_a_setting_they_are_listed(stub: StubServer) -> None:
     ],
     ids=["two-of-that-name", "unknown", "no-number"],
 )
-def test_nothing_is_changed_where_one_of_them_is_wrong(stub: StubServer, words: list[str], said: str) -> None:
+def test_nothing_is_changed_where_one_of_them_is_wrong(
+    stub: StubServer, words: list[str], message: str
+) -> None:
     done = run(stub, "change", "ftjob-1", *words)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
-    assert [each.method for each in stub.requests] == ["GET"]
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    assert [request.method for request in stub.requests] == ["GET"]
 
 
 def test_a_checkpoint_is_asked_for(stub: StubServer) -> None:

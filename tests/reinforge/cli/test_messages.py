@@ -45,7 +45,7 @@ def edited(folder: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("limits:", "optimiser: {clip_norm: 1}\nlimits:", "optimiser: No such field. Did you mean optimizer?"),
         ("{steps: 2}", "{stps: 2}", "limits.stps: No such field. Did you mean steps?"),
@@ -59,16 +59,16 @@ def edited(folder: Path, old: str, new: str) -> None:
         ("rows.jsonl", "file-nope", "no dataset file-nope. (data.dataset) hint `reinforge dataset list` shows all."),
     ],
 )  # fmt: skip
-def test_a_job_file_that_is_wrong(run: Cli, folder: Path, old: str, new: str, said: str) -> None:
+def test_a_job_file_that_is_wrong(run: Cli, folder: Path, old: str, new: str, message: str) -> None:
     edited(folder, old, new)
     done = run("job", "create", "-f", "job.yaml")
-    assert said in done.err
-    assert done.err.count(said.partition(" (")[0]) == 1, "once is enough"
+    assert message in done.err
+    assert done.err.count(message.partition(" (")[0]) == 1, "once is enough"
     assert (done.code, done.out) in [(2, ""), (5, "")]
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"# caf\xe9\n", "reward.py cannot be read: line 1 has a byte that is not UTF-8 (0xe9)."),
         (b"", "reward.py is empty. hint Write a reward into it"),
@@ -76,14 +76,16 @@ def test_a_job_file_that_is_wrong(run: Cli, folder: Path, old: str, new: str, sa
         (None, "There is no file reward.py, and no ready reward has this name."),
     ],
 )
-def test_a_reward_file_that_cannot_be_used(run: Cli, folder: Path, content: bytes | None, said: str) -> None:
+def test_a_reward_file_that_cannot_be_used(
+    run: Cli, folder: Path, content: bytes | None, message: str
+) -> None:
     (folder / "reward.py").unlink() if content is None else (folder / "reward.py").write_bytes(content)
     done = run("reward", "test", "reward.py")
-    assert (done.code, said in done.err) == (2, True), done.err
+    assert (done.code, message in done.err) == (2, True), done.err
     if content is not None:
         for command in (("reward", "push", "reward.py"), ("job", "create", "-f", "job.yaml")):
             done = run(*command)
-            assert (done.code, said.partition(" (r")[0] in done.err) == (2, True), done.err
+            assert (done.code, message.partition(" (r")[0] in done.err) == (2, True), done.err
 
 
 def test_line_and_column_of_a_bad_row_are_printed(run: Cli, folder: Path) -> None:

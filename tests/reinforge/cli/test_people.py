@@ -34,28 +34,28 @@ def run(backend: Backend, *args: str, key: str = OWNER_KEY) -> subprocess.Comple
     return run_module("reinforge.cli.main", *args, env=environment | {"COLUMNS": "200"}, timeout=60)
 
 
-def said(done: subprocess.CompletedProcess[str]) -> str:
+def stdout_of(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-def told(done: subprocess.CompletedProcess[str]) -> Any:
-    return json.loads(said(done))
+def json_of(done: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(stdout_of(done))
 
 
 def test_projects_are_made_renamed_exported_and_deleted(backend: Backend, tmp_path: Path) -> None:
     done = run(backend, "project", "create", "second")
-    key = said(done)
+    key = stdout_of(done)
     assert key.startswith("rf-")
     assert "shown this once" in done.stderr
-    listed = told(run(backend, "project", "list", "--json"))
-    [id] = [each["id"] for each in listed if each["name"] == "second"]
-    assert {each["name"]: each["current"] for each in listed} == {"default": True, "second": False}
-    said(run(backend, "project", "rename", id, "other"))
-    seen = [each["name"] for each in told(run(backend, "project", "list", "--json", key=key))]
-    assert seen == ["other"], "the new key is of the new project"
+    listed = json_of(run(backend, "project", "list", "--json"))
+    [id] = [project["id"] for project in listed if project["name"] == "second"]
+    assert {project["name"]: project["current"] for project in listed} == {"default": True, "second": False}
+    stdout_of(run(backend, "project", "rename", id, "other"))
+    names = [project["name"] for project in json_of(run(backend, "project", "list", "--json", key=key))]
+    assert names == ["other"], "the new key is of the new project"
     path = tmp_path / "out.tar"
-    assert said(run(backend, "project", "export", id, str(path), key=key)) == str(path)
+    assert stdout_of(run(backend, "project", "export", id, str(path), key=key)) == str(path)
     with tarfile.open(path) as tar:
         assert json.loads(tar.extractfile("project.json").read())["name"] == "other"  # type: ignore[union-attr]
     wrong = run(backend, "project", "delete", id, "--name", "second")
@@ -66,11 +66,15 @@ def test_projects_are_made_renamed_exported_and_deleted(backend: Backend, tmp_pa
 
 def test_keys_are_made_narrow_listed_and_revoked(backend: Backend) -> None:
     done = run(backend, "key", "create", "nightly", "--role", "viewer", "--scope", "read", "--days", "3")
-    secret = said(done)
-    [key] = [each for each in told(run(backend, "key", "list", "--json")) if each["name"] == "nightly"]
+    secret = stdout_of(done)
+    [key] = [
+        key_view
+        for key_view in json_of(run(backend, "key", "list", "--json"))
+        if key_view["name"] == "nightly"
+    ]
     assert (key["role"], key["scopes"], key["expires_at"] is not None) == ("viewer", ["read"], True)
     assert secret.startswith(key["prefix"])
-    assert secret not in said(run(backend, "key", "list"))
+    assert secret not in stdout_of(run(backend, "key", "list"))
     refused = run(backend, "key", "create", "more", key=secret)
     assert (refused.returncode, "scope admin" in refused.stderr) == (4, True)
     assert "is revoked" in run(backend, "key", "revoke", key["id"]).stderr
@@ -80,27 +84,31 @@ def test_keys_are_made_narrow_listed_and_revoked(backend: Backend) -> None:
 
 def test_a_key_that_runs_the_platform_is_asked_for(backend: Backend) -> None:
     secrets = {
-        name: said(run(backend, "key", "create", name, "--role", "owner", *more))
+        name: stdout_of(run(backend, "key", "create", name, "--role", "owner", *more))
         for name, more in (("plain", ()), ("runs it", ("--administrator",)))
     }
-    listed = {each["name"]: each for each in told(run(backend, "key", "list", "--json"))}
+    listed = {key_view["name"]: key_view for key_view in json_of(run(backend, "key", "list", "--json"))}
     assert [listed[name]["administrator"] for name in secrets] == [False, True]
-    assert "administrator" in said(run(backend, "key", "list"))
+    assert "administrator" in stdout_of(run(backend, "key", "list"))
     assert run(backend, "project", "create", "no", key=secrets["plain"]).returncode == 4
-    assert said(run(backend, "project", "create", "yes", key=secrets["runs it"]))
+    assert stdout_of(run(backend, "project", "create", "yes", key=secrets["runs it"]))
 
 
 def test_members_are_invited_given_a_new_password_and_removed(backend: Backend) -> None:
-    url = said(run(backend, "member", "invite", "--role", "viewer", "--note", "for Ada"))
+    url = stdout_of(run(backend, "member", "invite", "--role", "viewer", "--note", "for Ada"))
     password = {"email": "ada@example.org", "password": "a long password"}
     with browser(backend) as ada:
         made(ada.post("/invitations/accept", json={"token": token_of(url), "name": "Ada"} | password), 200)
-        [member] = [each for each in told(run(backend, "member", "list", "--json")) if each["name"] == "Ada"]
+        [member] = [
+            member_view
+            for member_view in json_of(run(backend, "member", "list", "--json"))
+            if member_view["name"] == "Ada"
+        ]
         assert (member["role"], member["email"]) == ("viewer", "ada@example.org")
-        assert "ada@example.org" in said(run(backend, "member", "list"))
+        assert "ada@example.org" in stdout_of(run(backend, "member", "list"))
         assert "Ada is editor" in run(backend, "member", "role", "ada@example.org", "editor").stderr
         assert ada.get("/me").json()["role"] == "editor"
-        reset = said(run(backend, "member", "reset-password", "Ada"))
+        reset = stdout_of(run(backend, "member", "reset-password", "Ada"))
         made(
             ada.post("/password-reset", json={"token": token_of(reset), "password": "another password"}), 200
         )
@@ -108,26 +116,26 @@ def test_members_are_invited_given_a_new_password_and_removed(backend: Backend) 
         assert (nobody.returncode, "0 members are called Nobody" in nobody.stderr) == (2, True)
         role = {"if-match": "*"}, {"role": "owner"}
         made(backend.api.patch(f"/members/{member['id']}", headers=role[0], json=role[1]), 200)
-        kept, ending = (made(ada.post("/keys", json={"name": name})) for name in ("kept", "ending"))
+        transferred, ending = (made(ada.post("/keys", json={"name": name})) for name in ("kept", "ending"))
         tried = run(backend, "member", "remove", "Ada", "--dry-run").stderr
-        assert f"reinforge key transfer {kept['id']}" in tried
-        assert "its secret stays the same" in run(backend, "key", "transfer", kept["id"]).stderr
+        assert f"reinforge key transfer {transferred['id']}" in tried
+        assert "its secret stays the same" in run(backend, "key", "transfer", transferred["id"]).stderr
         removed = run(backend, "member", "remove", member["id"]).stderr
         assert "is removed" in removed and f"ending ({ending['id']}) has ended" in removed
-        assert kept["id"] not in removed
-        assert run(backend, "whoami", key=kept["key"]).returncode == 0
+        assert transferred["id"] not in removed
+        assert run(backend, "whoami", key=transferred["key"]).returncode == 0
         assert ada.get("/me").status_code == 401
 
 
 def test_usage_and_budgets_are_shown(backend: Backend, client: Reinforge) -> None:
     backend.add_dataset()
     client.usage.set_budget("storage_bytes", 5e9, "total")
-    shown = said(run(backend, "usage", "--days", "2"))
-    assert "5.0 GB" in shown
-    assert "storage_bytes" not in shown
-    found = told(run(backend, "usage", "--json"))
-    assert found["budgets"][0]["kind"] == "storage_bytes"
-    assert len(found["days"]) == 30
+    output = stdout_of(run(backend, "usage", "--days", "2"))
+    assert "5.0 GB" in output
+    assert "storage_bytes" not in output
+    usage = json_of(run(backend, "usage", "--json"))
+    assert usage["budgets"][0]["kind"] == "storage_bytes"
+    assert len(usage["days"]) == 30
     client.usage.remove_budget("storage_bytes", "total")
     assert client.usage.get().budgets == []
 
@@ -137,7 +145,7 @@ def test_the_sdks_resources_of_people(backend: Backend, client: Reinforge) -> No
     assert project.key is not None
     assert client.projects.rename(project.id, "renamed").name == client.projects.get(project.id).name
     key = client.keys.create("sdk", "viewer", scopes=["read"], expires_in_days=1)
-    assert key.id in [each.id for each in client.keys.list()]
+    assert key.id in [listed.id for listed in client.keys.list()]
     with Reinforge(backend.url, key.key) as narrow, pytest.raises(NotAllowed):
         narrow.keys.create("more")
     client.keys.revoke(key.id)
@@ -151,29 +159,29 @@ def test_the_sdks_resources_of_people(backend: Backend, client: Reinforge) -> No
     with pytest.raises(NotFound):
         client.members.get(person["id"])
     client.projects.delete(project.id, "renamed")
-    assert project.id not in [each.id for each in client.projects.list()]
+    assert project.id not in [listed.id for listed in client.projects.list()]
 
 
 def test_budgets_are_set_listed_and_removed(backend: Backend) -> None:
-    assert said(run(backend, "budget", "list")) == ""
+    assert stdout_of(run(backend, "budget", "list")) == ""
     done = run(backend, "budget", "set", "sampled_tokens", "5000")
     assert (done.returncode, done.stderr.strip()) == (0, "sampled tokens: 5,000 a month")
-    [budget] = told(run(backend, "budget", "list", "--json"))
+    [budget] = json_of(run(backend, "budget", "list", "--json"))
     assert (budget["kind"], budget["period"], budget["amount"]) == ("sampled_tokens", "month", 5000)
-    said(run(backend, "budget", "remove", "sampled_tokens"))
-    assert told(run(backend, "budget", "list", "--json")) == []
+    stdout_of(run(backend, "budget", "remove", "sampled_tokens"))
+    assert json_of(run(backend, "budget", "list", "--json")) == []
     refused = run(backend, "budget", "set", "tokens", "5000")
     assert refused.returncode == 2
     assert "sampled_tokens" in refused.stderr, "it names the kinds there are"
 
 
 def test_the_audit_log_says_who_changed_what(backend: Backend) -> None:
-    said(run(backend, "key", "create", "for the audit"))
-    entries = told(run(backend, "audit", "createApiKey", "--limit", "1", "--json"))
+    stdout_of(run(backend, "key", "create", "for the audit"))
+    entries = json_of(run(backend, "audit", "createApiKey", "--limit", "1", "--json"))
     assert [entry["action"] for entry in entries] == ["createApiKey"]
-    assert "createApiKey" in said(run(backend, "audit", "--limit", "3"))
+    assert "createApiKey" in stdout_of(run(backend, "audit", "--limit", "3"))
 
 
 def test_an_invitation_may_carry_a_name(backend: Backend, client: Reinforge) -> None:
-    assert "/" in said(run(backend, "member", "invite", "ann"))
+    assert "/" in stdout_of(run(backend, "member", "invite", "ann"))
     assert "ann" in [invitation.note for invitation in client.invitations.list()]

@@ -45,10 +45,10 @@ def test_a_preset_that_hardly_learns_says_why() -> None:
 
 
 def test_what_is_printed_is_a_part_of_a_job_file() -> None:
-    shown = run("show", "grpo_2").stdout
-    part = yaml.safe_load(shown[shown.index("# in a job file") : shown.index("# as published")])
+    output = run("show", "grpo_2").stdout
+    part = yaml.safe_load(output[output.index("# in a job file") : output.index("# as published")])
     assert part == {"rollout": {"completions_per_prompt": 2}, "algorithm": {"preset": "grpo_2"}}
-    assert yaml.safe_load(shown[shown.index("# as published") :]) == PRESETS["grpo_2"].recipe
+    assert yaml.safe_load(output[output.index("# as published") :]) == PRESETS["grpo_2"].recipe
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))

@@ -77,7 +77,7 @@ def test_metrics_are_printed_as_a_table_json_and_csv(run: Cli, trainer: Trainer)
     assert table[1].split() == ["reward/mean", "train", "2", "0.1000", "0.2000", "0.1000", "0.2000"]
     assert "1e-05" in run("job", "metrics", job).out
     series = json.loads(run("job", "metrics", job, "--json").out)["series"]
-    assert {each["key"] for each in series} == {"reward/mean", "time/step", "learning_rate"}
+    assert {row["key"] for row in series} == {"reward/mean", "time/step", "learning_rate"}
     rows = list(csv.DictReader(io.StringIO(run("job", "metrics", job, "--key", "reward/mean", "--csv").out)))
     assert [(row["key"], row["step"], row["value"]) for row in rows] == [
         ("reward/mean", "1", "0.1"), ("reward/mean", "2", "0.2"),

@@ -53,8 +53,8 @@ def test_the_answer_and_each_problem_with_advice(stub: StubServer) -> None:
 
 
 def test_the_message_of_the_verdict_is_not_repeated(stub: StubServer) -> None:
-    shown = show(stub, check(verdict="unknown", message="Cannot tell."))
-    assert "training " not in shown and "Truncated completions" in shown
+    output = show(stub, check(verdict="unknown", message="Cannot tell."))
+    assert "training " not in output and "Truncated completions" in output
 
 
 def test_json_has_the_whole_check(stub: StubServer) -> None:

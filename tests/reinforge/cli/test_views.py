@@ -28,8 +28,10 @@ def stub() -> Iterator[StubServer]:
 
 
 def sent(stub: StubServer, path: str) -> dict[str, Any]:
-    found = next(each for each in stub.requests if each.method == "POST" and each.path.endswith(path))
-    body: dict[str, Any] = found.json
+    request = next(
+        recorded for recorded in stub.requests if recorded.method == "POST" and recorded.path.endswith(path)
+    )
+    body: dict[str, Any] = request.json
     return body
 
 
@@ -54,7 +56,7 @@ def test_a_reward_is_tried_on_rows_as_a_job_reads_them(stub: StubServer, tmp_pat
                "--column", "prompt=question", "--column", "answer=result", cwd=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = sent(stub, "/rewards/test")["rows"]
-    assert [(each["prompt"], each["item"]["answer"]) for each in rows] == [("1+1", "2"), ("2+2", "4")]
+    assert [(row["prompt"], row["item"]["answer"]) for row in rows] == [("1+1", "2"), ("2+2", "4")]
     missing = run(stub, "reward", "test", "numeric", "--dataset", "rows.jsonl", "--column", "answer=total",
                   cwd=tmp_path)  # fmt: skip
     assert (missing.returncode, "total" in missing.stderr, "question, result" in missing.stderr) == (
@@ -73,8 +75,8 @@ def test_rewards_by_name() -> None:
     assert "reward library list" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("given", ["answer", "answer=", "reference=result"])
-def test_a_column_option_that_says_nothing_is_refused(given: str) -> None:
+@pytest.mark.parametrize("option", ["answer", "answer=", "reference=result"])
+def test_a_column_option_that_says_nothing_is_refused(option: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        views.roles([given])
+        views.roles([option])
     assert caught.value.param == "--column"

@@ -22,7 +22,7 @@ def step(number: int, reward: float) -> tuple[str, dict[str, Any]]:
     return "metrics", {"step": number, "kind": "train", "values": values}
 
 
-def shown(one: JobView) -> str:
+def rendered(one: JobView) -> str:
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(one)
     return console.export_text()
@@ -31,7 +31,7 @@ def shown(one: JobView) -> str:
 def test_progress_curves_and_time_left() -> None:
     running = ("status", {"status": "running"})
     held_out = ("metrics", {"step": 0, "kind": "held_out", "values": {"held_out/reward_mean": 0.5}})
-    text = shown(
+    text = rendered(
         view(running, held_out, step(1, 0.25), ("phase", {"phase": "scoring", "done": 3, "total": 16}))
     )
     assert "step 1 of 3" in text and "scoring 3/16" in text
@@ -46,12 +46,12 @@ def test_a_continued_job_forgets_the_steps_that_are_done_again() -> None:
 
 
 def test_an_ended_job_has_no_phase() -> None:
-    text = shown(view(("phase", {"phase": "saving"}), ("status", {"status": "succeeded"})))
+    text = rendered(view(("phase", {"phase": "saving"}), ("status", {"status": "succeeded"})))
     assert "succeeded" in text and "saving" not in text
 
 
 def test_markup_in_names_is_shown_as_it_is() -> None:
-    assert "[bold]x" in shown(view(("log", {"level": "warning", "message": "[bold]x[/bold]"})))
+    assert "[bold]x" in rendered(view(("log", {"level": "warning", "message": "[bold]x[/bold]"})))
 
 
 def test_sparkline_spans_least_to_greatest() -> None:

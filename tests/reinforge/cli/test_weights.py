@@ -132,9 +132,9 @@ def test_a_job_that_learned_nothing_says_so(stub: StubServer) -> None:
     job = JOB | NO_CHANGE | {"status": "succeeded", "best_step": None, "adapter": "adp_1"}
     stub.on("GET", "/jobs/ftjob-1", Answer(200, job))
     stub.on("GET", "/jobs", Answer(200, {"data": [job]}))
-    shown = run(stub, "job", "show", "ftjob-1")
-    assert "succeeded · no change" in shown.stdout
-    assert "verdict    No change beyond chance: held-out reward 0.00 → 0.00" in shown.stdout
+    output = run(stub, "job", "show", "ftjob-1")
+    assert "succeeded · no change" in output.stdout
+    assert "verdict    No change beyond chance: held-out reward 0.00 → 0.00" in output.stdout
     assert "no change" in " ".join(run(stub, "job", "list").stdout.split())
     events = [{"seq": 1, "job": "ftjob-1", "type": "status", "data": {"status": "succeeded"}}]
     stream = f"id: 1\nevent: batch\ndata: {json.dumps({'events': events})}\n\n".encode()

@@ -31,11 +31,13 @@ def stub() -> Iterator[StubServer]:
 def test_download_writes_the_file_whole_and_reports_progress(stub: StubServer, tmp_path: Path) -> None:
     content = archive("adapter_config.json")
     stub.on("GET", "/adapters/adp_1/download", Answer(200, content))
-    seen: list[tuple[int, int | None]] = []
+    progress: list[tuple[int, int | None]] = []
     with Reinforge(stub.url, "k") as client:
-        path = client.adapters.download("adp_1", tmp_path / "a.tar.gz", progress=lambda *p: seen.append(p))
+        path = client.adapters.download(
+            "adp_1", tmp_path / "a.tar.gz", progress=lambda *p: progress.append(p)
+        )
     assert path.read_bytes() == content
-    assert seen[-1] == (len(content), len(content))
+    assert progress[-1] == (len(content), len(content))
     assert [p.name for p in tmp_path.iterdir()] == ["a.tar.gz"]
 
 

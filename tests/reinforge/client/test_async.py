@@ -35,19 +35,19 @@ def stub() -> Iterator[StubServer]:
 
 
 def resources(client: Any) -> dict[str, Any]:
-    return {name: each for name, each in vars(client).items() if name not in ("transport",)}
+    return {name: value for name, value in vars(client).items() if name not in ("transport",)}
 
 
 def methods(thing: Any) -> dict[str, Any]:
     return {
-        name: each for name, each in inspect.getmembers(type(thing), inspect.isfunction) if name[0] != "_"
+        name: member for name, member in inspect.getmembers(type(thing), inspect.isfunction) if name[0] != "_"
     }
 
 
 def test_both_have_the_same_resources_and_methods() -> None:
     plain, twin = Reinforge("http://127.0.0.1:9"), AsyncReinforge("http://127.0.0.1:9")
     pairs = {"": (plain, twin)} | {
-        name: (each, resources(twin)[name]) for name, each in resources(plain).items()
+        name: (resource, resources(twin)[name]) for name, resource in resources(plain).items()
     }
     assert resources(plain).keys() == resources(twin).keys()
     assert len(pairs) > 8
@@ -56,7 +56,10 @@ def test_both_have_the_same_resources_and_methods() -> None:
         assert methods(one).keys() == methods(other).keys(), name
         for method, function in methods(one).items():
             there = methods(other)[method]
-            same = [list(inspect.signature(each).parameters.values()) for each in (function, there)]
+            same = [
+                list(inspect.signature(signature_of).parameters.values())
+                for signature_of in (function, there)
+            ]
             assert same[0] == same[1], (name, method)
             waits = inspect.iscoroutinefunction(there) or inspect.isasyncgenfunction(there)
             iterates = "AsyncIterator" in str(inspect.signature(there).return_annotation)
@@ -91,7 +94,7 @@ def script(stub: StubServer) -> None:
 
 def everything(client: Reinforge, to: Path) -> list[Any]:
     return [
-        [each.id for each in client.jobs.list(status="succeeded")],
+        [job.id for job in client.jobs.list(status="succeeded")],
         client.jobs.wait("ftjob-1", poll=0.01).status,
         client.jobs.cancel("ftjob-1").id,
         client.rewards.push(source="def grade(sample, item): return 1.0", name="r").id,
@@ -103,7 +106,7 @@ def everything(client: Reinforge, to: Path) -> list[Any]:
 
 async def everything_async(client: AsyncReinforge, to: Path) -> list[Any]:
     return [
-        [each.id async for each in client.jobs.list(status="succeeded")],
+        [job.id async for job in client.jobs.list(status="succeeded")],
         (await client.jobs.wait("ftjob-1", poll=0.01)).status,
         (await client.jobs.cancel("ftjob-1")).id,
         (await client.rewards.push(source="def grade(sample, item): return 1.0", name="r")).id,
@@ -113,33 +116,33 @@ async def everything_async(client: AsyncReinforge, to: Path) -> list[Any]:
     ]
 
 
-def seen(stub: StubServer) -> list[tuple[str, str, str, bytes]]:
-    found = [(each.method, each.path, each.query, each.body) for each in stub.requests]
+def requests(stub: StubServer) -> list[tuple[str, str, str, bytes]]:
+    recorded = [(request.method, request.path, request.query, request.body) for request in stub.requests]
     stub.requests.clear()
-    return found
+    return recorded
 
 
 def keys(stub: StubServer) -> list[str | None]:
-    return [each.headers.get("idempotency-key") for each in stub.requests if each.method == "POST"]
+    return [request.headers.get("idempotency-key") for request in stub.requests if request.method == "POST"]
 
 
 def test_both_send_the_same_requests_and_find_the_same(stub: StubServer, tmp_path: Path) -> None:
     script(stub)
     with Reinforge(stub.url, "rf-x", retries=3) as client:
-        found = everything(client, tmp_path)
-    sent = seen(stub)
+        results = everything(client, tmp_path)
+    sent = requests(stub)
     script(stub)
 
     async def run() -> list[Any]:
         async with AsyncReinforge(stub.url, "rf-x", retries=3) as client:
             return await everything_async(client, tmp_path)
 
-    assert asyncio.run(run()) == found
+    assert asyncio.run(run()) == results
     # A POST that is tried again keeps its key, so that it is done once.
     first, again, _ = keys(stub)
     assert first is not None
     assert first == again
-    assert seen(stub) == sent
+    assert requests(stub) == sent
 
 
 def test_errors_are_the_same_classes(stub: StubServer) -> None:
@@ -157,8 +160,8 @@ def test_many_wait_at_the_same_time(stub: StubServer) -> None:
 
     async def ask() -> list[str]:
         async with AsyncReinforge(stub.url, "rf-x") as client:
-            found = await asyncio.gather(*(client.jobs.get(f"ftjob-{number}") for number in range(8)))
-            return [job.id for job in found]
+            jobs = await asyncio.gather(*(client.jobs.get(f"ftjob-{number}") for number in range(8)))
+            return [job.id for job in jobs]
 
     assert asyncio.run(ask()) == [f"ftjob-{number}" for number in range(8)]
 

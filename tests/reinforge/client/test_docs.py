@@ -78,9 +78,9 @@ def test_its_code_runs(stub: StubServer, tmp_path: Path, monkeypatch: pytest.Mon
 def test_its_table_has_every_method() -> None:
     client = Reinforge("http://127.0.0.1:9")
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", TEXT, re.MULTILINE))
-    found = {name: type(each) for name, each in vars(client).items() if name != "transport"}
-    assert rows.keys() == found.keys()
-    for name, kind in found.items():
+    kinds = {name: type(value) for name, value in vars(client).items() if name != "transport"}
+    assert rows.keys() == kinds.keys()
+    for name, kind in kinds.items():
         methods = {method for method, _ in inspect.getmembers(kind, inspect.isfunction) if method[0] != "_"}
         assert set(re.findall(r"`(\w+)`", rows[name])) == methods, name
     client.close()

@@ -52,12 +52,12 @@ def test_a_list_has_what_is_on_the_second_page_too(
     first = {"data": [item] * 100, "has_more": True, "next_cursor": "c"}
     stub.on("GET", path, Answer(200, first), Answer(200, {"data": [item | {"id": "last"}]}))
     with Reinforge(stub.url, "k") as client:
-        found = list(ask(client))
-    assert (len(found), found[-1].id) == (101, "last")
-    assert [each.query for each in stub.requests] == ["limit=100", "limit=100&after=c"]
+        items = list(ask(client))
+    assert (len(items), items[-1].id) == (101, "last")
+    assert [request.query for request in stub.requests] == ["limit=100", "limit=100&after=c"]
 
 
-ASKED: list[tuple[str, str, Any, Ask, str | dict[str, Any]]] = [
+CALLS: list[tuple[str, str, Any, Ask, str | dict[str, Any]]] = [
     ("GET", "/audit", {"data": [ENTRY]}, lambda c: next(c.audit.list("job Ada")).action, "limit=100&q=job+Ada"),
     ("GET", "/workers", {"data": [WORKER]}, lambda c: c.workers.list()[0].kind, ""),
     ("POST", "/invitations", INVITATION | {"url": "u"},
@@ -82,7 +82,7 @@ ASKED: list[tuple[str, str, Any, Ask, str | dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "answer", "ask", "sent"), ASKED, ids=[f"{each[0]} {each[1]}" for each in ASKED]
+    ("method", "path", "answer", "ask", "sent"), CALLS, ids=[f"{call[0]} {call[1]}" for call in CALLS]
 )
 def test_what_is_asked(
     stub: StubServer, method: str, path: str, answer: Any, ask: Ask, sent: str | dict[str, Any]
@@ -90,8 +90,8 @@ def test_what_is_asked(
     stub.on(method, path, Answer(200, answer))
     with Reinforge(stub.url, "k") as client:
         assert ask(client) is not None
-    [seen] = stub.requests
-    assert (seen.query if method == "GET" else seen.json) == sent
+    [request] = stub.requests
+    assert (request.query if method == "GET" else request.json) == sent
 
 
 def test_calibration(stub: StubServer) -> None:
@@ -111,14 +111,17 @@ def test_a_dataset_comes_back_as_it_was_uploaded_and_is_renamed(stub: StubServer
         path = client.datasets.download("file-1", tmp_path / "rows.jsonl")
         assert path.read_text() == '{"prompt": "1"}\n'
         assert client.datasets.change("file-1", name="other").name == "other"
-    assert next(each for each in stub.requests if each.method == "PATCH").headers["if-match"] == '"seen"'
+    assert (
+        next(request for request in stub.requests if request.method == "PATCH").headers["if-match"]
+        == '"seen"'
+    )
 
 
 def test_an_invitation_is_withdrawn(stub: StubServer) -> None:
     stub.on("DELETE", "/invitations/inv_1", Answer(204, b""))
     with Reinforge(stub.url, "k") as client:
         client.invitations.withdraw("inv_1")
-    assert [each.method for each in stub.requests] == ["DELETE"]
+    assert [request.method for request in stub.requests] == ["DELETE"]
 
 
 def test_the_clients_are_names_of_the_package_and_cost_nothing_until_used() -> None:

@@ -17,7 +17,11 @@ from tests.support.closure import ROOT, closure, expose
 
 def metadata(wheel: Path) -> Message:
     with zipfile.ZipFile(wheel) as archive:
-        [name] = [each for each in archive.namelist() if each.endswith(".dist-info/METADATA")]
+        [name] = [
+            name_in_wheel
+            for name_in_wheel in archive.namelist()
+            if name_in_wheel.endswith(".dist-info/METADATA")
+        ]
         return email.message_from_bytes(archive.read(name))
 
 
@@ -69,9 +73,9 @@ def test_both_together_are_the_platform(installed: Path) -> None:
         "print((STATIC / 'index.html').is_file(), len(list((scripts_folder() / 'versions').glob('*.py'))))\n"
         "print('torch' in sys.modules)\n"
     )
-    inside, found, torch = run(installed, "-c", code).splitlines()
+    inside, location, torch = run(installed, "-c", code).splitlines()
     migrations = len(list((ROOT / "migrations" / "versions").glob("*.py")))
-    assert (inside, found, torch) == ("True", f"True {migrations}", "False")
+    assert (inside, location, torch) == ("True", f"True {migrations}", "False")
 
 
 def test_it_serves_the_client_that_is_installed_beside_it(installed: Path, wheel: Path) -> None:

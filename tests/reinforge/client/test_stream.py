@@ -33,26 +33,28 @@ def restarted(stub: StubServer) -> None:
     away = [Answer(status, b"<html>", AT_ONCE) for status in (502, 503, 504)]
     last = Answer(200, events([event(2, "status", status="succeeded")]), SSE)
     stub.on("GET", "/jobs/ftjob-1/stream", first, *away, last)
-    running, ended = (Answer(200, JOB | {"status": each}) for each in ("running", "succeeded"))
+    running, ended = (Answer(200, JOB | {"status": status}) for status in ("running", "succeeded"))
     stub.on("GET", "/jobs/ftjob-1", *[running] * 4, ended)
 
 
 def test_a_proxy_without_a_server_is_asked_again(stub: StubServer) -> None:
     restarted(stub)
     with Reinforge(stub.url, "k", retries=3) as client:
-        assert [each.seq for each in client.jobs.stream("ftjob-1")] == [1, 2]
-    asked = [each.headers["last-event-id"] for each in stub.requests if each.path.endswith("/stream")]
-    assert asked == ["ftjob-1:0", *["ftjob-1:1"] * 4]
+        assert [event.seq for event in client.jobs.stream("ftjob-1")] == [1, 2]
+    event_ids = [
+        request.headers["last-event-id"] for request in stub.requests if request.path.endswith("/stream")
+    ]
+    assert event_ids == ["ftjob-1:0", *["ftjob-1:1"] * 4]
 
 
 def test_it_is_the_same_for_asyncio(stub: StubServer) -> None:
     restarted(stub)
 
-    async def found() -> list[int]:
+    async def sequences() -> list[int]:
         async with AsyncReinforge(stub.url, "k", retries=3) as client:
-            return [each.seq async for each in client.jobs.stream("ftjob-1")]
+            return [event.seq async for event in client.jobs.stream("ftjob-1")]
 
-    assert asyncio.run(found()) == [1, 2]
+    assert asyncio.run(sequences()) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_patience_ends_with_what_the_server_said(
     stub.on("GET", "/jobs/ftjob-1/stream", Answer(status, body, AT_ONCE))
     with Reinforge(stub.url, "k", retries=2) as client, pytest.raises(kind, match="not now"):
         list(client.jobs.stream("ftjob-1"))
-    assert len([each for each in stub.requests if each.path.endswith("/stream")]) == tries
+    assert len([request for request in stub.requests if request.path.endswith("/stream")]) == tries
 
 
 @pytest.fixture
@@ -77,12 +79,12 @@ def fast(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> N
 
 def away(stub: StubServer, requests: int, path: str = "/jobs/ftjob-1") -> None:
     """The job runs, then the server does not answer so many requests, then the job has succeeded."""
-    running, ended = (Answer(200, JOB | {"status": each}) for each in ("running", "succeeded"))
+    running, ended = (Answer(200, JOB | {"status": status}) for status in ("running", "succeeded"))
     stub.on("GET", path, running, *[Answer(drop=True)] * requests, ended)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.name == "reinforge.client"]
+    return [record.getMessage() for record in caplog.records if record.name == "reinforge.client"]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "asyncio"])

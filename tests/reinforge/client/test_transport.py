@@ -35,16 +35,16 @@ def test_a_failed_request_is_sent_again_with_the_same_idempotency_key(
 ) -> None:
     stub.on("POST", "/jobs", Answer(503, error("busy")), Answer(drop=True), Answer(201, {"id": "ftjob-1"}))
     assert client.post("/jobs", {"a": 1}) == {"id": "ftjob-1"}
-    keys = [seen.headers["idempotency-key"] for seen in stub.requests]
+    keys = [request.headers["idempotency-key"] for request in stub.requests]
     assert len(keys) == 3 and len(set(keys)) == 1
-    assert [seen.json for seen in stub.requests] == [{"a": 1}] * 3
+    assert [request.json for request in stub.requests] == [{"a": 1}] * 3
 
 
 def test_two_posts_have_two_idempotency_keys(stub: StubServer, client: Transport) -> None:
     stub.on("POST", "/jobs", Answer(201, {}))
     client.post("/jobs", {})
     client.post("/jobs", {})
-    assert len({seen.headers["idempotency-key"] for seen in stub.requests}) == 2
+    assert len({request.headers["idempotency-key"] for request in stub.requests}) == 2
 
 
 def test_a_conflict_marked_final_is_not_retried(stub: StubServer, client: Transport) -> None:

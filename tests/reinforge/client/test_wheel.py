@@ -70,9 +70,9 @@ def test_the_client_runs_and_loads_nothing_heavy(bare: Path) -> None:
 
 
 def test_the_command_line_runs(bare: Path) -> None:
-    said = run(bare, "-m", "reinforge.cli.main", "--help")
+    help_text = run(bare, "-m", "reinforge.cli.main", "--help")
     for verb in ("eval", "gate", "dataset", "job", "models", "reward"):
-        assert verb in said
+        assert verb in help_text
     run(bare, "-m", "reinforge.cli.main", "job", "schema")
     run(bare, "-m", "reinforge.cli.main", "presets", "list", "--json")
 

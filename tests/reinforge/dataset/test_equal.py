@@ -19,10 +19,10 @@ def test_white_space_capitals_and_the_system_message_tell_no_prompts_apart() -> 
 
 
 def test_who_said_it_tells_conversations_apart() -> None:
-    asked = [*user("Hi"), {"role": "assistant", "content": "Yes?"}, *user("Go on")]
+    messages = [*user("Hi"), {"role": "assistant", "content": "Yes?"}, *user("Go on")]
     other = [*user("Hi"), *user("Yes?"), *user("Go on")]
-    assert normalised(asked) == "user: hi assistant: yes? user: go on"
-    assert normalised(asked) != normalised(other)
+    assert normalised(messages) == "user: hi assistant: yes? user: go on"
+    assert normalised(messages) != normalised(other)
 
 
 @given(st.integers(1, 60), st.none() | st.integers(0, 59), st.integers(0, 1000))

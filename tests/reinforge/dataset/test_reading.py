@@ -141,8 +141,8 @@ def test_a_raw_file_is_accepted_and_resolved_by_roles_or_a_template(tmp_path: Pa
     report = inspect(path)
     assert (report.prompt_source, codes(report)) == (None, ["no_prompt_column"])
     assert "question, answer" in report.warnings[0].message
-    told = inspect(path, roles=ColumnRoles(prompt="question", answer="answer"))
-    assert (told.prompt_source, codes(told)) == ("prompt", [])
+    inspection = inspect(path, roles=ColumnRoles(prompt="question", answer="answer"))
+    assert (inspection.prompt_source, codes(inspection)) == ("prompt", [])
     assert inspect(path, template="Solve: {question}").prompt_source == "template"
     prompts = list(iter_prompts(path, template="Solve: {question}", system_prompt="Be brief."))
     assert [prompt.index for prompt in prompts] == [0, 1]

@@ -17,7 +17,7 @@ CHAT = [{"role": "user", "content": "1+1="}]
 
 
 @pytest.mark.parametrize(
-    "given",
+    "tools",
     [
         [ADD],
         [BARE],
@@ -29,8 +29,8 @@ CHAT = [{"role": "user", "content": "1+1="}]
     ],
     ids=["whole", "bare", "flat", "no type", "text", "bare text", "null"],
 )
-def test_functions_in_every_spelling_are_those_of_a_chat_request(given: Any) -> None:
-    assert row_tools({"tools": given}) == [ADD]
+def test_functions_in_every_spelling_are_those_of_a_chat_request(tools: Any) -> None:
+    assert row_tools({"tools": tools}) == [ADD]
 
 
 @pytest.mark.parametrize("row", [{}, {"tools": None}, {"tools": []}, {"tools": " "}, {"tools": "[]"}])
@@ -39,7 +39,7 @@ def test_nothing_is_no_tools(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says", "path"),
+    ("tools", "says", "path"),
     [
         ("hammer", "not JSON", ("tools",)),
         ({"name": "add"}, "not a list", ("tools",)),
@@ -55,13 +55,13 @@ def test_nothing_is_no_tools(row: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_no_function_is_one_error_that_says_what_it_should_be(
-    given: Any, says: str, path: tuple[str | int, ...]
+    tools: Any, says: str, path: tuple[str | int, ...]
 ) -> None:
     with pytest.raises(DatasetError, match=says) as caught:
-        row_tools({"tools": given})
+        row_tools({"tools": tools})
     assert (caught.value.code, caught.value.path) == ("invalid_tools", path)
     assert "Rename the column" in (caught.value.hint or "")
-    assert tools_of({"tools": given}) is None
+    assert tools_of({"tools": tools}) is None
 
 
 def test_a_file_with_bad_tools_is_refused_with_their_place(tmp_path: Path) -> None:
@@ -89,5 +89,5 @@ def test_the_nulls_that_parquet_writes_are_not_the_tools(tmp_path: Path) -> None
     other = {"name": "now", "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}}}
     rows = [{"prompt": "a", "tools": [BARE]}, {"prompt": "b", "tools": [other]}, {"prompt": "c"}]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
-    found = [row.tools for row in iter_prompts(tmp_path / "rows.parquet")]
-    assert found == [[ADD], [{"type": "function", "function": other}], None]
+    row_tools_read = [row.tools for row in iter_prompts(tmp_path / "rows.parquet")]
+    assert row_tools_read == [[ADD], [{"type": "function", "function": other}], None]

@@ -45,7 +45,7 @@ LENGTH_PAID = Evidence(  # the same data with a reward of characters / 150
 
 
 def codes(evidence: Evidence) -> list[str]:
-    return [each.code for each in judge(evidence).problems]
+    return [problem.code for problem in judge(evidence).problems]
 
 
 def test_a_destroyed_policy_is_worse_than_the_base_and_its_truncation_comes_second() -> None:

@@ -39,23 +39,23 @@ def case(**expect: Any) -> GoldenCase:
     ],
 )
 def test_every_kind_of_expectation(expect: dict[str, Any], results: list[RewardResult], passed: bool) -> None:
-    (found,) = outcomes([case(**expect)], results)
-    assert found.passed is passed
-    assert (found.message is None) is passed
+    (outcome,) = outcomes([case(**expect)], results)
+    assert outcome.passed is passed
+    assert (outcome.message is None) is passed
 
 
 def test_an_error_is_never_taken_for_a_zero_and_keeps_its_message() -> None:
-    (found,) = outcomes([case(value=0)], [result(0.0, "exception", message="KeyError: 'x'")])
-    assert not found.passed
-    assert "KeyError" in (found.message or "")
+    (outcome,) = outcomes([case(value=0)], [result(0.0, "exception", message="KeyError: 'x'")])
+    assert not outcome.passed
+    assert "KeyError" in (outcome.message or "")
 
 
 def test_results_go_to_their_cases_in_order() -> None:
     cases = [case(value=1), case(above="5"), case(value=0)]
     assert [row["completion"] for row in rows_of(cases)] == ["4", "4", "5", "4"]
-    found = outcomes(cases, [result(1.0), result(0.9), result(0.1), result(1.0)])
-    assert [each.passed for each in found] == [True, True, False]
-    assert found[1].other_value == 0.1
+    results = outcomes(cases, [result(1.0), result(0.9), result(0.1), result(1.0)])
+    assert [outcome.passed for outcome in results] == [True, True, False]
+    assert results[1].other_value == 0.1
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_junit_is_xml_whatever_the_completion_holds() -> None:
     )
     root = ElementTree.fromstring(text)
     assert (root.get("tests"), root.get("failures")) == ("2", "1")
-    assert [len(each) for each in root] == [1, 0]
+    assert [len(suite) for suite in root] == [1, 0]

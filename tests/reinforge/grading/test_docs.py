@@ -18,8 +18,8 @@ def blocks(language: str) -> list[str]:
 
 
 def test_every_grader_on_the_page_is_one() -> None:
-    shown = [json.loads(text) for text in blocks("json")]
-    assert [GRADER.validate_python(raw).type for raw in shown] == ["string_check", "multi", "endpoint"]
+    graders = [json.loads(text) for text in blocks("json")]
+    assert [GRADER.validate_python(raw).type for raw in graders] == ["string_check", "multi", "endpoint"]
 
 
 def test_the_job_files_judges_and_declared_judges_are_taken() -> None:

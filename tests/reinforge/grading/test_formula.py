@@ -75,10 +75,10 @@ def test_it_computes_what_python_computes(text: str, values: list[float]) -> Non
     numbers = dict(zip(NAMES, values, strict=True))
     expected = pythons(text, numbers)
     try:
-        found: float | None = parse(text).value(numbers)
+        value: float | None = parse(text).value(numbers)
     except FormulaError:
-        found = None
-    assert found == expected
+        value = None
+    assert value == expected
 
 
 @pytest.mark.parametrize(

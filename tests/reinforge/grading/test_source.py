@@ -44,8 +44,8 @@ def multi(**changes: Any) -> dict[str, Any]:
 def test_every_mistake_names_its_field(grader: dict[str, Any], fields: list[str]) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_grader(json.dumps(grader), "source")
-    assert [each["field"] for each in refused.value.errors] == fields
-    assert {each["param"] for each in refused.value.errors} == {"source"}
+    assert [error["field"] for error in refused.value.errors] == fields
+    assert {error["param"] for error in refused.value.errors} == {"source"}
 
 
 def test_the_message_says_the_first_and_how_many_more() -> None:

@@ -126,12 +126,12 @@ def test_every_column_can_be_reached_and_comes_back(item: dict[str, Any]) -> Non
 @given(st.text(max_size=80))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        found = parse(text)
+        template = parse(text)
     except TemplateSyntaxError:
         return
-    assert isinstance(found, Template)
-    if not found.variables:
-        assert found.render({}, {}) == text
+    assert isinstance(template, Template)
+    if not template.variables:
+        assert template.render({}, {}) == text
 
 
 @given(

@@ -46,6 +46,6 @@ def test_earlier_calls_get_their_arguments_as_objects() -> None:
     def message(arguments: object) -> dict[str, object]:
         return {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}
 
-    given = [message('{"a": 1}'), message("no"), message("[1]"), {"role": "user", "content": "x"}]
-    assert prepared(given) == [message({"a": 1}), *given[1:]]
-    assert given[0] == message('{"a": 1}')
+    messages = [message('{"a": 1}'), message("no"), message("[1]"), {"role": "user", "content": "x"}]
+    assert prepared(messages) == [message({"a": 1}), *messages[1:]]
+    assert messages[0] == message('{"a": 1}')

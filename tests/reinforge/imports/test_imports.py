@@ -119,9 +119,9 @@ def test_a_fine_tuning_job_becomes_a_folder(tmp_path: Path) -> None:
     assert (job.evaluation.every_steps, job.evaluation.samples_per_row) == (5, 2)
     assert (job.seed, job.metadata, job.name) == (950, {"team": "sums"}, "sums")
     assert columns(folder) == columns(folder, "heldout.jsonl") == {"messages", "answer", "scale"}
-    said = "\n".join(project.notes)
+    notes = "\n".join(project.notes)
     for part in ("o4-mini-2025-04-16", "file-train", "n_epochs was 2", "reasoning_effort"):
-        assert part in said
+        assert part in notes
         assert part in (folder / "job.yaml").read_text()
 
 
@@ -165,9 +165,9 @@ def test_a_job_of_our_own_server_comes_back_as_it_was(tmp_path: Path) -> None:
         "eval_samples": 1, "reasoning_effort": "default", "steps": 6, "completions_per_prompt": 4,
         "learning_rate": 3e-5, "temperature": 0.7,
     }  # fmt: skip
-    found, _, _ = made(tmp_path, "job.json", json.dumps(job))
-    assert (found.limits.steps, found.rollout.completions_per_prompt) == (6, 4)
-    assert (found.optimizer.learning_rate, found.rollout.temperature) == (3e-5, 0.7)
+    spec, _, _ = made(tmp_path, "job.json", json.dumps(job))
+    assert (spec.limits.steps, spec.rollout.completions_per_prompt) == (6, 4)
+    assert (spec.optimizer.learning_rate, spec.rollout.temperature) == (3e-5, 0.7)
 
 
 def test_a_predibase_file_has_a_reward_for_each_function(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_trl_script_gives_its_rewards_and_settings(tmp_path: Path) -> None:
     assert "trl" not in source
     assert "not_used" not in source
     assert columns(folder) == {"messages", "answer"}
-    said = "\n".join(project.notes)
+    notes = "\n".join(project.notes)
     for part in (
         "openai/gsm8k",
         "Qwen/Qwen3-0.6B",
@@ -202,7 +202,7 @@ def test_a_trl_script_gives_its_rewards_and_settings(tmp_path: Path) -> None:
         "line 27",
         "learning_rate was 2e-06, for all",
     ):
-        assert part in said, (part, said)
+        assert part in notes, (part, notes)
 
 
 def test_the_learning_rate_of_a_script_that_trains_an_adapter_is_kept(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_routes_without_a_gateway_and_prefixes_of_addresses(tmp_path: Path) -> N
     (tmp_path / "route").write_text(ROUTES)
     (tmp_path / "if_inet6").write_text(ADDRESSES)
     assert connected(tmp_path) == [
-        ip_network(each) for each in ("0.203.113.0/24", "2001:db8::/64", "::1/128")
+        ip_network(network) for network in ("0.203.113.0/24", "2001:db8::/64", "::1/128")
     ]
 
 

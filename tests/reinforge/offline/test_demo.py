@@ -45,10 +45,10 @@ def test_a_job_of_the_same_files_is_shown_and_a_paused_one_goes_on(
     stub.on("GET", "/jobs/ftjob-1", Answer(200, there))
     stub.on("POST", "/jobs/ftjob-1/resume", Answer(200, there | {"status": "queued"}))
     with Reinforge(stub.url, "rf-test") as client:
-        found, known = find_or_start(client, spec, lambda _, given: given, again=False)
-    assert (found.id, known) == ("ftjob-1", True)
-    assert found.status == ("queued" if status == "paused" else status)
-    resumed = [seen for seen in stub.requests if seen.path.endswith("/resume")]
+        resumed_job, existed = find_or_start(client, spec, lambda _, data: data, again=False)
+    assert (resumed_job.id, existed) == ("ftjob-1", True)
+    assert resumed_job.status == ("queued" if status == "paused" else status)
+    resumed = [request for request in stub.requests if request.path.endswith("/resume")]
     assert len(resumed) == (status == "paused")
 
 
@@ -59,8 +59,8 @@ def test_otherwise_a_new_one_starts(stub: StubServer, spec: JobSpec, status: str
     stub.on("GET", "/jobs/ftjob-1", Answer(200, there))
     stub.on("POST", "/jobs", Answer(201, there | {"id": "ftjob-2", "status": "queued"}))
     with Reinforge(stub.url, "rf-test") as client:
-        found, known = find_or_start(client, spec, lambda _, given: given, again=False)
-    assert (found.id, known) == ("ftjob-2", False)
+        new_job, existed = find_or_start(client, spec, lambda _, data: data, again=False)
+    assert (new_job.id, existed) == ("ftjob-2", False)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_it_hands_out_the_best_checkpoint_and_the_final_one_where_none_is_better
     stub: StubServer, rewards: tuple[float, float], step: int
 ) -> None:
     ended = job("succeeded", "") | {"adapter": "adp_1", "held_out_reward_before": 0.5}
-    kept = [
-        {"object": "checkpoint", "id": f"ftckpt_{each}", "job": "ftjob-1", "step": each, "held_out_reward": reward,
-         "adapter": None, "best": reward == 0.9, "final": each == 40, "bytes": 1, "created_at": "2026-01-02T03:04:05Z"}
-        for each, reward in zip((20, 40), rewards, strict=True)
+    checkpoints = [
+        {"object": "checkpoint", "id": f"ftckpt_{step}", "job": "ftjob-1", "step": step, "held_out_reward": reward,
+         "adapter": None, "best": reward == 0.9, "final": step == 40, "bytes": 1, "created_at": "2026-01-02T03:04:05Z"}
+        for step, reward in zip((20, 40), rewards, strict=True)
     ]  # fmt: skip
     stub.on("GET", "/jobs/ftjob-1", Answer(200, ended))
-    stub.on("GET", "/jobs/ftjob-1/checkpoints", Answer(200, {"data": kept}))
+    stub.on("GET", "/jobs/ftjob-1/checkpoints", Answer(200, {"data": checkpoints}))
     with Reinforge(stub.url, "rf-test") as client:
         assert chosen_checkpoint(client, client.jobs.get("ftjob-1")).step == step

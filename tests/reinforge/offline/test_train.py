@@ -38,7 +38,7 @@ def command(folder: Path, steps: int) -> list[str]:
 
 
 def descendants(pid: int) -> list[int]:
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -46,8 +46,8 @@ def descendants(pid: int) -> list[int]:
             except OSError:  # it has just ended
                 continue
             if parent == pid:
-                found += [int(entry.name), *descendants(int(entry.name))]
-    return found
+                pids += [int(entry.name), *descendants(int(entry.name))]
+    return pids
 
 
 def test_it_leaves_records_metrics_and_an_adapter(tmp_path: Path) -> None:

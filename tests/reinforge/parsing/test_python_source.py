@@ -31,9 +31,9 @@ def test_a_parse_within_a_parse_does_not_fail_it() -> None:
     gc.callbacks.append(collected)
     gc.set_threshold(50)
     try:
-        found = parse(SOURCE)
+        tree = parse(SOURCE)
     finally:
         gc.set_threshold(*threshold)
         gc.callbacks.remove(collected)
     assert inner, "nothing was parsed within"
-    assert len(found.body) == 400
+    assert len(tree.body) == 400

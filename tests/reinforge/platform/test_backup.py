@@ -27,7 +27,7 @@ FAST = {"fsync": "off", "full_page_writes": "off"}
 
 
 @pytest.fixture(autouse=True)
-def no_server_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_server(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DATABASE_URL", "STORAGE_URL", "REINFORGE_SECRET_KEY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -64,9 +64,9 @@ def add(home: Path, content: bytes) -> str:
 
 
 def test_a_restored_home_has_what_the_first_one_had(home: Path, other: Path, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    made = backup(home, tmp_path / "copy", lambda done, total: told.append((done, total)))
-    assert (made.count, made.bytes, told) == (1, 16, [(1, 1)])
+    progress: list[tuple[int, int]] = []
+    made = backup(home, tmp_path / "copy", lambda done, total: progress.append((done, total)))
+    assert (made.count, made.bytes, progress) == (1, 16, [(1, 1)])
     assert restore(tmp_path / "copy", other) == made
     assert (other / "secret-key").read_text() == "a-secret\n"
     with EmbeddedPostgres(other, settings=FAST) as server, psycopg.connect(server.url()) as connection:
@@ -144,8 +144,8 @@ def test_the_commands_bring_a_sealed_secret_to_another_home(home: Path, other: P
     assert "1 objects, 16 B" in copied and "The backup is in" in copied
     assert "reinforge up --home" in command("restore", str(tmp_path / "copy"), "--home", str(other))
     with EmbeddedPostgres(other, settings=FAST) as server, psycopg.connect(server.url()) as connection:
-        [(found,)] = connection.execute("SELECT key_sealed FROM judge").fetchall()
-    assert Sealer(Settings(home=other)).open("judge:judge-1", found) == "sk-of-the-judge"
+        [(stored_key,)] = connection.execute("SELECT key_sealed FROM judge").fetchall()
+    assert Sealer(Settings(home=other)).open("judge:judge-1", stored_key) == "sk-of-the-judge"
 
 
 def command(*words: str) -> str:
@@ -165,12 +165,12 @@ def command(*words: str) -> str:
 def test_a_folder_that_is_used_again_takes_what_is_new(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     first = backup(home, folder)
-    [kept] = [path for path in (folder / "objects").rglob("*") if path.is_file()]
-    before = kept.stat()
+    [copy] = [path for path in (folder / "objects").rglob("*") if path.is_file()]
+    before = copy.stat()
     key = add(home, b"the second")
     second = backup(home, folder)
     assert (second.count, second.bytes) == (2, 26)
-    assert (kept.stat().st_ino, kept.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert (copy.stat().st_ino, copy.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert (folder / "objects" / key).read_bytes() == b"the second"
     assert not (folder / first.database).exists() and (folder / second.database).exists()
     assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())

@@ -204,18 +204,18 @@ def test_the_port_is_that_of_the_platform_on_the_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = {"broker": {}, "worker": {"ready": True, "online": 1}, "calls": {"ready": True, "online": 1}}
-    for name in [each for each in vars(doctor) if each.startswith("check_")]:
+    for name in [attribute for attribute in vars(doctor) if attribute.startswith("check_")]:
         monkeypatch.setattr(doctor, name, lambda *_: Check("other", "ok", ""))
     with ready_server({"parts": answers}) as port:
         url = f"http://127.0.0.1:{port}"
         (tmp_path / places.ADDRESS_FILE).write_text(f"127.0.0.1 {port}\n")
-        left_over = {each.name: each for each in run_checks(tmp_path)}
+        left_over = {check.name: check for check in run_checks(tmp_path)}
         assert str(port) not in left_over["workers"].message, "no platform holds the home"
         lock = places.FolderLock(tmp_path / "lock", "the home")
         lock.acquire()
         try:
-            running = {each.name: each for each in run_checks(tmp_path)}
-            other = {each.name: each for each in run_checks(tmp_path, port=0)}
+            running = {check.name: check for check in run_checks(tmp_path)}
+            other = {check.name: check for check in run_checks(tmp_path, port=0)}
         finally:
             lock.release()
     assert (running["port"].status, str(port) in running["port"].message) == ("ok", True)

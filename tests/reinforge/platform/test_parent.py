@@ -51,7 +51,7 @@ def made(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def told(tmp_path: Path) -> list[str]:
+def lines_of(tmp_path: Path) -> list[str]:
     log = tmp_path / "log"
     eventually(lambda: "ended" in log.read_text(), within=30, what=log.read_text())
     return log.read_text().split("\n")[1:-2]
@@ -61,16 +61,16 @@ def test_an_interrupt_for_make_alone_reaches_its_recipe(
     tmp_path: Path, made: subprocess.Popen[bytes]
 ) -> None:
     made.send_signal(signal.SIGINT)
-    assert told(tmp_path) == ["told"]
+    assert lines_of(tmp_path) == ["told"]
     assert made.wait(10) != 0
 
 
 def test_ctrl_c_for_both_is_heard_once(tmp_path: Path, made: subprocess.Popen[bytes]) -> None:
     os.killpg(made.pid, signal.SIGINT)
-    assert told(tmp_path) == ["told"]
+    assert lines_of(tmp_path) == ["told"]
     made.wait(10)
 
 
 def test_a_killed_make_takes_its_recipe_along(tmp_path: Path, made: subprocess.Popen[bytes]) -> None:
     made.kill()
-    assert told(tmp_path) == ["told"]
+    assert lines_of(tmp_path) == ["told"]

@@ -44,7 +44,7 @@ def ask(server: EmbeddedPostgres, statement: str) -> object:
 def server_processes(server: EmbeddedPostgres) -> list[int]:
     entry = json.loads((server.home / "postgres" / "server.pid").read_text())
     top = int(entry["keeper"]["pid"])
-    return [top, *(each.pid for each in keeper.descendants(top))]
+    return [top, *(process.pid for process in keeper.descendants(top))]
 
 
 def test_what_was_stored_is_there_after_a_restart_and_nothing_runs_in_between(home: Path) -> None:

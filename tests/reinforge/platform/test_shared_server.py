@@ -38,12 +38,12 @@ def another_user(folder: Path) -> subprocess.Popen[str]:
 
 
 def test_server_is_shared_and_ends_with_its_last_user(tmp_path: Path) -> None:
-    with shared_server(tmp_path) as mine, another_user(tmp_path) as other:
+    with shared_server(tmp_path) as server, another_user(tmp_path) as other:
         assert other.stdout is not None
-        assert other.stdout.readline().strip() == mine.url
+        assert other.stdout.readline().strip() == server.url
         other.communicate("")
-        assert connects(mine.url)
-    assert not connects(mine.url)
+        assert connects(server.url)
+    assert not connects(server.url)
     assert not (tmp_path / "home" / "postgres").exists()
 
 

@@ -38,7 +38,7 @@ def test_a_supervisor_that_ends_takes_all_descendants_along(tmp_path: Path, numb
     parent = subprocess.Popen([sys.executable, TOYS, "parent", str(tmp_path)])
     pids = read_pids(tmp_path, [*FAMILY, "ready"])
     assert alive(pids) == pids
-    keepers = [each.pid for each in keeper.descendants(parent.pid) if each.session != os.getsid(0)]
+    keepers = [process.pid for process in keeper.descendants(parent.pid) if process.session != os.getsid(0)]
     parent.send_signal(number)
     parent.wait(30)
     all_gone([*pids, *keepers])
@@ -149,11 +149,11 @@ def test_a_pid_that_belongs_to_another_process_by_now_is_left_alone(tmp_path: Pa
         [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
     )
     try:
-        mine = keeper.process(bystander.pid)
-        assert mine is not None
+        identity = keeper.process(bystander.pid)
+        assert identity is not None
         pid_file = tmp_path / "some.pid"
         pid_file.write_text(
-            json.dumps({"keeper": {"pid": bystander.pid, "started": mine.started - 1}, "grace": 1})
+            json.dumps({"keeper": {"pid": bystander.pid, "started": identity.started - 1}, "grace": 1})
         )
         assert keeper.end_leftovers(pid_file) == []
         assert bystander.poll() is None

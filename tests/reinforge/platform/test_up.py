@@ -48,14 +48,14 @@ def home(tmp_path: Path) -> Iterator[Path]:
         EmbeddedPostgres(home).destroy()
 
 
-def seen(home: Path, role: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((home / "seen" / role).read_text())
-    return found
+def record_of(home: Path, role: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((home / "seen" / role).read_text())
+    return record
 
 
 def pids(home: Path) -> list[int]:
     running = [path for path in (home / "seen").iterdir() if path.name in ROLES]
-    return [seen(home, path.name)["pid"] for path in running]
+    return [record_of(home, path.name)["pid"] for path in running]
 
 
 def test_everything_runs_while_the_platform_does_and_nothing_afterwards(home: Path) -> None:
@@ -73,7 +73,7 @@ def test_each_process_is_told_what_it_needs_and_no_more(home: Path, monkeypatch:
     with Platform(home, port=0, bootstrap_api_key="rf-boot") as platform:
         eventually(lambda: {*ROLES} <= {path.name for path in (home / "seen").iterdir()})
         local = platform.url
-    env = {role: seen(home, role)["env"] for role in ROLES}
+    env = {role: record_of(home, role)["env"] for role in ROLES}
     token = (home / "worker-token").read_text().strip()
     for role in ("api", "background", "migrate"):
         assert env[role]["DATABASE_URL"] == SECRETS["DATABASE_URL"]
@@ -86,8 +86,8 @@ def test_each_process_is_told_what_it_needs_and_no_more(home: Path, monkeypatch:
         assert env[role]["SANDBOX_SOCKET"] == env["api"]["SANDBOX_SOCKET"]
         assert not {*SECRETS, "STORAGE_URL", "REINFORGE_BOOTSTRAP_API_KEY"} & {*env[role]}
     assert not {*SECRETS, "STORAGE_URL", "REINFORGE_WORKER_TOKEN"} & {*env["sandbox"]}
-    assert all("REDIS_URL" not in each for each in env.values())
-    assert all(each["REINFORGE_HOME"] == str(home) for each in env.values())
+    assert all("REDIS_URL" not in variables for variables in env.values())
+    assert all(variables["REINFORGE_HOME"] == str(home) for variables in env.values())
 
 
 def test_worker_token_stays_the_same_and_is_private(home: Path) -> None:
@@ -107,7 +107,7 @@ def test_public_address_is_for_people_and_loopback_for_the_workers_here(
         eventually(lambda: (home / "seen" / "worker").exists())
         assert platform.url == f"http://127.0.0.1:{platform.port}"
         assert platform.sign_in_url == "https://rl.example.org/sign-in#once"
-    assert seen(home, "worker")["env"]["REINFORGE_URL"] == platform.url
+    assert record_of(home, "worker")["env"]["REINFORGE_URL"] == platform.url
 
 
 def test_second_platform_on_one_home_is_refused(home: Path) -> None:
@@ -149,21 +149,21 @@ def test_failed_migration_shows_its_last_words_and_leaves_nothing_running(
 
 def test_platform_serves_without_a_sandbox(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUB_SANDBOX_FAILS", "1")
-    said: list[str] = []
-    with Platform(home, port=0, say=said.append) as platform:
+    messages: list[str] = []
+    with Platform(home, port=0, say=messages.append) as platform:
         assert httpx.get(platform.url + "/healthz").status_code == 200
-    assert any("sandbox ended with status 1:\nno jail here" in sentence for sentence in said)
+    assert any("sandbox ended with status 1:\nno jail here" in sentence for sentence in messages)
 
 
 def test_killed_worker_and_database_come_back(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL")
     with Platform(home, port=0):
-        url = seen(home, "api")["env"]["DATABASE_URL"]
+        url = record_of(home, "api")["env"]["DATABASE_URL"]
         eventually(lambda: (home / "seen" / "worker").exists())
-        worker = seen(home, "worker")["pid"]
+        worker = record_of(home, "worker")["pid"]
         database = json.loads((home / "postgres" / "server.pid").read_text())["keeper"]["pid"]
-        kill_all([worker, *(each.pid for each in keeper.descendants(database))])
-        eventually(lambda: seen(home, "worker")["pid"] != worker, what="a new worker")
+        kill_all([worker, *(process.pid for process in keeper.descendants(database))])
+        eventually(lambda: record_of(home, "worker")["pid"] != worker, what="a new worker")
         eventually(lambda: _connects(url), what="a new database server")
     assert not _connects(url)
 
@@ -204,7 +204,7 @@ def test_no_process_is_left_however_the_platform_ends(
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as platform:
         assert platform.stdout is not None
         assert platform.stdout.readline().startswith("http://127.0.0.1:")
-        running = [each.pid for each in keeper.descendants(platform.pid)]
+        running = [process.pid for process in keeper.descendants(platform.pid)]
         assert len(running) > 15  # seven keepers, six commands, the database's own processes
         platform.send_signal(number)
         words = platform.stdout.read()

@@ -28,8 +28,8 @@ def group(
     *rewards: float | None, tokens: int = 50, truncated: bool = False, error: str | None = None
 ) -> list[Sampled]:
     return [
-        Sampled(each, tokens, truncated, error if each is None else None, f"text {number}")
-        for number, each in enumerate(rewards)
+        Sampled(reward, tokens, truncated, error if reward is None else None, f"text {number}")
+        for number, reward in enumerate(rewards)
     ]
 
 
@@ -89,8 +89,8 @@ def test_a_job_whose_longer_answers_pay_is_expected_to_get_longer() -> None:
     grown = (1 + 80 / 32) / 2
     wider = (1 + grown) / 2
     # Scoring, 0.1 s of a step's 2, does not get longer with the answers.
-    told = 5.0 + 1.0 + (20 * 2.0 + 3 * 1.1) * (1 + 0.95 * (wider - 1))
-    assert report.hours.expected * 3600 == pytest.approx(told)
+    seconds = 5.0 + 1.0 + (20 * 2.0 + 3 * 1.1) * (1 + 0.95 * (wider - 1))
+    assert report.hours.expected * 3600 == pytest.approx(seconds)
     assert report.hours.low < report.hours.expected < report.hours.high
     assert report.memory_gib.expected == pytest.approx(1.0 + 2.0 * wider)
 
@@ -132,7 +132,7 @@ def test_memory_grows_with_the_part_that_steps_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "found"),
+    ("groups", "fault"),
     [
         ([group(0, 0, 0, 0)] * 20, ("never_right", "stop")),
         ([group(1, 1, 1, 1)] * 20, ("always_right", "stop")),
@@ -144,8 +144,8 @@ def test_memory_grows_with_the_part_that_steps_added() -> None:
         ([group(1, 0, 1, 0, truncated=True, tokens=100)] * 4, ("truncated", "caution")),
     ],
 )  # fmt: skip
-def test_each_fault_has_its_reason(groups: list[list[Sampled]], found: tuple[str, str]) -> None:
-    assert found in codes(job(), groups)
+def test_each_fault_has_its_reason(groups: list[list[Sampled]], fault: tuple[str, str]) -> None:
+    assert fault in codes(job(), groups)
 
 
 def test_graded_rewards_below_the_pass_mark_still_teach() -> None:
@@ -157,14 +157,18 @@ def test_graded_rewards_below_the_pass_mark_still_teach() -> None:
 def test_a_larger_group_is_suggested_where_it_helps() -> None:
     groups = [group(0, 0, 0, 0)] * 14 + [group(1, 0, 0, 0)] * 6
     report = assess(job(), observed(groups))
-    (suggestion,) = [each for each in report.suggestions if each.field == "rollout.completions_per_prompt"]
+    (suggestion,) = [
+        suggestion
+        for suggestion in report.suggestions
+        if suggestion.field == "rollout.completions_per_prompt"
+    ]
     # A rate of 0.075 everywhere: 1 - 0.925^8 is 0.46, so eight do not suffice.
     assert (suggestion.value, suggestion.instead_of) == (16, 4)
 
 
 def test_truncated_completions_ask_for_a_higher_limit() -> None:
     report = assess(job(), observed([group(1, 0, 1, 0, truncated=True, tokens=100)] * 4))
-    assert [(each.field, each.value) for each in report.suggestions] == [
+    assert [(suggestion.field, suggestion.value) for suggestion in report.suggestions] == [
         ("rollout.max_completion_tokens", 200)
     ]
 
@@ -182,13 +186,13 @@ def test_a_probe_without_a_step_is_no_report() -> None:
 
 
 def test_the_probe_learns_nothing_and_hides_nothing() -> None:
-    asked = probe(job(algorithm={"preset": "dapo"}))
-    assert asked.algorithm.selection.type == "keep_all"
-    assert asked.algorithm.loss.aggregation.type == "token_mean", "the other slots stay"
-    assert asked.optimizer.learning_rate < 1e-9
-    assert (asked.evaluation.rows, asked.limits.steps) == (0, 12)
-    assert asked.limits.steps * asked.rollout.prompts_per_step >= 48
-    assert asked.rollout == job().rollout
+    probe_job = probe(job(algorithm={"preset": "dapo"}))
+    assert probe_job.algorithm.selection.type == "keep_all"
+    assert probe_job.algorithm.loss.aggregation.type == "token_mean", "the other slots stay"
+    assert probe_job.optimizer.learning_rate < 1e-9
+    assert (probe_job.evaluation.rows, probe_job.limits.steps) == (0, 12)
+    assert probe_job.limits.steps * probe_job.rollout.prompts_per_step >= 48
+    assert probe_job.rollout == job().rollout
 
 
 def test_records_become_groups_steps_and_times() -> None:
@@ -214,11 +218,12 @@ def test_records_become_groups_steps_and_times() -> None:
         {"kind": "checkpoint_saved", "step": 1, "blob": blob, "held_out_reward": None},
     ]
     records = [
-        RECORD.validate_python(each | {"sequence": n, "ts": 100.0 + n}) for n, each in enumerate(listed, 1)
+        RECORD.validate_python(record | {"sequence": n, "ts": 100.0 + n})
+        for n, record in enumerate(listed, 1)
     ]
-    found = observe(records, launched=98.0)
-    assert [len(each) for each in found.groups] == [2, 2]
-    assert (found.load_seconds, found.save_seconds, found.facts) == (3.0, 1.0, {"device": "cpu"})
+    observed = observe(records, launched=98.0)
+    assert [len(group) for group in observed.groups] == [2, 2]
+    assert (observed.load_seconds, observed.save_seconds, observed.facts) == (3.0, 1.0, {"device": "cpu"})
 
 
 def test_with_one_completion_per_prompt_the_batch_is_compared() -> None:

@@ -21,10 +21,10 @@ def test_a_known_distribution_of_rates_is_found_again(a: float, b: float) -> Non
     chance = random.Random(0)
     rates = [chance.betavariate(a, b) for _ in range(4000)]
     counts = [(8, sum(chance.random() < rate for _ in range(8))) for rate in rates]
-    found = fit_rates(counts)
+    fitted = fit_rates(counts)
     for size in (2, 8, 32):
         true = sum(1 - rate**size - (1 - rate) ** size for rate in rates) / len(rates)
-        assert mixed_share(*found, size) == pytest.approx(true, abs=0.02)
+        assert mixed_share(*fitted, size) == pytest.approx(true, abs=0.02)
 
 
 def test_rows_that_are_all_alike_have_one_rate() -> None:

@@ -24,10 +24,10 @@ Scorer = Callable[[str, Sequence[tuple[Row, str]]], list[Result]]
 """(id of a ready reward, rows with a completion each) -> results in order."""
 
 
-def programs(client: SandboxClient, source: str, asked: Sequence[tuple[Row, str]]) -> list[Result]:
+def programs(client: SandboxClient, source: str, completions: Sequence[tuple[Row, str]]) -> list[Result]:
     """`program_tests` as a job scores it."""
     grader = ProgramTests.model_validate(yaml.safe_load(source))
-    rows = [RatedRow(Scorable(completion, dict(row.item), []), 0) for row, completion in asked]
+    rows = [RatedRow(Scorable(completion, dict(row.item), []), 0) for row, completion in completions]
     with ThreadPoolExecutor(2) as threads:
         return list(asyncio.run(ProgramRater(grader, client.run_programs, threads).rate(rows)))
 
@@ -45,19 +45,19 @@ def client() -> Iterator[SandboxClient]:
 
 @pytest.fixture(scope="session")
 def scored(client: SandboxClient) -> Scorer:
-    def score(id: str, asked: Sequence[tuple[Row, str]]) -> list[Result]:
+    def score(id: str, completions: Sequence[tuple[Row, str]]) -> list[Result]:
         reward = ready_reward(id)
         if reward.type != "python":
-            return programs(client, reward.source, asked)
-        rows, mine = [], []
-        for group, (row, completion) in enumerate(asked):
-            mine.append(len(rows))
+            return programs(client, reward.source, completions)
+        rows, positions = [], []
+        for group, (row, completion) in enumerate(completions):
+            positions.append(len(rows))
             rows += [
                 RewardRow(row.prompt, text, row.item, row.judges, group, row.sample or as_scored(row, text))
                 for text in (completion, *row.beside)
             ]
         outcome = client.score(reward.source, rows, granularity=reward.granularity, isolate=reward.isolate)
         assert outcome.status == "ok", outcome.message
-        return [outcome.rows[number] for number in mine]
+        return [outcome.rows[number] for number in positions]
 
     return score

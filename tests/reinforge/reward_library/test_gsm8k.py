@@ -23,14 +23,14 @@ def look_alikes(count: int) -> Iterator[dict[str, str]]:
     """Questions and worked answers with calculations in << >>, thousands with and without commas, money and sums."""
     rng = random.Random(5)
     for _ in range(count):
-        each, boxes, lost = rng.randint(2, 900), rng.randint(2, 90), rng.randint(1, 50)
-        total = each * boxes
+        per_box, boxes, lost = rng.randint(2, 900), rng.randint(2, 90), rng.randint(1, 50)
+        total = per_box * boxes
         left = total - lost if rng.random() < 0.9 else lost - total
         written = f"{left:,}" if rng.random() < 0.5 else str(left)
         unit = rng.choice(["$", ""])
         yield {
-            "question": f"A shop has {boxes} boxes of {each} nails and loses {lost}. How many are left?",
-            "answer": f"There are {each}*{boxes}=<<{each}*{boxes}={total}>>{total:,} nails.\n"
+            "question": f"A shop has {boxes} boxes of {per_box} nails and loses {lost}. How many are left?",
+            "answer": f"There are {per_box}*{boxes}=<<{per_box}*{boxes}={total}>>{total:,} nails.\n"
             f"So {unit}{total:,}-{lost}={unit}<<{total}-{lost}={left}>>{left} are left.\n#### {written}",
         }
 
@@ -55,13 +55,13 @@ def with_another_number(answer: str, rng: random.Random) -> str:
 def check(scored: Scorer, rows: list[dict[str, str]]) -> None:
     rng = random.Random(7)
     for start in range(0, len(rows), BATCH):
-        asked = [
+        completions = [
             (Row(item=row, prompt=row["question"]), row["answer"]) for row in rows[start : start + BATCH]
         ]
-        changed = [(row, with_another_number(answer, rng)) for row, answer in asked]
-        right, wrong = scored("math_equal", asked), scored("math_equal", changed)
-        assert [each.value for each in right] == [1.0] * len(asked)
-        assert [each.value for each in wrong] == [0.0] * len(asked)
+        changed = [(row, with_another_number(answer, rng)) for row, answer in completions]
+        right, wrong = scored("math_equal", completions), scored("math_equal", changed)
+        assert [result.value for result in right] == [1.0] * len(completions)
+        assert [result.value for result in wrong] == [0.0] * len(completions)
 
 
 def test_references_of_the_form_get_1_and_others_0(scored: Scorer) -> None:

@@ -21,7 +21,7 @@ def test_the_example_names_two_and_sets_one() -> None:
     assert brief.source is not None and "\nMOST = 80  #" in brief.source
 
 
-@pytest.mark.parametrize("id", [each.id for each in library()])
+@pytest.mark.parametrize("id", [reward.id for reward in library()])
 def test_every_ready_reward_can_be_named(id: str) -> None:
     job = JobSpec.model_validate(
         {"model": "m", "data": {"dataset": "d"}, "rewards": [expanded({"ready": id})]}
@@ -30,9 +30,9 @@ def test_every_ready_reward_can_be_named(id: str) -> None:
 
 
 def test_what_stands_beside_the_name_stays() -> None:
-    found = expanded({"ready": "shorter_wins", "weight": 2, "on_error": "zero", "name": "short"})
-    assert (found["weight"], found["on_error"], found["name"]) == (2, "zero", "short")
-    assert found["granularity"] == "group"
+    reward = expanded({"ready": "shorter_wins", "weight": 2, "on_error": "zero", "name": "short"})
+    assert (reward["weight"], reward["on_error"], reward["name"]) == (2, "zero", "short")
+    assert reward["granularity"] == "group"
     assert expanded({"ready": "code_tests", "parameters": {"timeout_seconds": 9}})["timeout_seconds"] == 9
 
 

@@ -27,8 +27,8 @@ from tests.reinforge.reward_library.conftest import Scorer
 from worker.sandbox import SandboxClient
 from worker.sandbox.libraries import DISTRIBUTIONS
 
-IDS = [each.id for each in library()]
-PYTHON = [each.id for each in library() if each.type == "python"]
+IDS = [reward.id for reward in library()]
+PYTHON = [reward.id for reward in library() if reward.type == "python"]
 FOLDER = Path(__file__).parents[3] / "reinforge" / "reward_library" / "rewards"
 
 
@@ -59,8 +59,8 @@ def test_no_adversarial_completion_gets_what_it_is_after(scored: Scorer, id: str
         place = (case.why, case.completion[:100], result.value, result.reason, result.message)
         assert result.status == "ok" and result.value is not None, place
         assert result.value <= case.most + 1e-9, place
-    asked = {case.row.model_dump_json() + case.control: (case.row, case.control) for case in cases}
-    honest = dict(zip(asked, scored(id, list(asked.values())), strict=True))
+    completions = {case.row.model_dump_json() + case.control: (case.row, case.control) for case in cases}
+    honest = dict(zip(completions, scored(id, list(completions.values())), strict=True))
     for case in cases:
         value = honest[case.row.model_dump_json() + case.control].value
         assert value is not None and value > case.most, (case.control, value, case.why)
@@ -76,25 +76,25 @@ def test_an_adversarial_set_is_large_and_has_no_doubles(id: str) -> None:
 
 @pytest.mark.parametrize("id", IDS)
 def test_the_first_example_scores_best_and_reasons_are_given(scored: Scorer, id: str) -> None:
-    each = ready_reward(id)
+    reward = ready_reward(id)
     row = Row(
-        item=each.example_item, prompt=str(each.example_item["prompt"]), beside=each.example_completions
+        item=reward.example_item, prompt=str(reward.example_item["prompt"]), beside=reward.example_completions
     )
-    results = scored(id, [(row, text) for text in each.example_completions])
+    results = scored(id, [(row, text) for text in reward.example_completions])
     values = [result.value for result in results if result.value is not None]
     assert len(values) == len(results) > 1, [result.message for result in results]
     assert values[0] == max(values) > min(values)
     assert all(-1 <= value <= 1 for value in values)
-    if each.granularity == "sample":  # TRL's signature has numbers only
+    if reward.granularity == "sample":  # TRL's signature has numbers only
         assert len({result.reason for result in results}) > 1
 
 
 @pytest.mark.parametrize("id", PYTHON)
 def test_a_source_explains_itself_and_stands_alone(client: SandboxClient, id: str) -> None:
-    each = ready_reward(id)
-    tree = parse(each.source)
+    reward = ready_reward(id)
+    tree = parse(reward.source)
     assert ast.get_docstring(tree)
-    assert len(each.source.splitlines()) <= 110
+    assert len(reward.source.splitlines()) <= 110
     imported = {
         name.split(".")[0]
         for node in ast.walk(tree)
@@ -104,15 +104,15 @@ def test_a_source_explains_itself_and_stands_alone(client: SandboxClient, id: st
         )
     }
     assert imported <= {"json", "math", "re", "unicodedata", "fractions", "decimal"} | set(DISTRIBUTIONS)
-    validation = client.validate(each.source)
+    validation = client.validate(reward.source)
     assert len(validation.entries) == 1, (validation.message, validation.entries)
-    assert validation.entries[0].columns == sorted(each.columns), "its card says what it reads"
+    assert validation.entries[0].columns == sorted(reward.columns), "its card says what it reads"
 
 
 @pytest.mark.parametrize("id", IDS)
 def test_odd_completions_are_scored_too(scored: Scorer, id: str) -> None:
-    each = ready_reward(id)
-    row = Row(item=each.example_item, prompt=str(each.example_item["prompt"]))
+    reward = ready_reward(id)
+    row = Row(item=reward.example_item, prompt=str(reward.example_item["prompt"]))
     odd = [
         "",
         " \n",
@@ -133,13 +133,15 @@ def test_odd_completions_are_scored_too(scored: Scorer, id: str) -> None:
 @pytest.mark.parametrize("id", PYTHON)
 def test_parameters_are_read_and_set_where_they_stand(id: str) -> None:
     source = ready_reward(id).source
-    found = parameters(source)
-    assert found, "every ready reward has something to set"
-    assert all(each.meaning for each in found), [each.name for each in found if not each.meaning]
-    json.dumps([each.default for each in found])
-    again = parameters(fill(source, {each.name: each.default for each in found}))
-    assert again == found
-    changed = fill(source, {found[0].name: "é"})
+    settings = parameters(source)
+    assert settings, "every ready reward has something to set"
+    assert all(setting.meaning for setting in settings), [
+        setting.name for setting in settings if not setting.meaning
+    ]
+    json.dumps([setting.default for setting in settings])
+    again = parameters(fill(source, {setting.name: setting.default for setting in settings}))
+    assert again == settings
+    changed = fill(source, {settings[0].name: "é"})
     assert parameters(changed)[0].default == "é"
     with pytest.raises(InvalidInput, match="NOPE"):
         fill(source, {"NOPE": 1})
@@ -157,17 +159,17 @@ def test_cases_travel_as_golden_cases() -> None:
 
 @pytest.mark.parametrize("id", IDS)
 def test_a_card_says_what_it_is_for_and_what_it_does_not_see(id: str) -> None:
-    each = ready_reward(id)
-    assert len(each.description) > 60 and each.limits
-    assert set(each.columns) <= set(each.example_item)
-    assert each.example_item["prompt"]
+    reward = ready_reward(id)
+    assert len(reward.description) > 60 and reward.limits
+    assert set(reward.columns) <= set(reward.example_item)
+    assert reward.example_item["prompt"]
 
 
 def test_a_reward_that_is_a_grader_stands_in_a_job_file_as_it_is() -> None:
-    for each in library():
-        if each.type != "python":
-            job = {"model": "m", "data": {"dataset": "d"}, "rewards": [yaml.safe_load(each.source)]}
-            assert JobSpec.model_validate(job).rewards[0].type == each.type
+    for reward in library():
+        if reward.type != "python":
+            job = {"model": "m", "data": {"dataset": "d"}, "rewards": [yaml.safe_load(reward.source)]}
+            assert JobSpec.model_validate(job).rewards[0].type == reward.type
 
 
 def test_every_folder_is_in_a_group() -> None:

@@ -15,7 +15,7 @@ SCRIPT = (
 )
 
 
-def said(*, own_session: bool) -> list[str]:
+def priority_and_group(*, own_session: bool) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         start_new_session=own_session,
@@ -29,9 +29,9 @@ def said(*, own_session: bool) -> list[str]:
 def test_a_leader_of_a_session_lowers_its_group() -> None:
     if not Path("/proc/self/autogroup").exists():
         pytest.skip("this kernel schedules no sessions")
-    assert said(own_session=True) == ["7", "7"]
+    assert priority_and_group(own_session=True) == ["7", "7"]
 
 
 def test_another_process_lowers_itself_and_not_its_group() -> None:
-    nice, group = said(own_session=False)
+    nice, group = priority_and_group(own_session=False)
     assert (nice, group != "7") == ("7", True)

@@ -13,17 +13,17 @@ from worker.supervisor import run_folder
 
 
 def test_the_least_recently_used_blobs_go_first(tmp_path: Path) -> None:
-    asked = []
+    fetched = []
 
-    def fetch(sha256: str, path: Path, token: str | None, _beat: ProgressCallback) -> None:
-        asked.append(sha256)
+    def fetch(sha256: str, path: Path, token: str | None, _progress: ProgressCallback) -> None:
+        fetched.append(sha256)
         path.write_bytes(sha256.encode() * 50)
 
     cache = BlobCache(tmp_path / "cache", fetch, max_bytes=100)
     for minutes, name in enumerate(("a", "b", "a", "c")):
         cache.place(name, tmp_path / f"target-{minutes}")
         os.utime(tmp_path / "cache" / name, (minutes * 60, minutes * 60))
-    assert asked == ["a", "b", "c"]
+    assert fetched == ["a", "b", "c"]
     assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == ["a", "c"]
     assert (tmp_path / "target-1").read_bytes() == b"b" * 50, "a job keeps what it was given"
 
@@ -31,7 +31,7 @@ def test_the_least_recently_used_blobs_go_first(tmp_path: Path) -> None:
 def test_a_blob_that_never_arrives_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worker.backend_api.blob_cache.time.sleep", lambda _seconds: None)
 
-    def fetch(_sha256: str, path: Path, _token: str | None, _beat: ProgressCallback) -> None:
+    def fetch(_sha256: str, path: Path, _token: str | None, _progress: ProgressCallback) -> None:
         path.write_bytes(b"half")
         raise BackendAway("gone")
 

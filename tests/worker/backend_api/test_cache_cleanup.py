@@ -101,7 +101,7 @@ def test_a_large_cache_is_asked_about_in_parts(bench: Bench, monkeypatch: pytest
     bench.server.state.unused = {names[0], names[4]}
     tidying(bench, Cache(lambda: names, gone.extend)).tidy()
     assert gone == [names[0], names[4]]
-    assert [len(each["objects"]) for each in bench.server.state.tidied] == [2, 2, 1]
+    assert [len(request["objects"]) for request in bench.server.state.tidied] == [2, 2, 1]
 
 
 def test_a_blob_that_is_removed_while_it_is_placed_is_fetched_again(

@@ -14,8 +14,8 @@ def log(sequence: int) -> LogLine:
     return LogLine(sequence=sequence, ts=1.0, level="info", message="between")
 
 
-def records_of(told: list[ReportedRecord]) -> list[Record]:
-    return [RECORD.validate_python(each) for each in unpacked(one.model_dump() for one in told)]
+def records_of(reported: list[ReportedRecord]) -> list[Record]:
+    return [RECORD.validate_python(record) for record in unpacked(one.model_dump() for one in reported)]
 
 
 def test_neighbours_with_the_same_keys_become_columns() -> None:
@@ -32,9 +32,9 @@ def test_whatever_cannot_be_told_so_stays_as_it_is() -> None:
         log(1), step(2, 1, a=1.0), log(3), step(4, 2, a=1.0), step(5, 3, b=1.0),
         step(6, 4, b=1.0), step(7, 4, b=2.0), step(8, 3, b=1.0), step(10, 5, b=1.0), log(11),
     ]  # fmt: skip
-    told = packed(records)
-    assert records_of(told) == records
-    assert [each.sequence for each in told if isinstance(each, MetricColumns)] == [5]
+    packed_records = packed(records)
+    assert records_of(packed_records) == records
+    assert [record.sequence for record in packed_records if isinstance(record, MetricColumns)] == [5]
 
 
 def test_nothing_is_nothing() -> None:

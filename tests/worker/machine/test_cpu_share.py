@@ -20,8 +20,8 @@ def test_a_trainer_without_a_gpu_gives_way() -> None:
 
 
 def test_a_trainer_with_a_gpu_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[int] = []
-    monkeypatch.setattr("worker.machine.cpu_share.give_way", given.append)
+    calls: list[int] = []
+    monkeypatch.setattr("worker.machine.cpu_share.give_way", calls.append)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     give_way_on_processor()
-    assert given == []
+    assert calls == []

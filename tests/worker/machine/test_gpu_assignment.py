@@ -57,7 +57,7 @@ def test_nvidia_smi_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "seen"),
+    ("value", "visible_devices"),
     [
         (None, "0,1,2"),
         ("2, 0", "2,0"),
@@ -67,8 +67,8 @@ def test_nvidia_smi_is_read() -> None:
         ("MIG-12-ab", "MIG-12-ab"),
     ],
 )
-def test_the_variable_of_cuda_says_which_are_seen(value: str | None, seen: str) -> None:
-    assert devices(tuple(visible(THREE, value))) == seen
+def test_the_variable_of_cuda_says_which_are_seen(value: str | None, visible_devices: str) -> None:
+    assert devices(tuple(visible(THREE, value))) == visible_devices
 
 
 def test_without_nvidia_smi_the_kernel_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

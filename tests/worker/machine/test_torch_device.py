@@ -69,10 +69,10 @@ def test_a_gpu_that_torch_cannot_open_pauses_the_job(machine: Path) -> None:
 def test_a_reward_model_says_so_with_what_to_do(machine: Path) -> None:
     with pytest.raises(GpuUnavailable) as unavailable:
         Shelf().classifier(str(write_tiny_classifier(machine / "tone", ["bad", "good"])))
-    told = json.dumps(
+    reply = json.dumps(
         {"error": {"code": "gpu_unavailable", "message": "It is.", "hint": unavailable.value.hint}}
     )
-    models = ModelProcess((sys.executable, "-c", f"input(); print({told!r})"))
+    models = ModelProcess((sys.executable, "-c", f"input(); print({reply!r})"))
     try:
         with pytest.raises(JobFailure) as failure:
             models.ask({})
@@ -109,9 +109,9 @@ def test_a_hidden_gpu_is_none() -> None:
     assert gpu_present({}) and gpu_present({"CUDA_VISIBLE_DEVICES": "0", "REINFORGE_DEVICE": "auto"})
     for hidden in ({"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "-1"}, {"REINFORGE_DEVICE": "cpu"}):
         assert not gpu_present(hidden)
-    seen = {"CUDA_VISIBLE_DEVICES": "1"}
-    hide_unwanted(seen)
-    assert seen == {"CUDA_VISIBLE_DEVICES": "1"}
+    environment = {"CUDA_VISIBLE_DEVICES": "1"}
+    hide_unwanted(environment)
+    assert environment == {"CUDA_VISIBLE_DEVICES": "1"}
 
 
 @pytest.mark.parametrize(("text", "version"), [(OPEN, "570.86.10"), (CLOSED, "550.54.15"), ("", None)])
@@ -139,10 +139,10 @@ def test_what_to_do_depends_on_torch_and_driver(
 
 
 def test_weights_go_straight_to_the_gpu(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[dict[str, Any]] = []
+    arguments_received: list[dict[str, Any]] = []
 
     def refuse(*_: Any, **arguments: Any) -> Any:
-        given.append(arguments)
+        arguments_received.append(arguments)
         raise ValueError("seen enough")
 
     monkeypatch.setattr(load.AutoModelForCausalLM, "from_pretrained", refuse)
@@ -150,13 +150,16 @@ def test_weights_go_straight_to_the_gpu(machine: Path, monkeypatch: pytest.Monke
     for device in ("cuda", "cpu"):
         with pytest.raises(JobFailure, match="seen enough"):
             load_base_model(folder, device=torch.device(device))
-    assert given[0]["device_map"] == {"": torch.device("cuda")} and given[0]["dtype"] == torch.bfloat16
-    assert given[1]["device_map"] is None and given[1]["dtype"] == torch.float32
+    assert (
+        arguments_received[0]["device_map"] == {"": torch.device("cuda")}
+        and arguments_received[0]["dtype"] == torch.bfloat16
+    )
+    assert arguments_received[1]["device_map"] is None and arguments_received[1]["dtype"] == torch.float32
 
 
 def checked(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> doctor.Check:
-    told = json.dumps(report() | {"placement": placement_report()} | changes)
-    monkeypatch.setattr(doctor, "_run", lambda *_, **__: doctor._RunOutput(told, None))
+    output = json.dumps(report() | {"placement": placement_report()} | changes)
+    monkeypatch.setattr(doctor, "_run", lambda *_, **__: doctor._RunOutput(output, None))
     return doctor.check_torch()
 
 

@@ -57,8 +57,8 @@ def test_what_is_missing_is_said_in_one_sentence(
     tmp_path: Path, tools: Path, environment: dict[str, str], headers: bool, parts: list[str]
 ) -> None:
     python = interpreter(tmp_path, headers=headers)
-    said = missing_compiler(python, {"PATH": str(tools)} | environment)
-    assert said is not None and said.endswith("for that.") and all(part in said for part in parts)
+    message = missing_compiler(python, {"PATH": str(tools)} | environment)
+    assert message is not None and message.endswith("for that.") and all(part in message for part in parts)
 
 
 def test_an_interpreter_that_does_not_answer_is_no_matter_of_headers(tmp_path: Path, tools: Path) -> None:

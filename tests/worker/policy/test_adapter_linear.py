@@ -83,11 +83,11 @@ def test_all_layers_have_a_stand_in_of_the_factors_only(folder: Path, dtype: tor
         stand_ins = [module for module in model.modules() if type(module) is BesideLinear]
         assert len(stand_ins) == count == 2 * 7
         assert all(not list(module.parameters()) for module in stand_ins)
-        said = policy._model(input_ids=IDS, use_cache=False).logits
+        logits = policy._model(input_ids=IDS, use_cache=False).logits
     with policy._activate("policy"), torch.no_grad():
         expected = policy._model(input_ids=IDS, use_cache=False).logits
     assert not any(type(module) is BesideLinear for module in model.modules())
-    torch.testing.assert_close(said, expected, atol=0.05, rtol=0.05)
+    torch.testing.assert_close(logits, expected, atol=0.05, rtol=0.05)
 
 
 def test_with_and_without_gradient_it_says_the_same(folder: Path) -> None:

@@ -97,21 +97,21 @@ def fast(policy: LoraPolicy) -> tuple[Tensor, dict[str, Tensor]]:
 def naive(policy: LoraPolicy) -> tuple[Tensor, dict[str, Tensor]]:
     """The same by the whole model's logits, a row at a time, without any of the policy's own code."""
     policy._optimizer.zero_grad(set_to_none=True)
-    found = torch.zeros(len(SHARED), SHARED.longest, dtype=torch.float64)
+    logprobs = torch.zeros(len(SHARED), SHARED.longest, dtype=torch.float64)
     scale = batch_of(SHARED).tensors["scale"].tolist()
     with policy._activate(policy.name):
         for row, (prompt, completion) in enumerate(zip(SHARED.prompts, SHARED.completions, strict=True)):
             logits = policy._model(torch.tensor([[*prompt, *completion]]), use_cache=False).logits[0]
-            said = torch.log_softmax(logits[len(prompt) - 1 : -1] / SHARED.temperature, -1)
-            chosen = said.gather(-1, torch.tensor(completion)[:, None])[:, 0]
+            log_distribution = torch.log_softmax(logits[len(prompt) - 1 : -1] / SHARED.temperature, -1)
+            chosen = log_distribution.gather(-1, torch.tensor(completion)[:, None])[:, 0]
             (chosen.sum() * scale[row] / 3.0).backward()
-            found[row, : len(completion)] = chosen.detach()
-    return found, {k: p.grad.clone() for k, p in policy._parameters.items() if p.grad is not None}
+            logprobs[row, : len(completion)] = chosen.detach()
+    return logprobs, {k: p.grad.clone() for k, p in policy._parameters.items() if p.grad is not None}
 
 
-def distance(found: Tensor, expected: Tensor) -> float:
+def distance(actual: Tensor, expected: Tensor) -> float:
     """Of the whole tensor, relative to its norm."""
-    return float((found.double() - expected.double()).norm() / expected.double().norm().clamp(min=1e-30))
+    return float((actual.double() - expected.double()).norm() / expected.double().norm().clamp(min=1e-30))
 
 
 def test_every_layout_is_the_naive_one_in_float64(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,8 +162,8 @@ def test_it_is_adapted_sampled_trained_exported_and_loaded_again(folder: Path, t
     (first,) = _sample(engine, policy.name)
     assert len(first) == 4 and all(1 <= len(tokens) <= 6 for tokens in first)
     scores = policy.log_probs(Sequences([PROMPT] * 4, first, 1.0))
-    (said,) = _sample(engine, policy.name, logprobs=True)
-    for row, logprobs_sampled in enumerate(said):
+    (answer,) = _sample(engine, policy.name, logprobs=True)
+    for row, logprobs_sampled in enumerate(answer):
         torch.testing.assert_close(
             scores.logprobs[row, : len(logprobs_sampled)], torch.tensor(logprobs_sampled), atol=2e-5, rtol=0
         )
@@ -191,17 +191,17 @@ def test_prompts_are_shared_and_rows_packed_where_every_layer_keeps_all_tokens(f
 
 def _double_scores(policy: LoraPolicy) -> Tensor:
     """As `log_probs`, which keeps float32, would have them."""
-    found = torch.zeros(len(SHARED), SHARED.longest, dtype=torch.float64)
+    logprobs = torch.zeros(len(SHARED), SHARED.longest, dtype=torch.float64)
     with policy._activate(policy.name), torch.no_grad():
         for part in policy._plan(SHARED, range(len(SHARED))):
             rows = SHARED.take(part.rows)
-            said = score(policy._model, rows, policy._split, layout=part.layout)
-            found[part.rows, : said.logprobs.shape[1]] = said.logprobs
-    return found
+            scores = score(policy._model, rows, policy._split, layout=part.layout)
+            logprobs[part.rows, : scores.logprobs.shape[1]] = scores.logprobs
+    return logprobs
 
 
-def _error(found: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
-    flat = torch.cat([found[key].double().flatten() for key in expected])
+def _error(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> float:
+    flat = torch.cat([actual[key].double().flatten() for key in expected])
     return distance(flat, torch.cat([tensor.double().flatten() for tensor in expected.values()]))
 
 

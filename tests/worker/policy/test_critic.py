@@ -51,9 +51,9 @@ def test_a_fresh_critic_says_0_and_a_taught_one_what_it_was_told(folder: Path) -
     _, _, critic = make(folder)
     assert torch.equal(critic.values(SEQUENCES), torch.zeros(3, 5))
     teach(critic, 60)
-    found = critic.values(SEQUENCES)
-    torch.testing.assert_close(found, torch.where(MASK, TARGETS[:, None], 0.0), atol=0.15, rtol=0)
-    assert bool((found[~MASK] == 0).all())
+    values = critic.values(SEQUENCES)
+    torch.testing.assert_close(values, torch.where(MASK, TARGETS[:, None], 0.0), atol=0.15, rtol=0)
+    assert bool((values[~MASK] == 0).all())
 
 
 def test_a_value_is_of_the_state_before_its_token(folder: Path) -> None:
@@ -70,13 +70,13 @@ def test_a_value_is_of_the_state_before_its_token(folder: Path) -> None:
 def test_values_are_the_heads_of_a_plain_forward_pass(folder: Path) -> None:
     host, _, critic = make(folder)
     teach(critic, 5)
-    found = critic.values(SEQUENCES)
+    values = critic.values(SEQUENCES)
     for row, (prompt, completion) in enumerate(zip(SEQUENCES.prompts, SEQUENCES.completions, strict=True)):
         with host.activate("critic"), torch.no_grad():
             ids = torch.tensor([[*prompt, *completion]])
             states = host.base.model(input_ids=ids, output_hidden_states=True).hidden_states[-1][0]
             expected = critic._head(states[len(prompt) - 1 : -1])[:, 0]
-        torch.testing.assert_close(found[row, : len(completion)], expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(values[row, : len(completion)], expected, atol=1e-5, rtol=0)
 
 
 def test_an_architecture_without_a_decoder_of_its_own_gives_the_same_values(
@@ -108,35 +108,35 @@ def test_policy_and_reference_do_not_notice_it(folder: Path) -> None:
 def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
     _, _, critic = make(folder)
     teach(critic, 3)
-    found = []
+    gradients = []
     for critic.passes.tokens, critic.layout in (
         (2048, "padded"),
         (4, "padded"),
         (2048, "packed"),
         (4, "packed"),
     ):
-        told = critic.forward_backward(batch(), squared)
-        assert told["seen"] == (9.0, 1.0 if critic.passes.tokens > 4 else 3.0)
-        found.append(
+        metrics = critic.forward_backward(batch(), squared)
+        assert metrics["seen"] == (9.0, 1.0 if critic.passes.tokens > 4 else 3.0)
+        gradients.append(
             {key: p.grad.clone() for key, p in critic._trained.parameters.items() if p.grad is not None}
         )
         critic._trained.optimizer.zero_grad(set_to_none=True)
-    assert found[0].keys() == found[1].keys() == critic._trained.parameters.keys()
-    for other in found[1:]:
-        for key, gradient in found[0].items():
+    assert gradients[0].keys() == gradients[1].keys() == critic._trained.parameters.keys()
+    for other in gradients[1:]:
+        for key, gradient in gradients[0].items():
             torch.testing.assert_close(other[key], gradient, atol=1e-6, rtol=1e-4)
 
 
 def test_gradient_checkpointing_gives_the_same_gradients(folder: Path) -> None:
     _, _, critic = make(folder)
     teach(critic, 3)
-    found = []
+    gradients = []
     for critic.passes.checkpointing in (False, True):
         critic.forward_backward(batch(), squared)
-        found.append({key: p.grad for key, p in critic._trained.parameters.items()})
+        gradients.append({key: p.grad for key, p in critic._trained.parameters.items()})
         critic._trained.optimizer.zero_grad(set_to_none=True)
-    for key, gradient in found[0].items():
-        torch.testing.assert_close(found[1][key], gradient, atol=1e-7, rtol=1e-5)
+    for key, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][key], gradient, atol=1e-7, rtol=1e-5)
 
 
 def test_rows_without_gradient_are_left_out(folder: Path) -> None:

@@ -105,14 +105,14 @@ def test_threads_change_neither_gradient_nor_scores(folder: Path, monkeypatch: p
             time.sleep(0.05)  # the first micro-batch ends last
         return weighted_logprob(scores, tensors)
 
-    expected, found = (
+    expected, threaded = (
         one.forward_backward(batch_of(), weighted_logprob),
         two.forward_backward(batch_of(), loss),
     )
     assert threads - {"MainThread"} == {"micro-batch_0", "micro-batch_1"}
-    assert torch.equal(found.scores.logprobs, expected.scores.logprobs)
-    assert torch.equal(found.scores.entropies, expected.scores.entropies)
-    assert found.metrics == expected.metrics
+    assert torch.equal(threaded.scores.logprobs, expected.scores.logprobs)
+    assert torch.equal(threaded.scores.entropies, expected.scores.entropies)
+    assert threaded.metrics == expected.metrics
     for key, gradient in gradients(one).items():
         assert torch.equal(gradients(two)[key], gradient)
     assert torch.equal(two.log_probs(SEQUENCES).logprobs, one.log_probs(SEQUENCES).logprobs)
@@ -147,10 +147,10 @@ def test_packed_rows_have_the_same_scores_and_gradient(folder: Path) -> None:
         policy.layout = "packed"
         for tokens in (2048, 6):
             policy.passes.tokens = tokens
-            found = policy.forward_backward(batch, weighted_logprob)
-            assert found.metrics["seen"] == (9.0, 2.0 if tokens > 6 else 3.0)
-            torch.testing.assert_close(found.scores.logprobs, expected.scores.logprobs, atol=1e-6, rtol=1e-5)
-            torch.testing.assert_close(found.scores.entropies, expected.scores.entropies)
+            result = policy.forward_backward(batch, weighted_logprob)
+            assert result.metrics["seen"] == (9.0, 2.0 if tokens > 6 else 3.0)
+            torch.testing.assert_close(result.scores.logprobs, expected.scores.logprobs, atol=1e-6, rtol=1e-5)
+            torch.testing.assert_close(result.scores.entropies, expected.scores.entropies)
             for key, gradient in gradients(policy).items():
                 torch.testing.assert_close(gradient, gradients(padded)[key], atol=1e-6, rtol=1e-4)
             policy._optimizer.zero_grad(set_to_none=True)

@@ -59,10 +59,10 @@ def test_gradients_are_those_of_the_two_products() -> None:
 
         seed = some(*shape[:-1], 3)
         torch.testing.assert_close(whole(x, down, up), apart(x, down, up))
-        found, expected = (
+        product_gradients, expected = (
             torch.autograd.grad((f(x, down, up) * seed).sum(), (x, down, up)) for f in (whole, apart)
         )
-        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(product_gradients, expected)
 
 
 def test_a_model_computes_as_with_its_adapter(tmp_path: Path) -> None:
@@ -74,12 +74,12 @@ def test_a_model_computes_as_with_its_adapter(tmp_path: Path) -> None:
     with merged(peft, "policy") as active:
         with active():
             assert layers(peft, MergedLinear) == count > 0 == layers(peft, LoraLinear)
-            found = peft(input_ids=IDS, use_cache=False).logits
-            loss = found.log_softmax(-1)[..., ::7].sum()
-            mine = torch.autograd.grad(loss, list(parameters.values()))
+            peft_logits = peft(input_ids=IDS, use_cache=False).logits
+            loss = peft_logits.log_softmax(-1)[..., ::7].sum()
+            own_gradients = torch.autograd.grad(loss, list(parameters.values()))
         assert layers(peft, LoraLinear) == count
-    torch.testing.assert_close(found, logits, atol=1e-12, rtol=0)
-    for name, gradient in zip(parameters, mine, strict=True):
+    torch.testing.assert_close(peft_logits, logits, atol=1e-12, rtol=0)
+    for name, gradient in zip(parameters, own_gradients, strict=True):
         torch.testing.assert_close(gradient, gradients[name], atol=1e-10, rtol=1e-10)
     assert [name for name, _ in peft.named_parameters()] == names
     assert torch.equal(loss_and_gradients(peft)[0], logits), "the weights are not what they were"

@@ -66,8 +66,8 @@ def same_when_loaded(policy: LoraPolicy, base: Path, adapter: Path) -> None:
     other = LocalHost(load_base_model(base))
     other.load_adapter("again", adapter)
     with other.activate("again"), torch.no_grad():
-        found = score(other.base.model, SEQUENCES, None).logprobs
-    torch.testing.assert_close(found, policy.log_probs(SEQUENCES).logprobs, atol=2e-5, rtol=0)
+        scores = score(other.base.model, SEQUENCES, None).logprobs
+    torch.testing.assert_close(scores, policy.log_probs(SEQUENCES).logprobs, atol=2e-5, rtol=0)
 
 
 def test_all_linear_is_attention(named: tuple[str, Path], tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_experts_are_adapted_where_they_are_named(named: tuple[str, Path], tmp_p
     host, policy = make(folder, [*attention, "experts"])
     modules, parameters, tensors = exported(policy, tmp_path)
     assert modules == set(attention)
-    assert {each.rpartition("experts.")[2] for each in parameters} == {"gate_up_proj", "down_proj"}
+    assert {parameter.rpartition("experts.")[2] for parameter in parameters} == {"gate_up_proj", "down_proj"}
     assert host.facts["adapter_layers"] == sorted(modules | parameters)
     assert any("experts" in tensor for tensor in tensors)
     assert not any(".gate." in tensor or "router" in tensor for tensor in tensors)
@@ -97,7 +97,9 @@ def test_experts_are_adapted_where_they_are_named(named: tuple[str, Path], tmp_p
 
 def test_a_router_is_refused_with_field_and_reason(named: tuple[str, Path]) -> None:
     name, folder = named
-    for router in ROUTERS.get(name, {"gate"}) | {f"{each}.weight" for each in ROUTERS.get(name, {"gate"})}:
+    for router in ROUTERS.get(name, {"gate"}) | {
+        f"{router_name}.weight" for router_name in ROUTERS.get(name, {"gate"})
+    }:
         with pytest.raises(JobFailure) as refused:
             LocalHost(load_base_model(folder)).create_policy("policy", targets=["q_proj", router], **SHAPE)
         assert refused.value.code == "invalid_adapter" and refused.value.hint

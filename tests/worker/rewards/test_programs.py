@@ -14,10 +14,10 @@ class Fake:
     """Answers each run with the next result and remembers what it was asked."""
 
     def __init__(self, *results: ProgramResult) -> None:
-        self.results, self.asked = list(results), list[tuple[str, Sequence[ProgramRun]]]()
+        self.results, self.requests = list(results), list[tuple[str, Sequence[ProgramRun]]]()
 
     def __call__(self, source: str, runs: Sequence[ProgramRun], limits: ProgramLimits) -> ProgramsOutcome:
-        self.asked.append((source, runs))
+        self.requests.append((source, runs))
         return ProgramsOutcome("ok", [self.results.pop(0) for _ in runs])
 
 
@@ -56,11 +56,11 @@ def test_the_whole_text_may_be_the_program() -> None:
     item = {"tests": ["assert f() == 1"], "prompt": "def f():"}
     settings = CodeTests(code="text", prefix="prompt")
     assert score_code("    return 1", item, settings, fake).value == 1.0
-    assert fake.asked == [("def f():\n    return 1", [ProgramRun(call="f()")])]
+    assert fake.requests == [("def f():\n    return 1", [ProgramRun(call="f()")])]
 
 
 @pytest.mark.parametrize(
-    ("how", "tolerance", "got", "wanted", "fits"),
+    ("how", "tolerance", "got", "expected", "fits"),
     [
         ("lines", 0.0, "1 \n2\n\n", "1\n2", True),
         ("lines", 0.0, "1\r\n2", "1\n2\n", True),
@@ -78,8 +78,8 @@ def test_the_whole_text_may_be_the_program() -> None:
         ("exact", 0.0, "1\n", "1\n", True),
     ],
 )
-def test_outputs_of_scripts(how: str, tolerance: float, got: str, wanted: str, fits: bool) -> None:
-    result = score([{"input": "", "output": wanted}], got, output=how, tolerance=tolerance)
+def test_outputs_of_scripts(how: str, tolerance: float, got: str, expected: str, fits: bool) -> None:
+    result = score([{"input": "", "output": expected}], got, output=how, tolerance=tolerance)
     assert result.value == float(fits)
 
 
@@ -103,11 +103,11 @@ def test_values_of_calls(tolerance: float, got: str, fits: bool) -> None:
     assert score(tests, got, tolerance=tolerance).value == float(fits)
 
 
-@pytest.mark.parametrize("wanted", ["inf", "-inf", "1e400", "nan"])
-def test_no_number_is_near_to_infinity(wanted: str) -> None:
-    test = [{"input": "", "output": wanted}]
+@pytest.mark.parametrize("text", ["inf", "-inf", "1e400", "nan"])
+def test_no_number_is_near_to_infinity(text: str) -> None:
+    test = [{"input": "", "output": text}]
     assert score(test, "7", tolerance=1e-3).value == 0
-    assert score(test, wanted, tolerance=1e-3).value == 1
+    assert score(test, text, tolerance=1e-3).value == 1
 
 
 def test_a_score_tells_which_tests_failed_and_why() -> None:
@@ -133,14 +133,14 @@ def test_what_is_expected_is_never_sent() -> None:
         {"input": "3", "output": "424242"},
     ]
     score_code(PROGRAM, {"tests": [*tests, "x = 5\nassert f(x) == 424242"]}, CodeTests(), fake)
-    assert len(fake.asked) == 2 and "x = 5" in fake.asked[1][0]
-    assert "424242" not in repr(fake.asked)
+    assert len(fake.requests) == 2 and "x = 5" in fake.requests[1][0]
+    assert "424242" not in repr(fake.requests)
 
 
 def test_a_completion_without_a_program_scores_nothing_and_runs_nothing() -> None:
     fake = Fake()
     result = score_code("I cannot.", {"tests": ["assert f(1) == 1"]}, CodeTests(), fake)
-    assert (result.status, result.value, fake.asked) == ("ok", 0.0, [])
+    assert (result.status, result.value, fake.requests) == ("ok", 0.0, [])
     assert "no closed block" in (result.reason or "")
 
 
@@ -162,4 +162,4 @@ def test_the_function_s_name_may_stand_in_a_column() -> None:
     fake = Fake(ProgramResult("ok", "1"))
     item = {"tests": "def check(candidate):\n    assert candidate(1) == 1", "entry_point": "inc"}
     assert score_code(PROGRAM, item, CodeTests(entry="entry_point"), fake).value == 1.0
-    assert fake.asked[0][1][0].call == "inc(1)"
+    assert fake.requests[0][1][0].call == "inc(1)"

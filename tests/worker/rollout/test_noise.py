@@ -8,8 +8,11 @@ from worker.rollout.noise import Stream, hash64, permutation, uniform
 
 def test_known_values_never_change() -> None:
     # Pinned: a change here breaks the continuation of every stored job.
-    found = [f"{int(hash64(0, Stream.TRAIN, 1, 2, 3, 4)):016x}", f"{int(hash64(7, Stream.EVALUATE, 0)):016x}"]
-    assert found == ["f3680714ce7606c0", "fad6e24671254235"]
+    hashes = [
+        f"{int(hash64(0, Stream.TRAIN, 1, 2, 3, 4)):016x}",
+        f"{int(hash64(7, Stream.EVALUATE, 0)):016x}",
+    ]
+    assert hashes == ["f3680714ce7606c0", "fad6e24671254235"]
 
 
 def test_vectorised_and_single_values_agree() -> None:

@@ -45,8 +45,8 @@ def short_of_memory(
             batches[-1] = rows, batch._step
             raise torch.OutOfMemoryError(MESSAGE)
 
-    def beginning(batch: DecodeBatch, *given: Any, **named: Any) -> None:
-        begin(batch, *given, **named)
+    def beginning(batch: DecodeBatch, *arguments: Any, **named: Any) -> None:
+        begin(batch, *arguments, **named)
         batches.append((len(batch._reasons), -1))
         check(batch)
 
@@ -60,9 +60,9 @@ def short_of_memory(
         yield batches
 
 
-def same(found: list[Generated], expected: list[Generated]) -> None:
-    assert [answer.request.tag for answer in found] == [answer.request.tag for answer in expected]
-    for one, two in zip(found, expected, strict=True):
+def same(actual: list[Generated], expected: list[Generated]) -> None:
+    assert [answer.request.tag for answer in actual] == [answer.request.tag for answer in expected]
+    for one, two in zip(actual, expected, strict=True):
         assert [sample.token_ids for sample in one.samples] == [sample.token_ids for sample in two.samples]
         for a, b in zip(one.samples, two.samples, strict=True):
             assert a.logprobs == pytest.approx(b.logprobs, abs=1e-5) and a.finish_reason == b.finish_reason
@@ -76,17 +76,19 @@ def test_completions_are_the_same_in_smaller_batches(
     """Every completion once and in its place, whether the batch failed before its first token or behind some."""
     requests = setup.ask(TEXTS, n=4, stop_ids=tuple(range(1, 40)))
     expected = generate(setup.new_engine(), requests)
-    engine, told = setup.new_engine(), list[str]()
-    engine.warn = told.append
+    engine, warnings = setup.new_engine(), list[str]()
+    engine.warn = warnings.append
     with short_of_memory(monkeypatch, lambda rows, step: rows > most and step >= at) as batches:
-        found = generate(engine, requests)
-        same(found, expected)
+        answers = generate(engine, requests)
+        same(answers, expected)
         assert all(rows <= most for rows, failed in batches if failed < 0)
-        assert 1 <= len(told) == sum(failed >= 0 for _, failed in batches) <= 4
-        assert "Out of memory while 12 rows" in told[0] and "an allocation of 2.00 GiB failed" in told[0]
-        before = len(told)
+        assert 1 <= len(warnings) == sum(failed >= 0 for _, failed in batches) <= 4
+        assert (
+            "Out of memory while 12 rows" in warnings[0] and "an allocation of 2.00 GiB failed" in warnings[0]
+        )
+        before = len(warnings)
         same(generate(engine, requests), expected)
-    assert len(told) == before, "what was learned is held to"
+    assert len(warnings) == before, "what was learned is held to"
 
 
 def test_what_was_answered_is_not_sampled_again(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,11 +100,11 @@ def test_a_stop_text_ends_a_completion_and_stays_in_it(setup: Setup) -> None:
 
 def test_cancelled_requests_return_what_they_have(setup: Setup) -> None:
     async def run() -> list[Generated]:
-        found = []
+        answers = []
         asyncio.get_running_loop().call_later(0.05, setup.engine.cancel)
         async for answer in setup.engine.generate(setup.ask(["endless"], n=2, max_tokens=5000, stop_ids=())):
-            found.append(answer)
-        return found
+            answers.append(answer)
+        return answers
 
     (answer,) = asyncio.run(run())
     assert [sample.finish_reason for sample in answer.samples] == ["cancelled"] * 2
@@ -137,10 +137,10 @@ def test_batches_fit_the_cache_and_keep_every_sample(setup: Setup) -> None:
     for parts in batches:
         widest = max(len(part.request.prompt_ids) + 12 for part in parts)
         assert sum(part.count for part in parts) * widest <= 70
-    found = sorted(
+    samples = sorted(
         (part.request.tag, part.first + k) for parts in batches for part in parts for k in range(part.count)
     )
-    assert found == [(tag, sample) for tag in range(3) for sample in range(5)]
+    assert samples == [(tag, sample) for tag in range(3) for sample in range(5)]
 
 
 def test_a_row_larger_than_the_cache_is_still_sampled(setup: Setup) -> None:

@@ -88,7 +88,7 @@ def test_versions_that_may_be_asked_for_stay_and_folders_go_one_sync_later(tmp_p
         new.folder.mkdir()
         left.append([old.version for old in adapters.add(new)])
     assert left == [[], [], [0], [1]]
-    assert [each.version for each in adapters.held] == [2, 3]
+    assert [adapter.version for adapter in adapters.held] == [2, 3]
     assert sorted(folder.name[:8] for folder in tmp_path.iterdir()) == ["policy-1", "policy-2", "policy-3"]
     assert adapters.name(request(version=2)) != adapters.name(request(version=3))
     with pytest.raises(ValueError, match="requested policy version 1, but the engine has 2, 3"):
@@ -119,10 +119,10 @@ def test_a_server_has_the_trainers_precision_and_room_for_every_version(tmp_path
         tmp_path, "float32", "cpu", max_model_len=64, rank=9, loras=2, held=5, cache_bytes=3 << 30
     )
     words = options.arguments(tmp_path / "s")
-    told = dict(itertools.pairwise(words))
-    assert told["--dtype"] == "float32" and told["--max-lora-rank"] == "16"
-    assert (told["--max-loras"], told["--max-cpu-loras"]) == ("2", "5")
-    assert told["--logprobs-mode"] == "processed_logprobs" and "--enforce-eager" in words
+    flags = dict(itertools.pairwise(words))
+    assert flags["--dtype"] == "float32" and flags["--max-lora-rank"] == "16"
+    assert (flags["--max-loras"], flags["--max-cpu-loras"]) == ("2", "5")
+    assert flags["--logprobs-mode"] == "processed_logprobs" and "--enforce-eager" in words
     assert options.environment()["VLLM_CPU_KVCACHE_SPACE"] == "3"
 
 
@@ -141,10 +141,10 @@ def test_a_gpu_is_taken_by_bytes_and_not_by_a_share(tmp_path: Path, monkeypatch:
         tmp_path, "bfloat16", "cuda", 64, rank=8, cache_bytes=5 << 30, sequences=96, share=0.3123
     )
     words = options.arguments(tmp_path / "s")
-    told = dict(itertools.pairwise(words))
-    assert told["--kv-cache-memory-bytes"] == str(5 << 30)
-    assert (told["--gpu-memory-utilization"], told["--max-num-seqs"]) == ("0.312", "96")
-    assert json.loads(told["--hf-overrides"]) == {"head_dtype": "float32"}  # as the trainer's head
+    flags = dict(itertools.pairwise(words))
+    assert flags["--kv-cache-memory-bytes"] == str(5 << 30)
+    assert (flags["--gpu-memory-utilization"], flags["--max-num-seqs"]) == ("0.312", "96")
+    assert json.loads(flags["--hf-overrides"]) == {"head_dtype": "float32"}  # as the trainer's head
     assert "--tensor-parallel-size" not in words and "--enable-mixed-moe-lora-format" not in words
     monkeypatch.setenv(GPU_MEMORY, "0.55")
     words = options.arguments(tmp_path / "s")
@@ -167,14 +167,14 @@ def test_several_gpus_and_experts_have_words_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"), [(None, None), ("off", "no"), ("cache", "cache"), ("on", "weights"), ("?", None)]
+    ("setting", "expected"), [(None, None), ("off", "no"), ("cache", "cache"), ("on", "weights"), ("?", None)]
 )
 def test_the_workers_owner_says_how_deep_it_sleeps(
-    monkeypatch: pytest.MonkeyPatch, told: str | None, expected: str | None
+    monkeypatch: pytest.MonkeyPatch, setting: str | None, expected: str | None
 ) -> None:
     monkeypatch.delenv(SLEEP, raising=False)
-    if told is not None:
-        monkeypatch.setenv(SLEEP, told)
+    if setting is not None:
+        monkeypatch.setenv(SLEEP, setting)
     assert configured_sleep() == expected
 
 
@@ -189,22 +189,24 @@ class Answers:
     """A server that answers every request, but for those it does not know; it notes what it is asked."""
 
     def __init__(self, *unknown: str) -> None:
-        self.unknown, self.asked = unknown, list[str]()
+        self.unknown, self.requests = unknown, list[str]()
         self.bodies: list[Any] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         path = request.url.raw_path.decode()
-        self.asked.append(path)
+        self.requests.append(path)
         self.bodies.append(json.loads(request.content) if request.content else None)
         if path in self.unknown:
             return httpx.Response(404, json={"error": {"message": "Not Found"}})
         return httpx.Response(200, json={"status": "awake"})
 
 
-def server(folder: Path, sleeps: Sleep, answers: Answers, said: list[str]) -> Server:
+def server(folder: Path, sleeps: Sleep, answers: Answers, messages: list[str]) -> Server:
     """One whose process has started."""
     options = Options(folder, "bfloat16", "cuda", max_model_len=64, rank=8, sleeps=sleeps)
-    made = Server(Path("python"), options, None, say=said.append, make_room=lambda: said.append("room"))
+    made = Server(
+        Path("python"), options, None, say=messages.append, make_room=lambda: messages.append("room")
+    )
     made.api = Api(folder / "s")
     made.api._client = httpx.AsyncClient(transport=httpx.MockTransport(answers), base_url="http://vllm")
     return made
@@ -220,26 +222,29 @@ async def sleep_and_wake(server: Server, times: int = 1) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sleeps", "asked"),
+    ("sleeps", "requests"),
     [
         ("no", []),
         ("cache", ["/sleep?level=0", "/release_kv_cache_memory", "/wake_up?tags=kv_cache"]),
         ("weights", ["/sleep?level=1", "/wake_up"]),
     ],
 )
-def test_a_server_gives_back_what_it_is_to(tmp_path: Path, sleeps: Sleep, asked: list[str]) -> None:
-    answers, said = Answers(), list[str]()
-    asyncio.run(sleep_and_wake(server(tmp_path, sleeps, answers, said)))
-    assert answers.asked == asked
-    assert said == ([] if sleeps == "no" else ["room"])
+def test_a_server_gives_back_what_it_is_to(tmp_path: Path, sleeps: Sleep, requests: list[str]) -> None:
+    answers, messages = Answers(), list[str]()
+    asyncio.run(sleep_and_wake(server(tmp_path, sleeps, answers, messages)))
+    assert answers.requests == requests
+    assert messages == ([] if sleeps == "no" else ["room"])
 
 
 def test_a_vllm_that_cannot_release_its_cache_alone_sleeps_whole(tmp_path: Path) -> None:
-    answers, said = Answers("/release_kv_cache_memory"), list[str]()
-    asyncio.run(sleep_and_wake(server(tmp_path, "cache", answers, said), times=2))
+    answers, messages = Answers("/release_kv_cache_memory"), list[str]()
+    asyncio.run(sleep_and_wake(server(tmp_path, "cache", answers, messages), times=2))
     whole = ["/sleep?level=1", "/wake_up"]
-    assert answers.asked == ["/sleep?level=0", "/release_kv_cache_memory", *whole, *whole]
-    assert said[0].startswith("vLLM cannot give its cache back alone") and said[1:] == ["room", "room"]
+    assert answers.requests == ["/sleep?level=0", "/release_kv_cache_memory", *whole, *whole]
+    assert messages[0].startswith("vLLM cannot give its cache back alone") and messages[1:] == [
+        "room",
+        "room",
+    ]
 
 
 @pytest.mark.parametrize("parameters", [["mlp.experts.gate_up_proj", "mlp.experts.down_proj"], None])

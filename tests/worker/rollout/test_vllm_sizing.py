@@ -90,11 +90,11 @@ def test_what_a_training_pass_keeps_is_what_was_counted(name: str, counted_mib: 
     ],
 )
 def test_it_sleeps_no_deeper_than_the_update_needs(name: str, total: int, sleeps: str) -> None:
-    found = job(name, total)
-    assert found.sleeps == sleeps
+    sizes = job(name, total)
+    assert sizes.sleeps == sleeps
     # What vLLM holds while it samples is free beside the trainer's weights, and is what it asks for.
-    assert found.share * total <= total - GIB // 2 - weights(name) - RESERVE_BYTES
-    assert found.kv_bytes + weights(name) < found.share * total + 0.001 * total
+    assert sizes.share * total <= total - GIB // 2 - weights(name) - RESERVE_BYTES
+    assert sizes.kv_bytes + weights(name) < sizes.share * total + 0.001 * total
 
 
 def test_the_cache_has_room_for_every_row_and_no_more() -> None:
@@ -108,10 +108,10 @@ def test_the_cache_has_room_for_every_row_and_no_more() -> None:
 
 
 def test_a_server_that_cannot_hold_all_rows_holds_what_fits() -> None:
-    found = job("14B", H100, longest=8192)
+    sizes = job("14B", H100, longest=8192)
     row = 8192 * shape("14B").kv_token()
-    assert row < found.kv_bytes < 512 * row
-    assert found.max_num_seqs == 2 * (found.kv_bytes // row) > 1
+    assert row < sizes.kv_bytes < 512 * row
+    assert sizes.max_num_seqs == 2 * (sizes.kv_bytes // row) > 1
 
 
 def test_the_model_is_given_no_more_context_than_the_job_needs() -> None:
@@ -133,8 +133,8 @@ def test_the_model_is_given_no_more_context_than_the_job_needs() -> None:
 
 
 def test_a_gpu_of_its_own_is_used_and_never_left_asleep() -> None:
-    found = job("7B", H100, shared=False, longest=8192)
-    assert found.sleeps == "no" and found.share > 0.9
+    sizes = job("7B", H100, shared=False, longest=8192)
+    assert sizes.sleeps == "no" and sizes.share > 0.9
     halves = job("7B", H100, shared=False, gpus=2)
     assert halves.kv_bytes == job("7B", H100, shared=False).kv_bytes // 2  # per GPU
 
@@ -148,10 +148,10 @@ def test_a_model_that_does_not_fit_is_refused_with_what_is_missing(name: str, to
 
 @pytest.mark.parametrize("sleeps", ["no", "cache", "weights"])
 def test_the_workers_owner_decides_otherwise(sleeps: str) -> None:
-    found = job("7B", H100, sleeps=sleeps)
-    assert found.sleeps == sleeps
+    sizes = job("7B", H100, sleeps=sleeps)
+    assert sizes.sleeps == sleeps
     if sleeps == "no":  # the trainer gets half of what there is to share
-        assert found.kv_bytes < job("7B", H100, sleeps="cache").kv_bytes
+        assert sizes.kv_bytes < job("7B", H100, sleeps="cache").kv_bytes
 
 
 def test_weights_move_only_where_the_machine_has_room_for_them() -> None:
@@ -170,11 +170,16 @@ def test_a_row_that_needs_the_weights_place_gets_it() -> None:
 
 
 def test_a_micro_batch_of_the_trainer_is_as_large_as_the_job() -> None:
-    def wanted(rows: int, longest: int) -> int:
+    def batch_bytes(rows: int, longest: int) -> int:
         demand = job_demand(shape("1.5B"), weights=1, longest=longest, rows=rows, rank=8, gpu_total=H100)
         return demand.activations
 
-    assert wanted(4, 100) < wanted(64, 1024) == wanted(64, BUSY_TOKENS) < wanted(1, 2 * BUSY_TOKENS)
+    assert (
+        batch_bytes(4, 100)
+        < batch_bytes(64, 1024)
+        == batch_bytes(64, BUSY_TOKENS)
+        < batch_bytes(1, 2 * BUSY_TOKENS)
+    )
 
 
 @pytest.mark.parametrize("context", [4096, 32768, 131072])
@@ -183,11 +188,11 @@ def test_a_server_on_demand_leaves_room_for_jobs(context: int) -> None:
     demand = served_demand(
         shape("7B"), weights=weights("7B"), context=context, rows=1024, rank=16, loras=4, gpu_total=H100
     )
-    found = served_sizes(free, H100, demand)
+    sizes = served_sizes(free, H100, demand)
     rest = free - RESERVE_BYTES - demand.weights - demand.working
-    assert found.max_model_len * demand.kv_token <= found.kv_bytes <= rest // 2
-    assert found.max_model_len == context or context == 131072
-    assert found.share * H100 <= free and found.sleeps == "no"
+    assert sizes.max_model_len * demand.kv_token <= sizes.kv_bytes <= rest // 2
+    assert sizes.max_model_len == context or context == 131072
+    assert sizes.share * H100 <= free and sizes.sleeps == "no"
 
 
 def test_a_server_on_demand_without_room_says_so() -> None:
@@ -215,8 +220,17 @@ def test_experts_with_adapters_have_a_format_of_their_own() -> None:
 
 @pytest.mark.parametrize("name", ["gpt2", "mamba", "gemma3", "qwen3_moe", "gpt_oss", "llama4"])
 def test_every_configuration_has_a_shape(name: str) -> None:
-    found = model_shape(AutoConfig.for_model(name))
-    assert min(found.layers, found.hidden, found.intermediate, found.vocabulary, found.kv_token()) > 0
+    shape_of_model = model_shape(AutoConfig.for_model(name))
+    assert (
+        min(
+            shape_of_model.layers,
+            shape_of_model.hidden,
+            shape_of_model.intermediate,
+            shape_of_model.vocabulary,
+            shape_of_model.kv_token(),
+        )
+        > 0
+    )
 
 
 def test_memory_of_gpus_is_that_of_the_fullest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,9 +257,9 @@ def test_a_served_model_knows_its_sizes(tmp_path: Path) -> None:
     save_file({"a": zeros(1000, 500)}, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps({}))
     plain = ServedModel(tmp_path, None, (1,), 151936, 32768, None, "cuda")
-    found = on_gpu(plain, shape("0.5B"), SMALL, SMALL, rank=16, together=4)
-    words = found.options(rank=16, adapters=8, together=4, threads=1).arguments(tmp_path / "s")
-    assert "--kv-cache-memory-bytes" in words and found.context == 32768
+    sizes = on_gpu(plain, shape("0.5B"), SMALL, SMALL, rank=16, together=4)
+    words = sizes.options(rank=16, adapters=8, together=4, threads=1).arguments(tmp_path / "s")
+    assert "--kv-cache-memory-bytes" in words and sizes.context == 32768
     unknown = on_gpu(plain, shape("0.5B"), 0, 0, rank=16, together=4)
     words = unknown.options(rank=16, adapters=8, together=4, threads=1).arguments(tmp_path / "s")
     assert "--kv-cache-memory-bytes" not in words and unknown.context == 8192

@@ -56,18 +56,18 @@ def steps(run: Path) -> list[dict[str, float]]:
 
 def results(run: Path) -> list[list[dict[str, Any]]]:
     """Per completion what its rewards said, over all steps."""
-    found = []
+    parsed = []
     for line in (run / "records.jsonl").read_bytes().splitlines():
         record = json.loads(line)
         if record["kind"] == "rollouts":
             table = pq.read_table(run / "blobs" / record["blob"]["sha256"]).to_pylist()
-            found += [json.loads(row["rewards"]) for row in table]
-    return found
+            parsed += [json.loads(row["rewards"]) for row in table]
+    return parsed
 
 
 def test_a_multi_of_rule_code_and_judge_trains_with_the_right_counters(tmp_path: Path) -> None:
-    def behave(asked: JudgeRequest, _: int) -> Reply:
-        return judged("clear" if "<answer>" in asked.text else "unclear")
+    def behave(request: JudgeRequest, _: int) -> Reply:
+        return judged("clear" if "<answer>" in request.text else "unclear")
 
     multi = {
         "type": "multi",
@@ -96,33 +96,33 @@ def test_a_multi_of_rule_code_and_judge_trains_with_the_right_counters(tmp_path:
         judges = {"friend": judge | {"base_url": stub.url + "/v1"}}
         run = train(tmp_path, [multi], steps=2, judges=judges, env={"FRIENDS_KEY": KEY})
         questions = len(stub.requests)
-        assert {asked.headers["authorization"] for asked in stub.requests} == {f"Bearer {KEY}"}
+        assert {request.headers["authorization"] for request in stub.requests} == {f"Bearer {KEY}"}
 
-    said = [each for (each,) in results(run)]
-    assert len(said) == 2 * 12
-    assert {each["status"] for each in said} == {"ok"}
-    for each in said:
-        form, tone = each["parts"]["form"], each["parts"].get("tone")
-        assert each["value"] == 0.5 * form * each["parts"]["short"] + 0.5 * (tone or 0)
-        assert (tone is None) == (form == 0) == (each["part_status"] == {"tone": "not_applicable"})
-        assert (each["labels"] == {}) == (tone is None)
-    asked = [each for each in said if each["usage"]]
-    paid = [each["usage"]["friend"] for each in asked if each["usage"]["friend"]["calls"]]
+    rewards = [reward for (reward,) in results(run)]
+    assert len(rewards) == 2 * 12
+    assert {reward["status"] for reward in rewards} == {"ok"}
+    for reward in rewards:
+        form, tone = reward["parts"]["form"], reward["parts"].get("tone")
+        assert reward["value"] == 0.5 * form * reward["parts"]["short"] + 0.5 * (tone or 0)
+        assert (tone is None) == (form == 0) == (reward["part_status"] == {"tone": "not_applicable"})
+        assert (reward["labels"] == {}) == (tone is None)
+    judged_rewards = [reward for reward in rewards if reward["usage"]]
+    paid = [reward["usage"]["friend"] for reward in judged_rewards if reward["usage"]["friend"]["calls"]]
     assert len(paid) == questions
 
     metrics = steps(run)
     assert sum(step["judge/calls"] for step in metrics) == questions
-    assert sum(step["judge/spared"] for step in metrics) == len(said) - len(asked)
+    assert sum(step["judge/spared"] for step in metrics) == len(rewards) - len(judged_rewards)
     assert metrics[-1]["judge/cost"] == pytest.approx(questions * (100 * 1000 + 20 * 5000) / 1e6)
     assert sum(step["judge/input_tokens"] for step in metrics) == 100 * questions
     for number, step in enumerate(metrics):
-        mine = [each for each in said[12 * number : 12 * number + 12] if "tone" in each["labels"]]
-        clear = sum(each["labels"]["tone"] == "clear" for each in mine) / max(1, len(mine))
+        of_step = [reward for reward in rewards[12 * number : 12 * number + 12] if "tone" in reward["labels"]]
+        clear = sum(reward["labels"]["tone"] == "clear" for reward in of_step) / max(1, len(of_step))
         assert step.get("reward/both/part/tone/label/clear", 0.0) == clear
         assert step["reward/error_share"] == 0
 
-    kept = [path for path in run.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
-    assert kept == []
+    leaks = [path for path in run.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert leaks == []
 
 
 def test_a_reward_that_errs_on_every_third_row_trains_to_the_end_with_right_counters(tmp_path: Path) -> None:
@@ -130,13 +130,17 @@ def test_a_reward_that_errs_on_every_third_row_trains_to_the_end_with_right_coun
     metrics = steps(run)
     assert len(metrics) == 3
     assert all(abs(step["reward/error_share"] - 1 / 3) < 1e-9 for step in metrics)
-    said = [each for (each,) in results(run)]
-    failed = [each for each in said if each["status"] == "exception"]
-    assert (len(said), len(failed)) == (36, 12)
-    assert {each["value"] for each in failed} == {None}
-    assert all("is no good" in each["message"] for each in failed)
+    rewards = [reward for (reward,) in results(run)]
+    failed = [reward for reward in rewards if reward["status"] == "exception"]
+    assert (len(rewards), len(failed)) == (36, 12)
+    assert {reward["value"] for reward in failed} == {None}
+    assert all("is no good" in reward["message"] for reward in failed)
     for number, step in enumerate(metrics):
-        values = [each["value"] for each in said[12 * number : 12 * number + 12] if each["value"] is not None]
+        values = [
+            reward["value"]
+            for reward in rewards[12 * number : 12 * number + 12]
+            if reward["value"] is not None
+        ]
         assert len(values) == 8
         assert abs(step["reward/third/mean"] - sum(values) / 8) < 1e-9
         assert abs(step["reward/mean"] - sum(values) / 8) < 1e-6

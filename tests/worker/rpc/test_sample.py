@@ -68,11 +68,13 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def worker(server: StubWorkerApi, tmp_path: Path) -> Iterator[CallWorker]:
-    door = WorkerApi(server.url, TOKEN)
+    worker_api = WorkerApi(server.url, TOKEN)
     models = ModelStore(tmp_path / "models")
     serving = ServingProcess(command=(sys.executable, "-c", TOY))
-    sampler = Sampler(door, models, BlobCache(tmp_path / "blobs", door.get_blob), tmp_path, serving)
-    yield CallWorker(door, "wrk_1", models, None, sampler)
+    sampler = Sampler(
+        worker_api, models, BlobCache(tmp_path / "blobs", worker_api.get_blob), tmp_path, serving
+    )
+    yield CallWorker(worker_api, "wrk_1", models, None, sampler)
     sampler.close()
 
 
@@ -91,7 +93,7 @@ def events(server: StubWorkerApi, id: str) -> list[dict[str, Any]]:
     return [event for _, chunk in sorted(server.state.chunks[id].items()) for event in chunk]
 
 
-def said(server: StubWorkerApi, id: str) -> str:
+def text_of(server: StubWorkerApi, id: str) -> str:
     return "".join(event["text"] for event in events(server, id) if event["type"] == "delta")
 
 
@@ -99,7 +101,7 @@ def test_events_arrive_in_order_in_few_posts(worker: CallWorker, server: StubWor
     answer = worker.answer(call("a", folder, "300"))
     assert (answer.result, answer.error) == ({}, None)
     assert events(server, "a")[0] == {"type": "status", "message": "Starting the sampler"}
-    assert said(server, "a").split() == [str(number) for number in range(300)]
+    assert text_of(server, "a").split() == [str(number) for number in range(300)]
     times = [at for _, count, at in server.state.posts if count]
     assert len(times) < 30 + 20 * (times[-1] - times[0])
 
@@ -109,7 +111,7 @@ def test_a_chunk_whose_answer_was_lost_is_sent_again_under_its_number(
 ) -> None:
     server.state.forget_chunks = 3
     assert worker.answer(call("a", folder, "5")).error is None
-    assert said(server, "a").split() == [str(number) for number in range(5)]
+    assert text_of(server, "a").split() == [str(number) for number in range(5)]
 
 
 @pytest.mark.parametrize("words", ["100000", "quiet"])
@@ -184,10 +186,10 @@ def test_a_first_request_says_how_far_the_download_is(
     assert hold is not None
 
     def twice() -> bool:
-        told = (
+        messages = (
             [event.get("message", "") for event in events(server, "a")] if "a" in server.state.chunks else []
         )
-        return sum("Downloading the model: " in each for each in told) > 1
+        return sum("Downloading the model: " in message for message in messages) > 1
 
     def let_go() -> None:
         wait_for(twice)
@@ -196,7 +198,7 @@ def test_a_first_request_says_how_far_the_download_is(
     threading.Thread(target=let_go).start()
     answer = worker.answer(call("a", folder, "5", model_source="hub:org/name"))
     assert (answer.result, answer.error) == ({}, None)
-    assert said(server, "a").split() == [str(number) for number in range(5)]
+    assert text_of(server, "a").split() == [str(number) for number in range(5)]
 
 
 def test_a_download_that_nobody_waits_for_is_not_sampled_from(
@@ -229,7 +231,7 @@ def test_an_adapter_comes_through_the_door_once(
     adapter = {"sha256": sha256, "bytes": len(archive), "step": 3}
     for id in ("a", "b"):
         assert worker.answer(call(id, folder, "describe", adapter=adapter, max_tokens=4096)).error is None
-        order = json.loads(said(server, id))
+        order = json.loads(text_of(server, id))
         assert order["files"] == ["adapter_config.json", "adapter_model.safetensors"]
         assert order["adapter"] in f"adapter-{sha256}"
         [prompt] = order["prompts"]
@@ -299,13 +301,13 @@ PICKY = "{% for m in messages %}{% if m.role in ('system', 'user') %}{{ m.conten
 TOOL = {"type": "function", "function": {"name": "add"}}
 
 
-def told(worker: CallWorker, server: StubWorkerApi, folder: Path, template: str, **fields: Any) -> str:
+def rendered(worker: CallWorker, server: StubWorkerApi, folder: Path, template: str, **fields: Any) -> str:
     """The prompt that the serving process gets."""
     (folder / "chat_template.jinja").unlink()
     (folder / "chat_template.jinja").write_text(template)
     answer = worker.answer(call("told", folder, "describe", **fields))
     assert answer.error is None, answer.error
-    [prompt] = json.loads(said(server, "told"))["prompts"]
+    [prompt] = json.loads(text_of(server, "told"))["prompts"]
     text: str = Tokenizer.from_file(str(CHECKPOINT / "tokenizer.json")).decode(prompt["ids"])
     return text
 
@@ -314,7 +316,7 @@ def test_a_developers_message_is_the_systems_where_the_template_knows_no_develop
     worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
     messages = [{"role": "developer", "content": "12"}, {"role": "user", "content": "1+1="}]
-    assert told(worker, server, folder, PICKY, prompts=[messages]).replace(" ", "") == "121+1="
+    assert rendered(worker, server, folder, PICKY, prompts=[messages]).replace(" ", "") == "121+1="
 
 
 def test_tools_stand_in_the_prompt_or_are_refused(
@@ -324,7 +326,7 @@ def test_tools_stand_in_the_prompt_or_are_refused(
     assert refused is not None
     assert (refused["code"], refused["param"]) == ("tools_not_supported", "tools")
     template = "{% if tools %}{{ tools | length }}+{% endif %}" + PICKY
-    assert told(worker, server, folder, template, tools=[TOOL]).replace(" ", "") == "1+1+1="
+    assert rendered(worker, server, folder, template, tools=[TOOL]).replace(" ", "") == "1+1+1="
 
 
 def test_the_tools_of_rows_stand_in_their_prompts_as_in_training(
@@ -335,4 +337,4 @@ def test_the_tools_of_rows_stand_in_their_prompts_as_in_training(
     )  # no place: left out
     template = "{% if tools %}{{ tools | length }}+{% endif %}" + PICKY
     rows = [[TOOL, TOOL]]
-    assert told(worker, server, folder, template, row_tools=rows).replace(" ", "") == "2+1+1="
+    assert rendered(worker, server, folder, template, row_tools=rows).replace(" ", "") == "2+1+1="

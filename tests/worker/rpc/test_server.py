@@ -87,8 +87,8 @@ def test_score_gives_one_result_per_row(worker: CallWorker) -> None:
     payload = {"source": GRADE, "entry": None, "granularity": "sample", "timeout_seconds": 2.0, "rows": rows}
     result, error = ask(worker, "score", payload)
     assert error is None
-    assert [each["value"] for each in result["results"]] == [1.0, 0.0, None]
-    assert [each["status"] for each in result["results"]] == ["ok", "ok", "exception"]
+    assert [row["value"] for row in result["results"]] == [1.0, 0.0, None]
+    assert [row["status"] for row in result["results"]] == ["ok", "ok", "exception"]
     assert "seen" in result["results"][0]["prints"]
     assert "KeyError" in result["results"][2]["message"]
     assert result["load_error"] is None
@@ -125,14 +125,14 @@ def test_the_tools_of_rows_are_rendered_where_they_have_a_place(worker: CallWork
     rows = [[{"role": "user", "content": "1+1="}]] * 2
     payload = {"model_source": str(model), "rows": rows, "tools": [[tool], None]}
     result, _ = ask(worker, "render", payload)
-    assert [each["text"] for each in result["prompts"]] == ["<|user|>1+1=<|assistant|>"] * 2
+    assert [prompt["text"] for prompt in result["prompts"]] == ["<|user|>1+1=<|assistant|>"] * 2
     assert result["takes_tools"] is False
 
     (model / "chat_template.jinja").write_text(
         "{% for t in tools or [] %}2+{% endfor %}{{ messages[0].content }}"
     )
     result, _ = ask(worker, "render", payload)
-    assert [each["text"] for each in result["prompts"]] == ["2+1+1=", "1+1="]
+    assert [prompt["text"] for prompt in result["prompts"]] == ["2+1+1=", "1+1="]
     assert result["takes_tools"] is True and result["longest"]["index"] == 0
 
 
@@ -144,14 +144,14 @@ def test_rewards_see_the_calls_of_rows_that_have_tools(worker: CallWorker) -> No
     items: list[dict[str, Any]] = [{"tools": [{"name": "add"}]}, {}, {"tools": "hammer"}]
     rows = [{"completion": text, "item": item} for item in items]
     result, _ = ask(worker, "score", {"source": CALLS, "rows": rows})
-    assert [each["value"] for each in result["results"]] == [1.0, 0.0, 0.0]
+    assert [row["value"] for row in result["results"]] == [1.0, 0.0, 0.0]
 
     grader = {"type": "string_check", "name": "a", "operation": "eq", "reference": '{"a": 1}',
               "input": "{{ sample.output_tools[0].function.arguments }}"}  # fmt: skip
     result, error = ask(worker, "score", {"grader": grader, "rows": rows})
     assert error is None
-    assert [each["value"] for each in result["results"]] == [1.0, None, None]
-    assert [each["code"] for each in result["results"]] == [None, "invalid_variable", "invalid_variable"]
+    assert [row["value"] for row in result["results"]] == [1.0, None, None]
+    assert [row["code"] for row in result["results"]] == [None, "invalid_variable", "invalid_variable"]
 
 
 def test_render_names_the_row_that_the_template_refuses(worker: CallWorker, model: Path) -> None:
@@ -171,13 +171,13 @@ def test_a_tolerant_render_goes_on_after_a_row_that_is_refused(worker: CallWorke
     payload = {"model_source": str(model), "rows": rows, "tolerant": True}
     result, error = ask(worker, "render", payload)
     assert error is None
-    assert [each.get("text") for each in result["prompts"]] == ["a", None, "1+1="]
+    assert [prompt.get("text") for prompt in result["prompts"]] == ["a", None, "1+1="]
     assert "template" in result["prompts"][1]["error"]
     assert result["longest"]["index"] == 2
 
     lengths, _ = ask(worker, "render", {**payload, "texts": False})
-    assert [each.get("tokens") for each in lengths["prompts"]] == [
-        each.get("tokens") for each in result["prompts"]
+    assert [prompt.get("tokens") for prompt in lengths["prompts"]] == [
+        prompt.get("tokens") for prompt in result["prompts"]
     ]
     assert "text" not in lengths["prompts"][0]
 
@@ -197,13 +197,13 @@ def test_inspect_model_and_what_it_refuses(worker: CallWorker, model: Path) -> N
 
 def test_a_grader_names_no_folder_outside_of_the_roots(worker: CallWorker) -> None:
     """One answer, whether it is there or not."""
-    said = set()
+    messages = set()
     for folder in ("/etc", "/nowhere", "/proc/1/root"):
         grader = {"type": "reward_model", "name": "r", "model": folder}
         result, error = ask(worker, "score", {"grader": grader, "rows": [{"completion": "1"}]})
         assert error is None and result["results"] == []
-        said.add(result["load_error"].replace(folder, "…"))
-    assert len(said) == 1 and "REINFORGE_MODEL_FOLDERS" in said.pop()
+        messages.add(result["load_error"].replace(folder, "…"))
+    assert len(messages) == 1 and "REINFORGE_MODEL_FOLDERS" in messages.pop()
 
 
 def test_a_call_that_the_worker_cannot_read_is_answered_too(worker: CallWorker) -> None:

@@ -164,14 +164,14 @@ class Targets:
         damage = []
         for sock in self.sockets:
             try:
-                heard = sock.recv(64) if sock in self._connectionless else sock.accept()
+                received = sock.recv(64) if sock in self._connectionless else sock.accept()
             except BlockingIOError:
                 continue
-            damage.append(f"a listener was contacted: {heard!r}")
+            damage.append(f"a listener was contacted: {received!r}")
         damage += [f"{f.name} was changed" for f in self._files if f.read_text() != self._content]
         damage += [f"{left} was written" for left in (self._folder / "open").iterdir()]
-        said = repr(outcome)
-        damage += [f"{what} leaked" for what in (secret, self._content) if what[:8] in said]
+        text = repr(outcome)
+        damage += [f"{what} leaked" for what in (secret, self._content) if what[:8] in text]
         return damage
 
 

@@ -132,12 +132,12 @@ def _command(folder: Path, user: int | None, with_libraries: bool) -> tuple[list
     """Interpreter and environment. Another user gets the sandbox's own world-readable copy of both."""
     path = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
     if user is None:
-        kept = {
+        inherited = {
             name: os.environ[name]
             for name in ("HOME", "REINFORGE_PREFIX", "REINFORGE_HOME")
             if name in os.environ
         }
-        return [sys.executable], {**path, **kept, "PYTHONPATH": str(REPOSITORY)}
+        return [sys.executable], {**path, **inherited, "PYTHONPATH": str(REPOSITORY)}
     prefix: Prefix = ensure_prefix()
     packages, home = folder / "packages", folder / "home"
     (packages / "worker").mkdir(parents=True)
@@ -198,7 +198,7 @@ def alive(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -206,16 +206,16 @@ def children(pid: int) -> list[int]:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if int(fields[1]) == pid and fields[0] != "Z":
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def jails_of(daemon: RunningDaemon) -> list[int]:
     """Process ids of a daemon's zygotes; in jail N bubblewrap stands between."""
-    found: list[int] = []
+    pids: list[int] = []
     for pid in children(daemon.pid):
-        found += children(pid) if _name(pid) == "bwrap" else [pid]
-    return found
+        pids += children(pid) if _name(pid) == "bwrap" else [pid]
+    return pids
 
 
 def _name(pid: int) -> str:

@@ -72,8 +72,8 @@ class ReplyAttack:
     def _fine(self, row: RowResult) -> bool:
         if self.whole.style != "sample":
             return row.value == 0.5
-        wanted = RowResult("ok", 0.5, {"p": 0.5}, [(0.5, 4)], {"c": 0.25}, [[0.5, 1.0]], "fine")
-        return replace(row, wall_ms=0.0, cpu_ms=0.0) == wanted
+        expected = RowResult("ok", 0.5, {"p": 0.5}, [(0.5, 4)], {"c": 0.25}, [[0.5, 1.0]], "fine")
+        return replace(row, wall_ms=0.0, cpu_ms=0.0) == expected
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class ProgramAttack:
         wrong = [] if result.status in self.accept else [f"{result.status}: {result}"]
         if self.kind == "test" and result.status == "ok":
             wrong.append("a wrong program passed its test")
-        said = result.output + result.notes + (result.message or "")
-        wrong += [f"{word!r} in {said[:300]}" for word in ("succeeded", "open ", *secrets) if word in said]
+        text = result.output + result.notes + (result.message or "")
+        wrong += [f"{word!r} in {text[:300]}" for word in ("succeeded", "open ", *secrets) if word in text]
         wrong += (
             ["too much came out"] if len(result.output) > LIMITS.output or len(result.notes) > 2048 else []
         )

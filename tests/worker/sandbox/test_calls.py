@@ -57,12 +57,18 @@ def test_a_hostile_row_changes_no_other_wherever_it_stands(
 
 def test_every_failure_says_what_happened(client: SandboxClient) -> None:
     rows = score(client, *STATUSES).rows
-    said = {text: row.message or "" for text, row in zip(STATUSES, rows, strict=True)}
-    assert "SIGSEGV" in said["crash"] and "code 0" in said["exit"] and "longer than 0.3 s" in said["sleep"]
+    messages = {text: row.message or "" for text, row in zip(STATUSES, rows, strict=True)}
     assert (
-        "RuntimeError: no" in said["raise"] and "MemoryError" in said["memory"] and "8 MiB" in said["flood"]
+        "SIGSEGV" in messages["crash"]
+        and "code 0" in messages["exit"]
+        and "longer than 0.3 s" in messages["sleep"]
     )
-    assert "CPU" in said["cpu"]
+    assert (
+        "RuntimeError: no" in messages["raise"]
+        and "MemoryError" in messages["memory"]
+        and "8 MiB" in messages["flood"]
+    )
+    assert "CPU" in messages["cpu"]
 
 
 def test_a_row_is_tried_alone_before_it_is_blamed(client: SandboxClient) -> None:
@@ -246,5 +252,5 @@ def test_a_slow_reward_keeps_small_calls(client: SandboxClient) -> None:
 
 def test_a_known_fast_reward_is_divided_evenly(client: SandboxClient) -> None:
     source = "def grade(sample, item):\n    calls.append(1)\n    return len(calls)\ncalls = []\n"
-    rows, wanted = [RewardRow("p", "c")] * 300, [*range(1, 151), *range(1, 151)]
-    eventually(lambda: [row.value for row in client.score(source, rows).rows] == wanted)
+    rows, expected = [RewardRow("p", "c")] * 300, [*range(1, 151), *range(1, 151)]
+    eventually(lambda: [row.value for row in client.score(source, rows).rows] == expected)

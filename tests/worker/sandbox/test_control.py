@@ -107,11 +107,11 @@ async def _attack(jail: Jail, number: str, aims: Targets) -> list[str]:
     session = await Session.start(jail)
     try:
         before = len(_below(session.pid))
-        found = await (_reward if number in REWARDS else _program)(session, number, aims)
+        complaints = await (_reward if number in REWARDS else _program)(session, number, aims)
         if left := len(_below(session.pid)) - before:
-            found.append(f"{left} processes were left")
+            complaints.append(f"{left} processes were left")
         (following,) = await _score(session, NEXT, [RewardRow("", "next", {"planted": PLANTED})])
-        return found if following == 0.5 else [*found, f"the next call: {following}"]
+        return complaints if following == 0.5 else [*complaints, f"the next call: {following}"]
     except JailDied as error:
         return [str(error)]
     finally:
@@ -137,9 +137,11 @@ async def _score(session: Session, source: str, rows: Sequence[RewardRow]) -> li
 
 
 def _call(source: str, rows: Sequence[RewardRow]) -> Call:
-    given = frames.pack_rows(rows)
+    packed_rows = frames.pack_rows(rows)
     timeouts = Timeouts(load=5.0, sample=5.0, call=8.0)
-    return Call("score", source, None, given, [[i] for i in range(len(rows))], "sample", "batch", timeouts)
+    return Call(
+        "score", source, None, packed_rows, [[i] for i in range(len(rows))], "sample", "batch", timeouts
+    )
 
 
 def _has_vsock() -> bool:
@@ -152,4 +154,4 @@ def _has_vsock() -> bool:
 
 def _below(pid: int) -> list[int]:
     """All processes that come from one."""
-    return [found for child in children(pid) for found in (child, *_below(child))]
+    return [pid for child in children(pid) for pid in (child, *_below(child))]

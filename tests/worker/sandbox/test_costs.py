@@ -51,10 +51,10 @@ def test_a_call_makes_few_system_calls(daemon: RunningDaemon, warm: SandboxClien
     command = ["strace", "-f", "-c", "-U", "calls,name", "-o", str(counted), "-p", str(jail)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
         assert tracer.stderr is not None
-        said = tracer.stderr.readline()
-        if "attached" not in said:
+        line = tracer.stderr.readline()
+        if "attached" not in line:
             tracer.kill()
-            pytest.skip(f"this machine does not let strace attach: {said.strip()}")
+            pytest.skip(f"this machine does not let strace attach: {line.strip()}")
         for _ in range(CALLS):
             assert {row.status for row in warm.score(WHO, ROWS).rows} == {"ok"}
         tracer.send_signal(signal.SIGINT)

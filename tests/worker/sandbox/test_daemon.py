@@ -109,7 +109,7 @@ def test_a_token_file_of_another_user_says_who_has_to_read_it(tmp_path: Path) ->
             environ = Path(f"/proc/{other.process.pid}/environ").read_bytes().decode().split("\0")
             done = subprocess.run(
                 [python, "-m", "worker.sandbox", "--listen", "127.0.0.1:0", "--token-file", str(folder / "token")],
-                env=dict(each.split("=", 1) for each in environ if "=" in each), user=NORMAL_UID, group=NORMAL_UID,
+                env=dict(entry.split("=", 1) for entry in environ if "=" in entry), user=NORMAL_UID, group=NORMAL_UID,
                 extra_groups=[], cwd="/", capture_output=True, text=True, timeout=60,
             )  # fmt: skip
     finally:
@@ -370,14 +370,14 @@ def test_a_closed_pool_answers_what_waits_and_what_runs() -> None:
 def test_a_jail_is_replaced_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     async def pids(calls: int) -> list[int]:
         pool = Pool(LandlockJail(ensure_prefix()), 1)
-        seen = []
+        pids = []
         for _ in range(calls):
             ticket = Ticket(Call.from_request({"op": "validate", "source": CONTROL}))
             pool.submit(1, ticket)
             assert (await ticket.answer).status == "ok"
-            seen += pool.pids()
+            pids += pool.pids()
         await pool.close()
-        return seen
+        return pids
 
     monkeypatch.setattr(session, "JAIL_CALLS", 2)
     first, second, third, fourth = asyncio.run(pids(4))

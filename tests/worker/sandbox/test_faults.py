@@ -144,11 +144,11 @@ def test_a_program_that_neither_reads_nor_ends_is_stopped_beside_full_pipes() ->
 
 
 def test_a_jail_whose_first_process_has_just_died_is_ended_like_any_other() -> None:
-    told, tells = os.pipe()
+    read_end, tells = os.pipe()
     os.close(tells)
     died = subprocess.Popen(["true"])
     outside = subprocess.Popen(["sleep", "60"], stderr=subprocess.PIPE)
-    running = RunningInNamespaces(outside, told)
+    running = RunningInNamespaces(outside, read_end)
     running._init = os.pidfd_open(died.pid)
     died.wait()
     running.kill()
@@ -160,14 +160,14 @@ def test_a_fault_of_the_daemon_is_told_by_hanging_up(tmp_path: Path) -> None:
     async def broken(request: object, body: bytes, peer: object) -> frames.Packed:
         raise ProcessLookupError("a fault of ours")
 
-    async def asked() -> bytes:
+    async def ask() -> bytes:
         listener = Listener(broken)
         await listener.open_unix(tmp_path / "s")
         reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
         writer.write(frames.encode({"id": 1, "op": "status"}))
-        said = await asyncio.wait_for(reader.read(), 20)
+        content = await asyncio.wait_for(reader.read(), 20)
         writer.close()
         await listener.close()
-        return said
+        return content
 
-    assert asyncio.run(asked()) == b""
+    assert asyncio.run(ask()) == b""

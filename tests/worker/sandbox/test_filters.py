@@ -68,8 +68,8 @@ def test_no_socket_of_any_family(program: bytes) -> None:
 @pytest.mark.parametrize("program", [ZYGOTE, CHILD], ids=["zygote", "child"])
 def test_pairs_of_stream_sockets_alone(program: bytes) -> None:
     flags = (0, bpf.SOCK_NONBLOCK, bpf.SOCK_CLOEXEC, bpf.SOCK_NONBLOCK | bpf.SOCK_CLOEXEC)
-    allowed = {bpf.SOCK_STREAM | each for each in flags}
-    for kind in (*range(16), *(kind | each for kind in range(16) for each in flags), 1 << 31 | 1):
+    allowed = {bpf.SOCK_STREAM | flag for flag in flags}
+    for kind in (*range(16), *(kind | flag for kind in range(16) for flag in flags), 1 << 31 | 1):
         verdict = ALLOW if kind in allowed else bpf.EACCES
         assert answer(program, nr("socketpair"), bpf.AF_UNIX, kind) == verdict, kind
 

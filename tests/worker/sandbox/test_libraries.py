@@ -72,8 +72,8 @@ def test_every_library_of_the_list_works_and_is_loaded_before_the_source_runs(cl
 
 
 def test_a_library_is_loaded_for_those_alone_who_import_it(client: SandboxClient) -> None:
-    asked = "import regex\ndef grade(sample, item): return 1"
-    assert client.score(asked, ROW).rows[0].value == 1.0
+    source = "import regex\ndef grade(sample, item): return 1"
+    assert client.score(source, ROW).rows[0].value == 1.0
     for _ in range(4):  # whichever of the daemon's jails answers
         (row,) = client.score("import sys\ndef grade(sample, item): return 'regex' in sys.modules", ROW).rows
         assert row.value == 0.0

@@ -52,8 +52,8 @@ def test_the_prefix_runs_by_itself_and_is_open_to_others(open_folder: Path) -> N
     made = ensure_prefix(open_folder / "a" / "b")
     require_traversable(made.program)
     for path in [*made.python.parents[1].rglob("*"), *made.program.rglob("*")]:
-        wanted = 0o555 if path.is_dir() else 0o444
-        assert path.stat().st_mode & wanted == wanted, path
+        expected = 0o555 if path.is_dir() else 0o444
+        assert path.stat().st_mode & expected == expected, path
     check = (
         "import sys, ctypes, decimal, zlib, math; print(sys.prefix, [p for p in sys.path if 'packages' in p])"
     )

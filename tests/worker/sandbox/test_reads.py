@@ -86,7 +86,7 @@ def test_validation_tells_the_columns_of_each_function(client: SandboxClient) ->
         "def reward_fn(prompt, completion, example): return example.get('x')\n"
     )
     entries = client.validate(source).entries
-    assert {each.name: each.columns for each in entries} == {
+    assert {entry.name: entry.columns for entry in entries} == {
         "grade": ["total"], "f": ["result"], "reward_fn": [],
     }  # fmt: skip
 

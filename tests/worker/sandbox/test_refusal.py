@@ -187,9 +187,9 @@ def _datagrams_again(configuration: dict[str, Any]) -> None:
     rules = b"".join(
         struct.pack("<HBBI", 0x15, 0, 1, bpf.SYSCALLS[name]) + allow for name in ("sendto", "socketpair")
     )
-    for each in ("zygote_filter", "child_filter"):
-        program = bytes.fromhex(configuration[each])
-        configuration[each] = (program[:64] + rules + program[64:]).hex()
+    for key in ("zygote_filter", "child_filter"):
+        program = bytes.fromhex(configuration[key])
+        configuration[key] = (program[:64] + rules + program[64:]).hex()
 
 
 def _unlimited_memory(configuration: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ def test_the_same_answers_as_on_the_same_machine(served: tuple[RunningDaemon, in
     source = "def grade(sample, item): return {'score': len(sample['output_text']), 'parts': {'a': 1}, 'reason': 'é'}"
     rows = [RewardRow("p", "x" * n, {"n": n}) for n in range(1, 200)]
     with daemon.client() as near, client(port) as far:
-        answers = [each.score(source, rows) for each in (near, far)]
+        answers = [client.score(source, rows) for client in (near, far)]
         assert len(answers[0].rows) == 199
         timeless = [[replace(row, wall_ms=0, cpu_ms=0) for row in answer.rows] for answer in answers]
         assert timeless[0] == timeless[1]
@@ -212,14 +212,14 @@ class Relay:
         return int(self._listener.getsockname()[1])
 
     def cut(self) -> None:
-        for each in self._sockets:
+        for sock in self._sockets:
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self.cut()
-        for each in (*self._sockets, self._listener):
-            each.close()
+        for sock in (*self._sockets, self._listener):
+            sock.close()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):

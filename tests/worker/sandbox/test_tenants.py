@@ -42,8 +42,8 @@ def grade(sample, item):
 
 def search(client: SandboxClient, own: str = "") -> tuple[float, int]:
     """How often the mark lies in the memory of a reward, and how many pages it could look at."""
-    wanted = bytes(b ^ 0x55 for b in MARK.encode()).hex()
-    (row,) = client.score(SEARCH, [RewardRow("p", own, {"wanted": wanted})], timeouts=PATIENT).rows
+    pattern = bytes(b ^ 0x55 for b in MARK.encode()).hex()
+    (row,) = client.score(SEARCH, [RewardRow("p", own, {"wanted": pattern})], timeouts=PATIENT).rows
     assert row.status == "ok" and row.value is not None, row
     return row.value, int(row.prints)
 

@@ -58,10 +58,10 @@ def order(id: str, model: str) -> Order:
 
 
 def to_the_end(replies: Replies) -> list[Reply]:
-    found = []
-    while not found or not (found[-1].ended or found[-1].error):
-        found.append(replies.get(timeout=60))
-    return found
+    updates = []
+    while not updates or not (updates[-1].ended or updates[-1].error):
+        updates.append(replies.get(timeout=60))
+    return updates
 
 
 def test_a_real_order_from_a_cold_start() -> None:
@@ -76,7 +76,7 @@ def test_a_real_order_from_a_cold_start() -> None:
         for _ in range(2):
             with serving.order(real, lambda: started.append(True)) as replies:
                 events = [event for reply in to_the_end(replies) for event in reply.events]
-            assert [each["text"] for each in events if each["type"] == "done"] == ["<answer>42</answer>"]
+            assert [event["text"] for event in events if event["type"] == "done"] == ["<answer>42</answer>"]
         assert started == [True]
         pid = serving.pid
         assert pid is not None
@@ -90,9 +90,9 @@ def test_replies_reach_the_order_they_are_for(serving: ServingProcess) -> None:
         for turn in range(20):
             id = f"{number}-{turn}"
             with serving.order(order(id, "echo"), lambda: None) as replies:
-                heard.append((id, to_the_end(replies)[0].events[0]["message"]))
+                received.append((id, to_the_end(replies)[0].events[0]["message"]))
 
-    heard: list[tuple[str, str]] = []
+    received: list[tuple[str, str]] = []
     with serving.order(order("first", "echo"), lambda: None):
         pass  # started by this thread, which outlives the others
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
@@ -100,7 +100,7 @@ def test_replies_reach_the_order_they_are_for(serving: ServingProcess) -> None:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert len(heard) == 80 and all(id == message for id, message in heard)
+    assert len(received) == 80 and all(id == message for id, message in received)
 
 
 def test_leaving_an_order_cancels_it(serving: ServingProcess) -> None:
@@ -115,8 +115,8 @@ def test_its_death_is_told_to_every_order_and_the_next_one_starts_it_again(servi
         serving.order(order("waits", "silent"), lambda: None) as waiting,
         serving.order(order("last", "die"), lambda: None) as replies,
     ):
-        for each in (replies, waiting):
-            error = to_the_end(each)[-1].error
+        for replies_of in (replies, waiting):
+            error = to_the_end(replies_of)[-1].error
             assert error is not None
             assert (error["code"], "status 7" in error["message"]) == ("serving_lost", True)
     with serving.order(order("new", "echo"), lambda: None) as replies:

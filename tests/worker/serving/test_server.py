@@ -130,7 +130,7 @@ def test_pieces_are_the_text_and_every_completion_ends_once(bench: Bench, tiny: 
     texts = bench.texts("a")
     assert sorted(texts) == [(prompt, sample) for prompt in range(2) for sample in range(3)]
     for key, whole in texts.items():
-        deltas = [each for each in bench.events("a", "delta") if (each["prompt"], each["sample"]) == key]
+        deltas = [event for event in bench.events("a", "delta") if (event["prompt"], event["sample"]) == key]
         assert "".join(delta["text"] for delta in deltas) == whole
     for done in bench.events("a", "done"):
         assert (done["finish_reason"], done["tokens"]) == ("length", 24) or done["finish_reason"] == "stop"
@@ -175,9 +175,9 @@ def test_a_cancelled_order_says_no_more(bench: Bench, tiny: Path) -> None:
     for _ in range(5):
         bench.server.turn()
     bench.put({"cancel": "gone"})
-    said = len(bench.events("gone"))
+    count = len(bench.events("gone"))
     bench.run("stays")
-    assert said == len(bench.events("gone")) > 0
+    assert count == len(bench.events("gone")) > 0
     assert "gone" not in {reply.id for reply in bench.replies if reply.ended}
 
 
@@ -244,10 +244,10 @@ def test_where_an_adapter_finds_no_room_those_that_idle_go(
         bench.run(id)
     first, *_, last = [id for id in dict.fromkeys(reply.id for reply in bench.replies) if id.startswith("0")]
     assert bench.texts(first) == bench.texts(last) != {}
-    said = [
+    messages = [
         event["message"] for reply in bench.replies for event in reply.events if event["type"] == "status"
     ]
-    assert said.count("Making room for the adapter") == 1
+    assert messages.count("Making room for the adapter") == 1
 
 
 def test_an_order_without_prompts_loads_what_it_names(bench: Bench, tiny: Path, tmp_path: Path) -> None:
@@ -273,8 +273,8 @@ def test_log_probabilities_are_those_of_the_models_own_forward_pass(bench: Bench
         parts = [event for event in bench.events("a") if event.get("sample") == done["sample"]]
         entries = [entry for event in parts for entry in event["logprobs"]]
         assert len(entries) == done["tokens"]
-        said = b"".join(bytes(entry["bytes"]) for entry in entries if entry["bytes"] is not None)
-        assert said.decode() == done["text"]
+        content = b"".join(bytes(entry["bytes"]) for entry in entries if entry["bytes"] is not None)
+        assert content.decode() == done["text"]
         ids = [tokenizer.convert_tokens_to_ids(_raw(tokenizer, entry)) for entry in entries]
         prompt = order.prompts[0].ids
         with torch.inference_mode():
@@ -284,7 +284,7 @@ def test_log_probabilities_are_those_of_the_models_own_forward_pass(bench: Bench
         assert [entry["logprob"] for entry in entries] == pytest.approx(own, abs=1e-4)
         for place, entry in enumerate(entries):
             best = expected[place].topk(3).values.tolist()
-            assert [each["logprob"] for each in entry["top_logprobs"]] == pytest.approx(best, abs=1e-4)
+            assert [entry["logprob"] for entry in entry["top_logprobs"]] == pytest.approx(best, abs=1e-4)
 
 
 def _raw(tokenizer: Any, entry: dict[str, Any]) -> str:

@@ -86,7 +86,7 @@ def test_special_tokens_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "stop", "shown"),
+    ("written", "stop", "expected"),
     [
         ("one\n\ntwo", ["\n\n"], "one"),
         ("one\ntwo", ["\n\n"], "one\ntwo"),
@@ -98,12 +98,12 @@ def test_special_tokens_are_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_a_stop_text_ends_it_and_is_not_shown(
-    tmp_path: Path, written: str, stop: list[str], shown: str
+    tmp_path: Path, written: str, stop: list[str], expected: str
 ) -> None:
     tokenizer, decode = byte_level(tmp_path)
     pieces, text = stream(tokenizer.encode(written).ids, decode, stop)
-    assert ("".join(pieces), text.text) == (shown, shown)
-    assert text.stopped == (shown != written)
+    assert ("".join(pieces), text.text) == (expected, expected)
+    assert text.stopped == (expected != written)
 
 
 def test_nothing_of_a_stop_text_is_shown_before_it_is_whole(tmp_path: Path) -> None:

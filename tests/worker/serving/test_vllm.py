@@ -195,14 +195,14 @@ def test_a_schema_is_kept_to(vllm: Bench) -> None:
 
 
 def test_log_probabilities_are_those_of_the_engine_in_the_process(vllm: Bench, local: Bench) -> None:
-    found = []
+    results = []
     for bench in (vllm, local):
         id = bench.ask("12 + 34", temperature=0.0, top_logprobs=3)
         bench.run(id)
         entries = [entry for event in bench.events(id) for entry in event.get("logprobs", [])]
         assert len(entries) == bench.events(id, "done")[0]["tokens"]
-        found.append(entries)
-    for ours, theirs in zip(*found, strict=True):
+        results.append(entries)
+    for ours, theirs in zip(*results, strict=True):
         assert (ours["token"], ours["bytes"]) == (theirs["token"], theirs["bytes"])
         assert ours["logprob"] == pytest.approx(theirs["logprob"], abs=1e-4)
         assert [t["token"] for t in ours["top_logprobs"]] == [t["token"] for t in theirs["top_logprobs"]]
@@ -220,7 +220,7 @@ def test_an_order_that_is_cancelled_ends_on_the_server(vllm: Bench) -> None:
     async def running() -> float:
         lines = (await client.get("/metrics")).text.splitlines()
         return sum(
-            float(each.rpartition(" ")[2]) for each in lines if each.startswith("vllm:num_requests_running")
+            float(line.rpartition(" ")[2]) for line in lines if line.startswith("vllm:num_requests_running")
         )
 
     deadline = time.monotonic() + 10

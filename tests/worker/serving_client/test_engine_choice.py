@@ -16,7 +16,7 @@ from worker.serving_client.engine_choice import job_engines, serving_engine
 from worker.serving_client.placement import Places
 from worker.settings import WorkerSettings
 
-Asked = Literal["auto", "transformers", "vllm"]
+EngineSetting = Literal["auto", "transformers", "vllm"]
 
 
 @pytest.fixture(autouse=True)
@@ -95,10 +95,12 @@ def test_a_device_that_is_hidden_is_none(
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("asked", ["transformers", "vllm"])
-def test_who_asks_for_one_gets_it(tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REINFORGE_SERVING_ENGINE", asked)
-    assert engine_that_serves(tmp_path) == asked
+@pytest.mark.parametrize("setting", ["transformers", "vllm"])
+def test_who_asks_for_one_gets_it(
+    tmp_path: Path, setting: EngineSetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REINFORGE_SERVING_ENGINE", setting)
+    assert engine_that_serves(tmp_path) == setting
 
 
 def test_what_auto_means_for_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize(
-    ("free", "weights", "ram", "asked", "place"),
+    ("free", "weights", "ram", "engine", "place"),
     [
         (OTHER, 60, 1, "auto", Place("vllm", OTHER)),  # whatever the size: nobody loses by it
         (OTHER, 1, 99, "transformers", Place("transformers", OTHER)),
@@ -49,10 +49,10 @@ for line in sys.stdin:
     ],
 )
 def test_a_job_keeps_its_memory(
-    free: Gpu | None, weights: float, ram: float, asked: Any, place: Place
+    free: Gpu | None, weights: float, ram: float, engine: Any, place: Place
 ) -> None:
     chosen = choose(
-        free, [ONE, OTHER], int(weights * GIB), int(ram * GIB) + 2 * OVERHEAD, asked=asked, best="vllm"
+        free, [ONE, OTHER], int(weights * GIB), int(ram * GIB) + 2 * OVERHEAD, asked=engine, best="vllm"
     )
     assert chosen == place
 
@@ -66,10 +66,10 @@ def test_no_more_than_half_of_what_a_job_leaves_free_is_taken() -> None:
     )
 
 
-@pytest.mark.parametrize(("asked", "weights", "why"), [("vllm", 1, "of its own"), ("auto", 40, "too large")])
-def test_what_finds_no_place_is_refused(asked: Any, weights: int, why: str) -> None:
+@pytest.mark.parametrize(("engine", "weights", "why"), [("vllm", 1, "of its own"), ("auto", 40, "too large")])
+def test_what_finds_no_place_is_refused(engine: Any, weights: int, why: str) -> None:
     with pytest.raises(Unavailable, match=why) as refused:
-        choose(None, [ONE], weights * GIB, 64 * GIB, asked=asked, best="vllm")
+        choose(None, [ONE], weights * GIB, 64 * GIB, asked=engine, best="vllm")
     assert refused.value.code == "gpu_busy" and refused.value.hint
 
 
@@ -94,8 +94,8 @@ class Machine:
         self.model.mkdir()
         (self.model / "model.safetensors").write_bytes(b"12345")
 
-    def places(self, asked: Any = "auto") -> Places:
-        return Places(self.locks, 1, "deployments", asked, lambda: [ONE, OTHER], lambda: None)
+    def places(self, engine: Any = "auto") -> Places:
+        return Places(self.locks, 1, "deployments", engine, lambda: [ONE, OTHER], lambda: None)
 
 
 @pytest.fixture

@@ -84,8 +84,8 @@ def test_a_prompt_names_its_two_numbers_and_no_other(corpus: list[Example]) -> N
 def test_what_is_measured_is_in_the_text(asking: str) -> None:
     """In some letter case and with spaces around it."""
     rng = random.Random(9)
-    asked = {ask(3, 4, rng).strip().lower() for _ in range(40_000)}
-    assert asking.format(a=3, b=4).lower() in asked
+    questions = {ask(3, 4, rng).strip().lower() for _ in range(40_000)}
+    assert asking.format(a=3, b=4).lower() in questions
 
 
 @pytest.mark.parametrize("texts", [habits, sizes, workings])

@@ -81,7 +81,7 @@ def test_workers_of_one_machine_take_different_slots(tmp_path: Path) -> None:
 
 
 def test_the_own_process_group_of_a_trainer_is_not_the_supervisors(bench: Bench) -> None:
-    thread = bench.run_aside("sleep")
+    thread = bench.run_in_thread("sleep")
     pid = bench.trainer_pid()
     assert os.getpgid(pid) == pid != os.getpgrp()
     bench.stop.set()

@@ -22,7 +22,7 @@ def test_a_job_cancelled_while_it_is_prepared_does_not_wait_for_the_download(
     downloaded = threading.Event()
     monkeypatch.setattr("worker.supervisor.supervisor.prepare", lambda *_: downloaded.wait(60))
     bench.server.state.commands.append({"id": "cmd_1", "kind": "cancel"})
-    thread = bench.run_aside("end")
+    thread = bench.run_in_thread("end")
     try:
         thread.join(10)
         assert bench.outcome is Outcome.DELIVERED
@@ -37,16 +37,16 @@ def test_a_preparation_that_stands_still_ends_the_attempt_and_says_where(
 ) -> None:
     hanging = threading.Event()
 
-    def pieces(*given: Any) -> None:
+    def pieces(*arguments: Any) -> None:
         for _ in range(6):  # longer than the bound, with signs of life
             time.sleep(0.5)
-            given[-1]()
+            arguments[-1]()
         hanging.wait(60)
 
     monkeypatch.setattr("worker.supervisor.supervisor.prepare", pieces)
     bench.supervisor = replace(bench.supervisor, silence_limits=SilenceLimits.parse("preparing=2"))
     begun = time.monotonic()
-    thread = bench.run_aside("end")
+    thread = bench.run_in_thread("end")
     try:
         thread.join(20)
         assert bench.outcome is Outcome.DELIVERED

@@ -78,19 +78,19 @@ def test_keys_of_judges_reach_the_trainer_by_its_environment_alone(bench: Bench)
     assert manifest["judges"]["critic"]["base_url"] == "http://judge.example/v1"
     assert Path(manifest["judge_cache"]).parent == bench.folder.parent, "the next attempt finds it"
     environment = json.loads((bench.folder / "environment.json").read_text())
-    given = json.loads(environment["REINFORGE_REWARD_SECRETS"])
-    assert given == {"judges": {"critic": "sk-of-the-critic"}, "signing": "whsec_c2lnbg=="}
+    secrets = json.loads(environment["REINFORGE_REWARD_SECRETS"])
+    assert secrets == {"judges": {"critic": "sk-of-the-critic"}, "signing": "whsec_c2lnbg=="}
     (bench.folder / "environment.json").unlink()  # the toy's own
-    kept = [path for path in bench.home.rglob("*") if path.is_file() and b"sk-of-the" in path.read_bytes()]
-    assert kept == []
+    leaks = [path for path in bench.home.rglob("*") if path.is_file() and b"sk-of-the" in path.read_bytes()]
+    assert leaks == []
 
 
 def test_commands_reach_the_trainer_once_and_are_reported_as_applied(bench: Bench) -> None:
     state = bench.server.state
-    thread = bench.run_aside("metrics:1 commands:2 end")
+    thread = bench.run_in_thread("metrics:1 commands:2 end")
     bench.trainer_pid()
     state.commands.append({"id": "cmd_1", "kind": "checkpoint"})
-    wait_for(lambda: any("cmd_1" in beat["applied_commands"] for beat in state.heartbeats))
+    wait_for(lambda: any("cmd_1" in heartbeat["applied_commands"] for heartbeat in state.heartbeats))
     change = {
         "type": "reward",
         "name": "r",
@@ -102,8 +102,8 @@ def test_commands_reach_the_trainer_once_and_are_reported_as_applied(bench: Benc
     state.commands.append({"id": "chg_2", "kind": "change", "change": change})
     thread.join(20)
     assert bench.outcome is Outcome.DELIVERED
-    heard = [{"id": "cmd_1", "kind": "checkpoint", "change": None}, state.commands[1]]
-    assert json.loads(state.records[1]["message"]) == heard
+    received = [{"id": "cmd_1", "kind": "checkpoint", "change": None}, state.commands[1]]
+    assert json.loads(state.records[1]["message"]) == received
 
 
 def test_a_dataset_is_downloaded_once_for_all_jobs(bench: Bench) -> None:
@@ -125,7 +125,7 @@ def test_uploads_follow_a_redirect_without_the_token(bench: Bench) -> None:
 
 def test_no_record_is_lost_while_the_backend_is_away(bench: Bench) -> None:
     state = bench.server.state
-    thread = bench.run_aside("metrics:5 blob commands metrics:300 blob end")
+    thread = bench.run_in_thread("metrics:5 blob commands metrics:300 blob end")
     wait_for(lambda: state.acknowledged >= 3)
     state.away = True
     # The trainer goes on meanwhile: all its records wait in the outbox.
@@ -140,7 +140,7 @@ def test_no_record_is_lost_while_the_backend_is_away(bench: Bench) -> None:
 
 def test_a_backend_that_is_restarted_gets_every_record_once(bench: Bench) -> None:
     state, port = bench.server.state, bench.server.server_address[1]
-    thread = bench.run_aside("metrics:2 commands metrics:50 end")
+    thread = bench.run_in_thread("metrics:2 commands metrics:50 end")
     wait_for(lambda: state.acknowledged >= 1)
     bench.server.stop()
     state.commands.append({"id": "cmd_1", "kind": "checkpoint"})
@@ -163,7 +163,7 @@ def test_a_lost_answer_sends_the_records_again(bench: Bench) -> None:
     "script", ["metrics:1 child sleep", "ignore metrics:1 child sleep"], ids=["polite", "deaf"]
 )
 def test_a_lease_taken_by_another_ends_the_trainer(bench: Bench, script: str) -> None:
-    thread = bench.run_aside(script)
+    thread = bench.run_in_thread(script)
     pid = bench.trainer_pid()
     wait_for(lambda: bench.server.state.acknowledged == 1)
     child = int(
@@ -183,7 +183,7 @@ def test_a_deaf_trainer_is_given_less_than_two_seconds() -> None:
 
 def test_a_lease_that_runs_out_ends_the_trainer(bench: Bench) -> None:
     bench.server.state.lease_seconds = 0.6
-    thread = bench.run_aside("metrics:1 sleep", lease_seconds=5.0)
+    thread = bench.run_in_thread("metrics:1 sleep", lease_seconds=5.0)
     pid = bench.trainer_pid()
     wait_for(lambda: bench.server.state.acknowledged == 1)
     bench.server.state.away = True
@@ -194,7 +194,7 @@ def test_a_lease_that_runs_out_ends_the_trainer(bench: Bench) -> None:
 
 def test_a_short_lease_is_renewed_often_enough(bench: Bench) -> None:
     bench.supervisor = dataclasses.replace(bench.supervisor, heartbeat_seconds=60)
-    thread = bench.run_aside("sleep", lease_seconds=3)
+    thread = bench.run_in_thread("sleep", lease_seconds=3)
     wait_for(lambda: len(bench.server.state.heartbeats) >= 3)
     bench.stop.set()
     thread.join(20)
@@ -208,7 +208,7 @@ def test_three_refused_heartbeats_end_the_trainer(bench: Bench) -> None:
 
 
 def test_a_worker_that_goes_down_ends_its_trainer_and_says_nothing_about_the_job(bench: Bench) -> None:
-    thread = bench.run_aside("metrics:1 sleep")
+    thread = bench.run_in_thread("metrics:1 sleep")
     pid = bench.trainer_pid()
     wait_for(lambda: bench.server.state.acknowledged == 1)
     bench.stop.set()
@@ -251,7 +251,7 @@ def test_a_sender_that_breaks_does_not_leave_the_job_hanging(
 def test_an_object_store_that_recovers_costs_nothing(bench: Bench) -> None:
     state = bench.server.state
     state.refuse_blobs = "storage_unavailable"
-    thread = bench.run_aside("metrics:1 blob metrics:1 end")
+    thread = bench.run_in_thread("metrics:1 blob metrics:1 end")
     written = bench.folder / "records.jsonl"
     wait_for(lambda: written.exists() and written.read_text().count("\n") == 4)
     state.refuse_blobs = None

@@ -41,22 +41,22 @@ def ended_by_itself(trainer: TrainerProcess) -> None:
     trainer.close()
 
 
-def told_to_end(trainer: TrainerProcess) -> None:
+def ended_on_request(trainer: TrainerProcess) -> None:
     trainer.end(grace=20)
 
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize(
-    ("program", "end"), [("pass", ended_by_itself), (WAITS, killed), (WAITS, told_to_end)]
+    ("program", "end"), [("pass", ended_by_itself), (WAITS, killed), (WAITS, ended_on_request)]
 )
 def test_no_pipe_to_it_stays_open(
     slot: Slot, tmp_path: Path, program: str, end: Callable[[TrainerProcess], None]
 ) -> None:
     """A worker of hundreds of jobs had hundreds of them."""
     before = open_pipes()
-    seen: list[Record] = []
+    records: list[Record] = []
     command = (sys.executable, "-S", "-c", program)
-    trainer = TrainerProcess(tmp_path, tmp_path / "log", slot, seen.append, command)
+    trainer = TrainerProcess(tmp_path, tmp_path / "log", slot, records.append, command)
     assert len(open_pipes() - before) == 2, "records and commands"
     end(trainer)
     assert open_pipes() - before == set()

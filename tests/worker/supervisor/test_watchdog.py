@@ -25,7 +25,7 @@ def record(**fields: Any) -> Any:
     return RECORD.validate_python({"sequence": 1, "ts": 0.0, **fields})
 
 
-def said(watch: Watchdog) -> str:
+def watchdog_message(watch: Watchdog) -> str:
     failure = watch.overdue()
     assert failure is not None and failure.code == "stalled"
     return failure.message
@@ -39,19 +39,19 @@ def test_every_record_is_a_sign_of_life() -> None:
     clock.now += 59
     assert watch.overdue() is None
     clock.now += 1
-    assert said(watch) == "The trainer has said nothing for 60 s. It was starting."
+    assert watchdog_message(watch) == "The trainer has said nothing for 60 s. It was starting."
 
 
 def test_phase_and_prompts_are_named() -> None:
     watch, clock = watched()
     watch.heard(record(kind="phase", phase="generating", step=7, done=10, total=16, rows=[41, 52]))
     clock.now += 61
-    assert said(watch).endswith(
+    assert watchdog_message(watch).endswith(
         "It was generating at step 7; 10 of 16 prompts were done; it waited for rows 41, 52 of the dataset."
     )
     watch.heard(record(kind="phase", phase="updating", step=7))
     clock.now += 61
-    assert said(watch).endswith("It was updating at step 7.")
+    assert watchdog_message(watch).endswith("It was updating at step 7.")
 
 
 def test_after_a_whole_step_it_is_between_steps() -> None:
@@ -59,14 +59,14 @@ def test_after_a_whole_step_it_is_between_steps() -> None:
     watch.heard(record(kind="phase", phase="updating", step=7))
     watch.heard(record(kind="step_metrics", step=7, values={}))
     clock.now += 61
-    assert said(watch).endswith("It was between steps, behind step 7.")
+    assert watchdog_message(watch).endswith("It was between steps, behind step 7.")
 
 
 def test_parts_of_the_engine_are_not_prompts() -> None:
     watch, clock = watched()
     watch.heard(record(kind="phase", phase="starting_engine", step=0, done=2, total=5))
     clock.now += 61
-    assert said(watch).endswith("It was starting engine at step 0; 2 of 5 parts were done.")
+    assert watchdog_message(watch).endswith("It was starting engine at step 0; 2 of 5 parts were done.")
 
 
 def test_a_preparation_that_gets_nothing_is_overdue() -> None:
@@ -90,11 +90,11 @@ PHASES = get_args(Phase.model_fields["phase"].annotation)
 def test_each_phase_has_a_bound_of_its_own(phase: str) -> None:
     clock = Clock()
     watch = Watchdog(SilenceLimits.parse(f"{phase}=7"), clock)
-    others = [each for each in PHASES if each != phase]
-    for each in others:
-        watch.heard(record(kind="phase", phase=each, step=1))
-        clock.now += SECONDS[each] - 1
-        assert watch.overdue() is None, each
+    others = [other for other in PHASES if other != phase]
+    for other in others:
+        watch.heard(record(kind="phase", phase=other, step=1))
+        clock.now += SECONDS[other] - 1
+        assert watch.overdue() is None, other
     watch.heard(record(kind="phase", phase=phase, step=1))
     clock.now += 6
     assert watch.overdue() is None

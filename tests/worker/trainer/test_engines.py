@@ -47,10 +47,13 @@ def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> N
     try:
         asyncio.run(engine.publish("policy", 0))
         requests = setup.ask([f"prompt {number}" for number in range(16)], n=8)
-        found, expected = generate(engine, requests), generate(setup.engine, requests)
+        answers_of_engine, expected = generate(engine, requests), generate(setup.engine, requests)
     finally:
         asyncio.run(engine.close())
-    tokens = [[[sample.token_ids for sample in a.samples] for a in answers] for answers in (found, expected)]
+    tokens = [
+        [[sample.token_ids for sample in a.samples] for a in answers]
+        for answers in (answers_of_engine, expected)
+    ]
     assert tokens[0] == tokens[1] and len(tokens[0]) == 16
 
 
@@ -60,12 +63,12 @@ def test_a_machine_that_lets_nothing_be_forked_is_no_end(
     def refused() -> int:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    setup, said = Setup(tmp_path, "qwen3", threads=2), list[str]()
+    setup, messages = Setup(tmp_path, "qwen3", threads=2), list[str]()
     monkeypatch.setattr("worker.rollout.cpu.forked_engine.os.fork", refused)
-    engine = own_engine(16, 8, setup.base, setup.host, setup.policy, said.append)
+    engine = own_engine(16, 8, setup.base, setup.host, setup.policy, messages.append)
     asyncio.run(engine.publish("policy", 0))
     assert len(generate(engine, setup.ask(["a", "b"], n=40))) == 2
-    assert said == ["Sampling with 1 processes instead of 2: [Errno 11] Resource temporarily unavailable"]
+    assert messages == ["Sampling with 1 processes instead of 2: [Errno 11] Resource temporarily unavailable"]
 
 
 def on_a_gpu(setup: Setup, monkeypatch: pytest.MonkeyPatch, *, free: int, longest: int = 48) -> Options:
@@ -82,12 +85,12 @@ def test_a_server_beside_the_trainer_gets_what_the_job_needs(
     for name in (DEVICES, GPU_MEMORY, SLEEP):
         monkeypatch.delenv(name, raising=False)
     setup = Setup(tmp_path, "qwen3")
-    found = on_a_gpu(setup, monkeypatch, free=20 << 30)
+    options = on_a_gpu(setup, monkeypatch, free=20 << 30)
     token = model_shape(setup.base.model.config).kv_token()
-    assert found.cache_bytes == (32 * 48 + 32) * token
-    assert (found.max_model_len, found.sequences, found.sleeps) == (48, 32, "no")
-    assert 0 < found.share < 0.3 and not found.fused_experts and found.tensor_parallel == 1
-    assert describe(found).endswith(
+    assert options.cache_bytes == (32 * 48 + 32) * token
+    assert (options.max_model_len, options.sequences, options.sleeps) == (48, 32, "no")
+    assert 0 < options.share < 0.3 and not options.fused_experts and options.tensor_parallel == 1
+    assert describe(options).endswith(
         "up to 32 completions at once, prompt and completion of up to 48 tokens; it keeps all of it during updates"
     )
     with pytest.raises(JobFailure) as caught:
@@ -98,27 +101,27 @@ def test_a_server_beside_the_trainer_gets_what_the_job_needs(
 def test_the_workers_owner_may_give_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(GPU_MEMORY, "0.5")
     monkeypatch.delenv(DEVICES, raising=False)
-    found = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=1 << 30)
-    assert found.cache_bytes is None and found.sleeps == "weights"
-    assert describe(found).startswith("vLLM gets 50% of the GPU's memory: up to 32")
+    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=1 << 30)
+    assert options.cache_bytes is None and options.sleeps == "weights"
+    assert describe(options).startswith("vLLM gets 50% of the GPU's memory: up to 32")
 
 
 def test_gpus_of_its_own_are_asked_for_their_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(GPU_MEMORY, raising=False)
     monkeypatch.setenv(DEVICES, "2,3")
-    asked = list[list[str]]()
+    requested = list[list[str]]()
 
     def memory(devices: list[str]) -> tuple[int, int]:
-        asked.append(devices)
+        requested.append(devices)
         return 23 << 30, 24 << 30
 
     monkeypatch.setattr("worker.trainer.engines.memory_of", memory)
-    found = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0)
-    assert asked == [["2", "3"]]
-    assert (found.tensor_parallel, found.sleeps) == (2, "no") and found.cache_bytes
+    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0)
+    assert requested == [["2", "3"]]
+    assert (options.tensor_parallel, options.sleeps) == (2, "no") and options.cache_bytes
     monkeypatch.setattr("worker.trainer.engines.memory_of", lambda devices: (0, 0))  # no nvidia-smi
-    found = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0)
-    assert (found.cache_bytes, found.share, found.sleeps) == (None, 0.9, "no")
+    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0)
+    assert (options.cache_bytes, options.share, options.sleeps) == (None, 0.9, "no")
 
 
 def test_a_server_is_started_for_what_the_job_can_ask_for() -> None:

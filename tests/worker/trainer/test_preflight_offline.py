@@ -69,10 +69,10 @@ def test_data_with_other_names_is_scored_by_its_declared_answer_or_refused(tmp_p
     reward = (job_file().parent / "reward.py").read_text(encoding="utf-8")
     view = {"dataset": str(data), "held_out_rows": 0, "columns": {"prompt": "question"}}
     refused = preflight(tmp_path, reward, data=view)
-    said = refused.stdout + refused.stderr
-    assert refused.returncode == 1, said
-    assert "reads item.answer, and sums.jsonl has no such column" in said
-    assert "data.columns.answer: result" in said
+    output = refused.stdout + refused.stderr
+    assert refused.returncode == 1, output
+    assert "reads item.answer, and sums.jsonl has no such column" in output
+    assert "data.columns.answer: result" in output
 
     view["columns"] = {"prompt": "question", "answer": "result"}
     short = {"prompts_per_step": 2, "completions_per_prompt": 2, "max_completion_tokens": 24}

@@ -13,20 +13,20 @@ from worker.trainer.reporter import LocalReporter, PipeReporter
 
 
 def test_records_are_numbered_and_written_before_they_are_shown(tmp_path: Path) -> None:
-    lines_when_shown = []
+    lines_when_reported = []
     reporter = LocalReporter(
         tmp_path,
-        show=lambda record: lines_when_shown.append((tmp_path / "records.jsonl").read_text().count("\n")),
+        show=lambda record: lines_when_reported.append((tmp_path / "records.jsonl").read_text().count("\n")),
         first_sequence=5,
     )
     for text in ("one", "zwei – 二"):
         reporter.report(LogLine, level="info", message=text)
-    found = [RECORD.validate_json(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
-    assert [(r.sequence, r.message) for r in found if isinstance(r, LogLine)] == [
+    records = [RECORD.validate_json(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert [(r.sequence, r.message) for r in records if isinstance(r, LogLine)] == [
         (5, "one"),
         (6, "zwei – 二"),
     ]
-    assert lines_when_shown == [1, 2]
+    assert lines_when_reported == [1, 2]
 
 
 def test_a_blob_is_named_by_its_content_and_written_once(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_no_gap_and_no_torn_line(tmp_path: Path) -> None:
         sent = [json.loads(line) for line in pipe]
     assert [(record["sequence"], record["kind"]) for record in sent] == [(1, "log"), (2, "ended")]
     assert caught.value.errno == errno.ENOSPC
-    kept = (tmp_path / "records.jsonl").read_bytes()
-    assert [json.loads(line)["sequence"] for line in kept.splitlines()] == [1]
-    assert kept.endswith(b"\n")
+    content = (tmp_path / "records.jsonl").read_bytes()
+    assert [json.loads(line)["sequence"] for line in content.splitlines()] == [1]
+    assert content.endswith(b"\n")
     assert keeps_open > 0

@@ -53,14 +53,14 @@ def values_of(job: SmallJob) -> list[dict[str, Any]]:
 def test_the_loss_trains_its_own_parameter_and_moves_its_coefficients(tmp_path: Path, qwen: Path) -> None:
     job = SmallJob(tmp_path, qwen, small_spec(**STATEFUL))
     job.train()
-    told = values_of(job)
-    first, last = told[0], told[-1]
+    values = values_of(job)
+    first, last = values[0], values[-1]
     assert last["loss/lambda"] != first["loss/lambda"] != 0
     # Two updates a step, each below the target: up by `step` twice.
     assert first["entropy/coefficient"] == pytest.approx(0.04)
     assert last["entropy/coefficient"] == pytest.approx(0.16)
     # Above its target by more than a fifth: 12 completions a step against a horizon of 20.
-    assert last["kl/coefficient"] / told[-2]["kl/coefficient"] == pytest.approx(1 + 0.2 * 12 / 20)
+    assert last["kl/coefficient"] / values[-2]["kl/coefficient"] == pytest.approx(1 + 0.2 * 12 / 20)
 
 
 def test_a_resumed_job_carries_the_state_of_its_loss(tmp_path: Path, qwen: Path) -> None:
@@ -89,11 +89,11 @@ IN_REWARD: dict[str, Any] = {
 def test_the_kl_in_the_reward_moves_like_the_one_in_the_loss(tmp_path: Path, qwen: Path) -> None:
     job = SmallJob(tmp_path, qwen, small_spec(**IN_REWARD))
     job.train()
-    told = [values["kl/coefficient"] for values in values_of(job)]
+    coefficients = [values["kl/coefficient"] for values in values_of(job)]
     # The first step's completions are the reference's own: the distance is 0, and β goes down by a fifth of 12 / 20.
-    assert told[0] == pytest.approx(0.05 * (1 - 0.2 * 12 / 20))
-    assert told[-1] / told[-2] == pytest.approx(1 + 0.2 * 12 / 20)
-    assert job.position.algorithm["reward_kl"] == {"coefficient": pytest.approx(told[-1])}
+    assert coefficients[0] == pytest.approx(0.05 * (1 - 0.2 * 12 / 20))
+    assert coefficients[-1] / coefficients[-2] == pytest.approx(1 + 0.2 * 12 / 20)
+    assert job.position.algorithm["reward_kl"] == {"coefficient": pytest.approx(coefficients[-1])}
 
 
 def test_a_resumed_job_carries_the_kl_in_the_reward(tmp_path: Path, qwen: Path) -> None:
@@ -115,13 +115,13 @@ def test_micro_batches_do_not_change_a_step(tmp_path: Path, qwen: Path) -> None:
         job.policy.passes.tokens = tokens
         job.train()
         ends.append((job.policy.state().adapter, values_of(job)[0]))
-    (whole, told), (parts, told_parts) = ends
+    (whole, values), (parts, values_in_parts) = ends
     for key, tensor in whole.items():
         torch.testing.assert_close(parts[key], tensor, atol=2e-4, rtol=0)
     for name in ("loss/policy", "loss/lambda", "policy/clip_high_share", "kl/mean", "optimizer/grad_norm"):
-        assert told_parts[name] == pytest.approx(told[name], abs=1e-4), name
-    assert told["policy/off_policy_share"] >= 0
-    assert told["sampler/weight_mean"] == pytest.approx(1, abs=1e-3)
+        assert values_in_parts[name] == pytest.approx(values[name], abs=1e-4), name
+    assert values["policy/off_policy_share"] >= 0
+    assert values["sampler/weight_mean"] == pytest.approx(1, abs=1e-3)
 
 
 def test_an_entropy_bonus_alone_raises_the_entropy(tmp_path: Path, qwen: Path) -> None:
@@ -134,23 +134,23 @@ def test_an_entropy_bonus_alone_raises_the_entropy(tmp_path: Path, qwen: Path) -
     }
     job = SmallJob(tmp_path, qwen, small_spec(**changes), grade=lambda row: 1.0)
     job.train()
-    told = values_of(job)
-    assert told[0]["optimizer/updates"] == 1
-    assert told[-1]["entropy/mean"] > told[0]["entropy/mean"] + 0.01
+    values = values_of(job)
+    assert values[0]["optimizer/updates"] == 1
+    assert values[-1]["entropy/mean"] > values[0]["entropy/mean"] + 0.01
 
 
 class Counting:
     """A policy that only counts which passes it is asked for."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.forward_passes: list[str] = []
 
     def log_probs(self, sequences: Sequences) -> Any:
-        self.asked.append("old")
+        self.forward_passes.append("old")
         return "old"
 
     def reference_log_probs(self, sequences: Sequences) -> Any:
-        self.asked.append("reference")
+        self.forward_passes.append("reference")
         return "reference"
 
 
@@ -169,11 +169,11 @@ class Counting:
 )
 def test_a_pass_is_made_when_something_reads_it_and_once(changes: dict[str, Any], passes: list[str]) -> None:
     spec, policy, sequences = small_spec(**changes), Counting(), Sequences([], [], 1.0)
-    found = reward_passes(spec, policy, sequences)  # type: ignore[arg-type]
-    found = update_passes(spec, policy, sequences, found)  # type: ignore[arg-type]
-    assert policy.asked == passes
+    update = reward_passes(spec, policy, sequences)  # type: ignore[arg-type]
+    update = update_passes(spec, policy, sequences, update)  # type: ignore[arg-type]
+    assert policy.forward_passes == passes
     assert reads_old_policy(spec) <= ("old" in passes)
-    assert isinstance(found, Passes)
+    assert isinstance(update, Passes)
 
 
 def test_the_coefficient_of_a_row_is_that_of_its_column(tmp_path: Path, qwen: Path) -> None:

@@ -21,8 +21,8 @@ def test_pass_at_k_is_the_share_of_choices_with_a_right_one(n: int, right: int, 
 def test_pass_at_k_is_unbiased_where_the_plug_in_is_not() -> None:
     """Mean over all 2^5 outcomes of five fair completions, k = 2: exactly 1 - (1/2)²; 1 - (1 - c/n)² is below."""
     outcomes = list(itertools.product([0, 1], repeat=5))
-    assert sum(pass_at_k(5, sum(each), 2) for each in outcomes) / 32 == pytest.approx(0.75)
-    assert sum(1 - (1 - sum(each) / 5) ** 2 for each in outcomes) / 32 < 0.71
+    assert sum(pass_at_k(5, sum(outcome), 2) for outcome in outcomes) / 32 == pytest.approx(0.75)
+    assert sum(1 - (1 - sum(outcome) / 5) ** 2 for outcome in outcomes) / 32 < 0.71
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])

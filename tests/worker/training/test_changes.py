@@ -51,17 +51,19 @@ def changed(tmp_path_factory: pytest.TempPathFactory, model: Path) -> SmallJob:
 
 def revisions(job: SmallJob) -> dict[int, set[str]]:
     """Step → revisions that its training completions name."""
-    found: dict[int, set[str]] = {}
+    revisions_by_step: dict[int, set[str]] = {}
     for record in job.records("rollouts"):
         if record.split == "train":
             rows = pq.read_table(io.BytesIO(job.blob(record)), columns=["rewards"])["rewards"].to_pylist()
-            found[record.step] = {each["revision"] for row in rows for each in json.loads(row)}
-    return found
+            revisions_by_step[record.step] = {
+                reward["revision"] for row in rows for reward in json.loads(row)
+            }
+    return revisions_by_step
 
 
 def test_completions_name_the_revision_that_scored_them(changed: SmallJob) -> None:
     assert revisions(changed) == {1: {"low@1"}, 2: {"low@1"}, 3: {"low@2"}, 4: {"low@2"}}
-    assert [(each.change, each.step) for each in changed.records("change_applied")] == [("chg_1", 3)]
+    assert [(record.change, record.step) for record in changed.records("change_applied")] == [("chg_1", 3)]
 
 
 def test_a_resumed_attempt_changes_at_the_same_step_and_ends_the_same(
@@ -69,14 +71,14 @@ def test_a_resumed_attempt_changes_at_the_same_step_and_ends_the_same(
 ) -> None:
     (state,) = changed.records("resume_state_saved")
     assert state.step == 2
-    known = [ScheduledChange(id="chg_1", step=3, change=CHANGE)]
-    job = job_in(tmp_path / "again", model, resume=changed.blob(state), changes=known)
+    changes = [ScheduledChange(id="chg_1", step=3, change=CHANGE)]
+    job = job_in(tmp_path / "again", model, resume=changed.blob(state), changes=changes)
     # The platform does not know yet that it was applied: it comes as a command as well, and is not applied twice.
     job.reporter.receive(Command(id="chg_1", kind="change", change=CHANGE))
     assert job.train().outcome == "succeeded"
     assert revisions(job) == {3: {"low@2"}, 4: {"low@2"}}
-    assert [each.step for each in job.records("change_applied")] == [3]
-    ends = [each.records("checkpoint_saved")[-1] for each in (job, changed)]
+    assert [record.step for record in job.records("change_applied")] == [3]
+    ends = [run.records("checkpoint_saved")[-1] for run in (job, changed)]
     assert job.blob(ends[0]) == changed.blob(ends[1])
 
 
@@ -86,8 +88,8 @@ def test_a_change_of_before_the_resume_state_is_at_work_from_the_first_step(
     first = job_in(tmp_path / "first", model)
     assert first.train().outcome == "succeeded"
     (state,) = first.records("resume_state_saved")
-    known = [ScheduledChange(id="chg_1", step=2, change=CHANGE)]
-    job = job_in(tmp_path / "second", model, resume=first.blob(state), changes=known)
+    changes = [ScheduledChange(id="chg_1", step=2, change=CHANGE)]
+    job = job_in(tmp_path / "second", model, resume=first.blob(state), changes=changes)
     assert job.train().outcome == "succeeded"
     assert revisions(job)[3] == {"low@2"}
 
@@ -137,29 +139,29 @@ def test_settings_are_taken_up_at_a_step_and_again_after_a_resume(
         ask_after(job, 2, Command(id=f"chg_{number}", kind="change", change=setting(path, value, before)))
     assert job.train().outcome == "succeeded"
     applied = job.records("change_applied")
-    assert {each.change for each in applied} == {"chg_0", "chg_1", "chg_2", "chg_3"}
-    assert {each.step for each in applied} == {3}
-    rates = {each.step: each.values["optimizer/learning_rate"] for each in job.records("step_metrics")}
+    assert {record.change for record in applied} == {"chg_0", "chg_1", "chg_2", "chg_3"}
+    assert {record.step for record in applied} == {3}
+    rates = {record.step: record.values["optimizer/learning_rate"] for record in job.records("step_metrics")}
     assert rates == {1: 0.01, 2: 0.01, 3: 0.002, 4: 0.002}
     assert last_adapter(job) != last_adapter(unchanged)
     (state,) = job.records("resume_state_saved")
     assert state.step == 2
-    known = [
-        ScheduledChange(id=each.change, step=3, change=setting(*SETTINGS[int(each.change[-1])]))
-        for each in applied
+    changes = [
+        ScheduledChange(id=record.change, step=3, change=setting(*SETTINGS[int(record.change[-1])]))
+        for record in applied
     ]
-    again = SmallJob(tmp_path / "again", model, spec_of_settings(), resume=job.blob(state), changes=known)
+    again = SmallJob(tmp_path / "again", model, spec_of_settings(), resume=job.blob(state), changes=changes)
     assert again.train().outcome == "succeeded"
     assert last_adapter(again) == last_adapter(job)
 
 
-@pytest.mark.parametrize(("path", "value", "before"), SETTINGS, ids=[each[0] for each in SETTINGS])
+@pytest.mark.parametrize(("path", "value", "before"), SETTINGS, ids=[case[0] for case in SETTINGS])
 def test_each_setting_changes_what_is_trained(
     tmp_path: Path, model: Path, unchanged: SmallJob, path: str, value: float, before: float
 ) -> None:
     job = SmallJob(tmp_path / "one", model, spec_of_settings())
     ask_after(job, 1, Command(id="chg", kind="change", change=setting(path, value, before)))
     assert job.train().outcome == "succeeded"
-    first = [each.records("step_metrics")[0].values["reward/mean"] for each in (job, unchanged)]
+    first = [run.records("step_metrics")[0].values["reward/mean"] for run in (job, unchanged)]
     assert first[0] == first[1]
     assert last_adapter(job) != last_adapter(unchanged)

@@ -73,9 +73,9 @@ def test_a_checkpoint_is_the_policys_alone(tmp_path: Path, qwen: Path, finished:
     without = SmallJob(tmp_path, qwen, small_spec(limits__steps=1))
     without.train()
     (plain,) = without.records("checkpoint_saved")
-    kept = finished.records("checkpoint_saved")[-1]
-    assert unpack(finished.blob(kept)).keys() == unpack(without.blob(plain)).keys()
-    assert b"critic" not in finished.blob(kept)
+    checkpoint = finished.records("checkpoint_saved")[-1]
+    assert unpack(finished.blob(checkpoint)).keys() == unpack(without.blob(plain)).keys()
+    assert b"critic" not in finished.blob(checkpoint)
 
 
 def test_the_critic_costs_its_adapter_and_on_its_own_base_as_much_again(tmp_path: Path, qwen: Path) -> None:
@@ -103,10 +103,10 @@ def test_a_critic_that_foresees_every_reward_leaves_the_policy_where_it_is(
     before = job.policy.state().adapter
     job.train()
     assert all(torch.equal(job.policy.state().adapter[key], tensor) for key, tensor in before.items())
-    told = values_of(job)[-1]
-    assert told["optimizer/updates"] == 0
-    assert told["critic/loss"] == 0
-    assert told["critic/explained_variance"] is None
+    values = values_of(job)[-1]
+    assert values["optimizer/updates"] == 0
+    assert values["critic/loss"] == 0
+    assert values["critic/explained_variance"] is None
 
 
 @pytest.mark.parametrize("group", [1, 4])
@@ -125,11 +125,11 @@ def test_ppo_learns(tmp_path: Path, qwen: Path, group: int) -> None:
     rows = [{"prompt": f"row {n}"} for n in range(48)]
     job = SmallJob(tmp_path, qwen, small_spec(**changes), rows=rows)
     job.train()
-    told = values_of(job)
-    rewards = [values["reward/mean"] for values in told]
+    values = values_of(job)
+    rewards = [values["reward/mean"] for values in values]
     assert sum(rewards[-5:]) / 5 > sum(rewards[:5]) / 5 + 0.08
     # The critic comes to expect what there is.
-    gaps = [abs(values["critic/value_mean"] - values["critic/return_mean"]) for values in told]
+    gaps = [abs(values["critic/value_mean"] - values["critic/return_mean"]) for values in values]
     assert sum(gaps[-4:]) < sum(gaps[:4]) / 2
 
 

@@ -121,15 +121,15 @@ TOOLS = "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}{{ 
 ADD = {"type": "function", "function": {"name": "add"}}
 
 
-class Told:
+class RecordingTokenizer:
     """A tokenizer that keeps what its template is given."""
 
     def __init__(self, chat_template: Any) -> None:
         self.chat_template = chat_template
-        self.given: list[tuple[Any, dict[str, Any]]] = []
+        self.calls: list[tuple[Any, dict[str, Any]]] = []
 
-    def apply_chat_template(self, messages: Any, **given: Any) -> str:
-        self.given.append((messages, given))
+    def apply_chat_template(self, messages: Any, **options: Any) -> str:
+        self.calls.append((messages, options))
         return "prompt"
 
     def __call__(self, text: str, **_: Any) -> dict[str, list[int]]:
@@ -139,22 +139,22 @@ class Told:
 @pytest.mark.parametrize("template", [TOOLS, {"default": "{{ messages }}", "tool_use": TOOLS}])
 def test_the_tools_of_a_row_reach_its_chat_template_and_no_others(tmp_path: Path, template: Any) -> None:
     called = {"function": {"name": "add", "arguments": '{"a": 1}'}}
-    asked = [
+    messages = [
         {"role": "user", "content": "?"},
         {"role": "assistant", "content": "", "tool_calls": [called]},
         {"role": "tool", "content": "2"},
     ]
-    tokenizer = Told(template)
-    rows = [{"messages": asked, "tools": [{"name": "add"}]}, {"messages": asked}]
+    tokenizer = RecordingTokenizer(template)
+    rows = [{"messages": messages, "tools": [{"name": "add"}]}, {"messages": messages}]
     prompts = load(tmp_path, ChatRenderer(tokenizer), rows, held_out_rows=0, sampling="in_order")
     first, second = prompts.for_step(1, 2)
-    [(mine, with_tools), (plain, without)] = tokenizer.given
+    [(first_call, with_tools), (plain, without)] = tokenizer.calls
     assert with_tools.pop("tools") == first.tools == [ADD]
-    assert mine[1]["tool_calls"] == [{"function": {"name": "add", "arguments": {"a": 1}}}]
-    assert (plain, second.tools) == (asked, None)
+    assert first_call[1]["tool_calls"] == [{"function": {"name": "add", "arguments": {"a": 1}}}]
+    assert (plain, second.tools) == (messages, None)
     assert with_tools == without == {"tokenize": False, "add_generation_prompt": True}
-    assert first.messages == second.messages == asked
-    assert second.prompt_hash == row_hash(asked) != first.prompt_hash
+    assert first.messages == second.messages == messages
+    assert second.prompt_hash == row_hash(messages) != first.prompt_hash
     assert not any("tools" in note for note in prompts.notes)
 
 

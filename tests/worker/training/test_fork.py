@@ -37,7 +37,7 @@ def state_of(job: SmallJob) -> bytes:
 
 
 def checkpoint_of(job: SmallJob, step: int) -> bytes:
-    (record,) = [each for each in job.records("checkpoint_saved") if each.step == step]
+    (record,) = [record for record in job.records("checkpoint_saved") if record.step == step]
     return job.blob(record)
 
 
@@ -47,10 +47,10 @@ def test_an_unchanged_fork_ends_byte_for_byte_like_its_source(
     job = SmallJob(tmp_path, model, small_spec(), resume=state_of(source), fork=ALL)
     assert job.train().outcome == "succeeded"
     assert checkpoint_of(job, 4) == checkpoint_of(source, 4)
-    assert [each.step for each in job.records("step_metrics")] == [3, 4]
+    assert [record.step for record in job.records("step_metrics")] == [3, 4]
     # It measures where it begins, under its own rewards, and makes no second checkpoint of what is there already.
-    assert [each.step for each in job.records("evaluated")] == [2, 4]
-    assert [each.step for each in job.records("checkpoint_saved")] == [4]
+    assert [record.step for record in job.records("evaluated")] == [2, 4]
+    assert [record.step for record in job.records("checkpoint_saved")] == [4]
 
 
 def test_a_checkpoint_alone_gives_its_weights_to_a_fresh_optimizer(
@@ -63,7 +63,7 @@ def test_a_checkpoint_alone_gives_its_weights_to_a_fresh_optimizer(
     assert job.policy.state().optimizer == {}
     assert job.train().outcome == "succeeded"
     assert checkpoint_of(job, 4) != checkpoint_of(source, 4)
-    assert [each.step for each in job.records("step_metrics")] == [3, 4]
+    assert [record.step for record in job.records("step_metrics")] == [3, 4]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_another_reward_scores_from_the_first_step_on(tmp_path: Path, model: Pat
 
     job = SmallJob(tmp_path, model, small_spec(), resume=state_of(source), fork=ALL, grade=high)
     assert job.train().outcome == "succeeded"
-    before = {each.step: each.values["held_out/reward_mean"] for each in source.records("evaluated")}
-    after = {each.step: each.values["held_out/reward_mean"] for each in job.records("evaluated")}
+    before = {record.step: record.values["held_out/reward_mean"] for record in source.records("evaluated")}
+    after = {record.step: record.values["held_out/reward_mean"] for record in job.records("evaluated")}
     assert after[2] == pytest.approx(1 - before[2])
 
 
@@ -115,8 +115,8 @@ def test_the_names_of_a_checkpoints_weights_are_the_policys(source: SmallJob) ->
     _, policy, _ = start_of(checkpoint_of(source, 4), WEIGHTS, "policy")
     assert policy.adapter.keys() == source.policy.state().adapter.keys()
     stored = load(unpack(checkpoint_of(source, 4))["adapter_model.safetensors"])
-    assert sum(each.numel() for each in policy.adapter.values()) == sum(
-        each.numel() for each in stored.values()
+    assert sum(tensor.numel() for tensor in policy.adapter.values()) == sum(
+        tensor.numel() for tensor in stored.values()
     )
 
 

@@ -304,17 +304,17 @@ def test_a_pause_without_memory_keeps_what_is_whole(
     forward, step = GradientPasses.retry, Trained.step
     calls = {"retry": 0, "step": 0}
 
-    def no_row_fits(self: GradientPasses, *given: Any) -> Any:
+    def no_row_fits(self: GradientPasses, *arguments: Any) -> Any:
         calls["retry"] += 1
         if calls["retry"] == 2:
             raise JobFailure("a row does not fit", code="out_of_memory", hint="Free some.", retryable=True)
-        return forward(self, *given)
+        return forward(self, *arguments)
 
-    def no_optimizer_fits(self: Trained, **given: Any) -> float:
+    def no_optimizer_fits(self: Trained, **arguments: Any) -> float:
         calls["step"] += 1
         if calls["step"] == 2:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return step(self, **given)
+        return step(self, **arguments)
 
     for owner, name, fails, states in (
         (GradientPasses, "retry", no_row_fits, [1]),
@@ -335,11 +335,11 @@ def test_a_job_that_ran_out_of_memory_says_so_and_goes_on(
     monkeypatch.setattr(activations, "memory_at_hand", lambda device: None)
     run, failed = LoraPolicy._run, list[int]()
 
-    def once(self: LoraPolicy, *given: Any) -> Any:
+    def once(self: LoraPolicy, *arguments: Any) -> Any:
         if not failed:
             failed.append(1)
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-        return run(self, *given)
+        return run(self, *arguments)
 
     monkeypatch.setattr(LoraPolicy, "_run", once)
     assert attempt.run(limits__steps=2).outcome == "succeeded"

@@ -24,45 +24,47 @@ class Clock:
 
 
 def journal(folder: Path) -> tuple[JobReporter, Clock, list[Phase]]:
-    told: list[Phase] = []
+    records: list[Phase] = []
 
     def show(record: BaseRecord) -> None:
         if isinstance(record, Phase):
-            told.append(record)
+            records.append(record)
 
     clock = Clock()
     reporter = LocalReporter(folder, show=show)
-    return JobReporter(reporter, lambda _: [], model="m", revisions=dict, clock=clock), clock, told
+    return JobReporter(reporter, lambda _: [], model="m", revisions=dict, clock=clock), clock, records
 
 
 def test_progress_is_told_twice_a_second_at_most(tmp_path: Path) -> None:
-    made, clock, told = journal(tmp_path)
+    made, clock, records = journal(tmp_path)
     for done in range(3):
         made.phase("scoring", 1, done, 3)
         clock.now += PHASE_SECONDS * 0.6
-    assert [each.done for each in told] == [0, 2]
+    assert [record.done for record in records] == [0, 2]
     made.phase("updating", 1)
-    assert told[-1].phase == "updating", "a new one at once"
+    assert records[-1].phase == "updating", "a new one at once"
 
 
 def test_a_phase_that_goes_on_says_so_with_what_it_said_last(tmp_path: Path) -> None:
-    made, clock, told = journal(tmp_path)
+    made, clock, records = journal(tmp_path)
     made.heartbeat()
-    assert told == [], "there is none yet"
+    assert records == [], "there is none yet"
     made.phase("generating", 4, 1, 3, [17])
     clock.now += KEEP_ALIVE_SECONDS - 0.1
     made.heartbeat()
-    assert len(told) == 1
+    assert len(records) == 1
     clock.now += 0.1
     made.heartbeat()
     made.heartbeat()
-    assert len(told) == 2
-    assert told[1].model_dump(exclude={"sequence", "ts"}) == told[0].model_dump(exclude={"sequence", "ts"})
+    assert len(records) == 2
+    assert records[1].model_dump(exclude={"sequence", "ts"}) == records[0].model_dump(
+        exclude={"sequence", "ts"}
+    )
 
 
 def test_what_came_too_soon_to_be_told_is_told_once_it_may(tmp_path: Path) -> None:
     """Else a job that hangs at its last row would name those that were done long ago."""
-    made, _, told = journal(tmp_path)
+    made, _, records = journal(tmp_path)
 
     async def score(then: str | None) -> None:
         made.phase("scoring", 1, 0, 3, [4, 5, 6])
@@ -73,11 +75,13 @@ def test_what_came_too_soon_to_be_told_is_told_once_it_may(tmp_path: Path) -> No
         await asyncio.sleep(PHASE_SECONDS * 2)
 
     asyncio.run(score(None))
-    assert [(each.done, each.rows) for each in told] == [(0, [4, 5, 6]), (2, [6])]
+    assert [(record.done, record.rows) for record in records] == [(0, [4, 5, 6]), (2, [6])]
     made.phase("updating", 1)
-    del told[:]
+    del records[:]
     asyncio.run(score("updating"))
-    assert [each.phase for each in told] == ["scoring", "updating"], "of a phase that is over nothing is told"
+    assert [record.phase for record in records] == ["scoring", "updating"], (
+        "of a phase that is over nothing is told"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +94,7 @@ class Hung:
 
     def __init__(self, folder: Path, model: Path, **limits: Any) -> None:
         self._looking = threading.Lock()
-        self.seen: dict[tuple[str, int], Phase] = {}
+        self.phases: dict[tuple[str, int], Phase] = {}
         self.job = SmallJob(folder, model, small_spec(limits__steps=1, **limits), grade=self.grade)
         generate = self.job.engine.generate
 
@@ -102,7 +106,7 @@ class Hung:
 
     def look(self) -> None:
         last: Any = self.job.records("phase")[-1]
-        self.seen.setdefault((last.phase, last.done), last)
+        self.phases.setdefault((last.phase, last.done), last)
 
     def grade(self, row: RewardRow) -> float:
         """Each row waits until everything is sampled and that could be told; one row after the other is scored."""
@@ -124,11 +128,11 @@ def test_a_hung_trainer_has_named_the_prompts_that_it_waits_for(tmp_path: Path, 
         ("scoring", "train", 1),
         ("evaluating", "held_out", 0),
     ):
-        first = hung.seen[phase, 0]
+        first = hung.phases[phase, 0]
         assert (first.total, first.rows) == (3, rows[split, step]), phase
     for split, phase in (("train", "scoring"), ("held_out", "evaluating")):
-        later = [each for (name, done), each in hung.seen.items() if name == phase and done]
+        later = [record for (name, done), record in hung.phases.items() if name == phase and done]
         assert later, "progress was told while rows were scored"
-        for each in later:
-            waiting = rows[split, each.step]
-            assert len(each.rows) == 3 - each.done and set(each.rows) < set(waiting), phase
+        for record in later:
+            waiting = rows[split, record.step]
+            assert len(record.rows) == 3 - record.done and set(record.rows) < set(waiting), phase

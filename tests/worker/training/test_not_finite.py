@@ -49,12 +49,14 @@ def test_now_and_then_they_are_left_out_and_told(tmp_path: Path, model: Path, fa
     job = SmallJob(tmp_path, model, quick(limits__steps=6))
     break_updates(job, dict.fromkeys((2, 3, 5, 6), factor))  # never one more than may be in a row
     assert job.train().outcome == "succeeded"
-    told = [each for each in job.records("finding") if each.code == "gradient_not_finite"]
-    assert [(each.step, each.severity) for each in told] == [(step, "warning") for step in (2, 3, 5, 6)]
-    assert all(each.evidence == {"skipped_updates": 1} and each.hint for each in told)
-    counted = [each.values["optimizer/skipped_updates"] for each in job.records("step_metrics")]
+    findings = [finding for finding in job.records("finding") if finding.code == "gradient_not_finite"]
+    assert [(finding.step, finding.severity) for finding in findings] == [
+        (step, "warning") for step in (2, 3, 5, 6)
+    ]
+    assert all(finding.evidence == {"skipped_updates": 1} and finding.hint for finding in findings)
+    counted = [record.values["optimizer/skipped_updates"] for record in job.records("step_metrics")]
     assert counted == [0, 1, 2, 2, 3, 4]
-    assert all(bool(torch.isfinite(each).all()) for each in job.policy.state().adapter.values())
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in job.policy.state().adapter.values())
 
 
 def test_a_job_that_makes_no_update_any_more_pauses_and_goes_on_once_that_is_mended(
@@ -84,7 +86,7 @@ def test_steps_in_a_row_are_counted_across_attempts(tmp_path: Path, model: Path)
     job = SmallJob(tmp_path / "a", model, spec)
     break_updates(job, dict.fromkeys((1, 2), float("nan")))
     job.train()
-    saved = next(each for each in job.records("resume_state_saved") if each.step == 2)
+    saved = next(record for record in job.records("resume_state_saved") if record.step == 2)
     rest = SmallJob(tmp_path / "b", model, spec, resume=job.blob(saved))
     break_updates(rest, {1: float("nan")})
     with pytest.raises(JobFailure, match="could be made"):

@@ -93,19 +93,19 @@ def test_metrics_are_told_per_value_of_a_column(tmp_path: Path, qwen: Path) -> N
         grade=lambda row: float(row.item["domain"] == "c"),
     )
     job.train()
-    told, held = values_of(job)[0], job.records("evaluated")[0].values
+    values, held = values_of(job)[0], job.records("evaluated")[0].values
     counted = Counter(row.row_index % 2 for row in job.records("rollouts")[1].rows)
     for name, right, parity in (("a_b", 0.0, 1), ("c", 1.0, 0)):
         if counted[parity]:
-            assert told[f"slice/{name}/reward_mean"] == told[f"slice/{name}/pass_share"] == right
-            assert told[f"slice/{name}/length_mean"] > 0
-            assert told[f"slice/{name}/kl_mean"] == pytest.approx(0, abs=1e-6)
+            assert values[f"slice/{name}/reward_mean"] == values[f"slice/{name}/pass_share"] == right
+            assert values[f"slice/{name}/length_mean"] > 0
+            assert values[f"slice/{name}/kl_mean"] == pytest.approx(0, abs=1e-6)
     assert set(counted) == {0, 1}
-    told_apart = {
+    values_per_value = {
         key.split("/")[2]: value for key, value in held.items() if "slice" in key and "reward" in key
     }
-    assert told_apart and told_apart.items() <= {("a_b", 0.0), ("c", 1.0)}
-    for key in (*told, *held):
+    assert values_per_value and values_per_value.items() <= {("a_b", 0.0), ("c", 1.0)}
+    for key in (*values, *held):
         assert describe(key).meaning, key
 
 

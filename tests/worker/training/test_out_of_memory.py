@@ -34,13 +34,13 @@ def _unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def in_step(job: SmallJob, step: int, number: int) -> Callable[[Pass], bool]:
     """The pass with gradient of this number within the step."""
-    seen = [0]
+    calls = [0]
 
     def fails(here: Pass) -> bool:
         if job.position.step != step - 1 or not here.gradient:
             return False
-        seen[0] += 1
-        return seen[0] - 1 == number
+        calls[0] += 1
+        return calls[0] - 1 == number
 
     return fails
 
@@ -64,23 +64,23 @@ def test_series_and_journal_count_nothing_twice(
     whole = SmallJob(tmp_path / "whole", model, small_spec(**QUICK, **changes))
     whole.train()
     job = SmallJob(tmp_path / "short", model, small_spec(**QUICK, **changes))
-    told: list[str] = []
-    for each in (job.policy, job.critic):
-        if each is not None:
-            each.passes.tell = lambda message, facts: told.append(message)
+    messages: list[str] = []
+    for trained in (job.policy, job.critic):
+        if trained is not None:
+            trained.passes.tell = lambda message, facts: messages.append(message)
     with short_of_memory(job.policy._model, in_step(job, 2, 0), backward=backward):
         assert job.train().outcome == "succeeded"
-    assert len(told) == 1
+    assert len(messages) == 1
     kinds = [record.kind for record in job.records() if record.kind != "phase"]
     assert kinds == [record.kind for record in whole.records() if record.kind != "phase"]
-    for found, expected in zip(numbers(job), numbers(whole), strict=True):
-        assert found.keys() == expected.keys()
+    for actual, expected in zip(numbers(job), numbers(whole), strict=True):
+        assert actual.keys() == expected.keys()
         for key, value in expected.items():
-            assert found[key] == (value if value is None else pytest.approx(value, abs=2e-4, rel=2e-4)), key
-    for (key, found), expected in zip(
+            assert actual[key] == (value if value is None else pytest.approx(value, abs=2e-4, rel=2e-4)), key
+    for (key, actual), expected in zip(
         job.policy.state().adapter.items(), whole.policy.state().adapter.values(), strict=True
     ):
-        torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-3, msg=key)
+        torch.testing.assert_close(actual, expected, atol=1e-3, rtol=1e-3, msg=key)
 
 
 @pytest.mark.parametrize(

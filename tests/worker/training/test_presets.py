@@ -69,15 +69,15 @@ def test_a_preset_trains(tmp_path: Path, preset: str) -> None:
     job = SmallJob(tmp_path, STARTER, spec, rows=starter_rows(), grade=graded)
     before = job.policy.state().adapter
     assert job.train().outcome == "succeeded"
-    told = [record.values for record in job.records("step_metrics")]
-    assert len(told) == 3
-    for values in told:
+    steps = [record.values for record in job.records("step_metrics")]
+    assert len(steps) == 3
+    for values in steps:
         assert all(value is None or math.isfinite(value) for value in values.values())
-    assert max(values["optimizer/grad_norm"] or 0 for values in told) > 0
-    assert told[-1]["optimizer/skipped_updates"] == 0
+    assert max(values["optimizer/grad_norm"] or 0 for values in steps) > 0
+    assert steps[-1]["optimizer/skipped_updates"] == 0
     after = job.policy.state().adapter
     assert any(not torch.equal(after[key], tensor) for key, tensor in before.items())
     surrogate = spec.algorithm.loss.surrogate
     if getattr(surrogate, "eps_high", 1.0) < 0.3:
-        clipped = sum(values["policy/clip_low_share"] + values["policy/clip_high_share"] for values in told)
+        clipped = sum(values["policy/clip_low_share"] + values["policy/clip_high_share"] for values in steps)
         assert clipped > 0

@@ -47,7 +47,7 @@ def signal_on_even_rows(row: RewardRow) -> float:
 
 def test_groups_without_signal_are_replaced_by_other_prompts(tmp_path: Path, qwen: Path) -> None:
     job = run(tmp_path, qwen, signal_on_even_rows, algorithm__selection={"type": "dynamic_sampling"})
-    told, rows = first_step(job)
+    values, rows = first_step(job)
     trained = {row["prompt_no"] for row in rows if row["advantage"] is not None}
     assert len(trained) == 3
     assert all(
@@ -57,8 +57,8 @@ def test_groups_without_signal_are_replaced_by_other_prompts(tmp_path: Path, qwe
     )
     groups = {row["prompt_no"]: row["row_index"] for row in rows}
     assert len(set(groups.values())) == len(groups) > 3
-    assert told["select/rounds"] > 1 and told["select/missing_groups"] == 0
-    assert told["select/uniform_share"] == pytest.approx(1 - 3 / len(groups), abs=0.2)
+    assert values["select/rounds"] > 1 and values["select/missing_groups"] == 0
+    assert values["select/uniform_share"] == pytest.approx(1 - 3 / len(groups), abs=0.2)
     # All of them were sampled with noise of their own, and looked at by the trainer.
     assert len({tuple(row["token_ids"]) for row in rows}) == len(rows)
     assert all(entropy > 0 for row in rows for entropy in row["entropies"])
@@ -67,19 +67,19 @@ def test_groups_without_signal_are_replaced_by_other_prompts(tmp_path: Path, qwe
 def test_sampling_again_stops_at_its_bound_and_says_so(tmp_path: Path, qwen: Path) -> None:
     selection = {"type": "dynamic_sampling", "max_rounds": 2}
     job = run(tmp_path, qwen, lambda row: 1.0, algorithm__selection=selection)
-    told, rows = first_step(job)
-    assert (told["select/rounds"], told["select/missing_groups"]) == (2, 3)
+    values, rows = first_step(job)
+    assert (values["select/rounds"], values["select/missing_groups"]) == (2, 3)
     assert len(rows) == 2 * 3 * 4
-    assert told["optimizer/updates"] == 0
+    assert values["optimizer/updates"] == 0
 
 
 def test_sampling_again_ends_when_every_row_was_tried(tmp_path: Path, qwen: Path) -> None:
     job = run(
         tmp_path, qwen, lambda row: 1.0, algorithm__selection={"type": "dynamic_sampling", "max_rounds": 99}
     )
-    told, rows = first_step(job)
+    values, rows = first_step(job)
     assert len(rows) == 12 * 4
-    assert told["select/missing_groups"] == 3
+    assert values["select/missing_groups"] == 3
 
 
 def test_a_continued_job_samples_the_same_prompts_again(tmp_path: Path, qwen: Path) -> None:
@@ -110,13 +110,13 @@ def test_the_shortest_completions_are_kept(tmp_path: Path, qwen: Path) -> None:
         "rollout__stop": list("aeiouy "),
     }
     job = run(tmp_path, qwen, share_of_low_letters, **changes)
-    told, rows = first_step(job)
-    assert told["select/kept_share"] == 0.5
+    values, rows = first_step(job)
+    assert values["select/kept_share"] == 0.5
     for number in range(3):
         group = [row for row in rows if row["prompt_no"] == number]
-        kept = [row["length"] for row in group if row["advantage"] is not None]
+        lengths = [row["length"] for row in group if row["advantage"] is not None]
         left = [row["length"] for row in group if row["advantage"] is None]
-        assert len(kept) == 2 and max(kept) <= min(left)
+        assert len(lengths) == 2 and max(lengths) <= min(left)
 
 
 def test_completions_left_out_can_still_count_in_the_average(tmp_path: Path, qwen: Path) -> None:
@@ -128,10 +128,10 @@ def test_completions_left_out_can_still_count_in_the_average(tmp_path: Path, qwe
             "rollout__stop": list("aeiouy "),
             "limits__steps": 1,
         }
-        told, rows = first_step(run(tmp_path / denominator, qwen, share_of_low_letters, **changes))
-        norms[denominator] = told["optimizer/grad_norm"]
-        kept = sum(row["length"] for row in rows if row["advantage"] is not None)
-        shares.append(kept / sum(row["length"] for row in rows))
+        values, rows = first_step(run(tmp_path / denominator, qwen, share_of_low_letters, **changes))
+        norms[denominator] = values["optimizer/grad_norm"]
+        trained_tokens = sum(row["length"] for row in rows if row["advantage"] is not None)
+        shares.append(trained_tokens / sum(row["length"] for row in rows))
     assert shares[0] == shares[1] < 0.5
     assert norms["all"] / norms["kept"] == pytest.approx(shares[0], rel=1e-3)
 
@@ -152,8 +152,8 @@ def test_wrong_completions_are_repaired_and_scored_again(
         "train_injected": train_injected,
     }
     job = run(tmp_path, qwen, grade, algorithm__selection=selection, algorithm__advantage={"type": "eda"})
-    told, rows = first_step(job)
-    assert told["select/repaired_share"] == 1
+    values, rows = first_step(job)
+    assert values["select/repaired_share"] == 1
     kinds = {"solution": 0, "answer": 0, "cue": 0}
     trained = 0
     for row in rows:
@@ -168,7 +168,7 @@ def test_wrong_completions_are_repaired_and_scored_again(
         written = sum(logprob != 0 for logprob in row["sampler_logprobs"])
         trained += row["length"] if train_injected else written
     assert min(kinds.values()) > 0
-    assert told["tokens/trained"] == trained
+    assert values["tokens/trained"] == trained
 
 
 def test_a_repair_without_a_column_to_take_it_from_is_named(tmp_path: Path, qwen: Path) -> None:
@@ -189,8 +189,8 @@ def test_steps_give_their_tokens_credit(tmp_path: Path, qwen: Path) -> None:
         return RowResult("ok", 0.5, steps=[(1.0 - good, 4), (float(good), len(row.completion))])
 
     job = run(tmp_path, qwen, grade, algorithm__advantage={"type": "process"})
-    told, rows = first_step(job)
-    assert told["optimizer/updates"] == 1
+    values, rows = first_step(job)
+    assert values["optimizer/updates"] == 1
     assert {row["reward"] for row in rows} == {0.5}
     assert len({round(row["advantage"], 6) for row in rows}) > 1
 
@@ -247,10 +247,10 @@ def test_the_distance_from_the_reference_comes_off_the_reward(tmp_path: Path, qw
         "limits__steps": 3,
     }
     job = run(tmp_path, qwen, lambda row: 1.0, **changes)
-    told = [record.values for record in job.records("step_metrics")]
-    assert told[0]["kl/mean"] == pytest.approx(0, abs=1e-9)
-    assert told[-1]["reward/mean"] == 1.0
-    assert torch.isfinite(torch.tensor(told[-1]["loss/policy"]))
+    steps = [record.values for record in job.records("step_metrics")]
+    assert steps[0]["kl/mean"] == pytest.approx(0, abs=1e-9)
+    assert steps[-1]["reward/mean"] == 1.0
+    assert torch.isfinite(torch.tensor(steps[-1]["loss/policy"]))
 
 
 # ── Memory between two rounds ───────────────────────────────────────────────────────────────────────────────
@@ -278,9 +278,9 @@ def test_the_engine_rests_before_passes_of_the_reward(
     async def rest() -> None:
         events.append("rest")
 
-    def scored(*given: Any) -> Any:
+    def scored(*arguments: Any) -> Any:
         events.append("pass")
-        return score(*given)
+        return score(*arguments)
 
     monkeypatch.setattr(job.engine, "rest", rest)
     monkeypatch.setattr(job.policy, "_score_all", scored)

@@ -26,10 +26,10 @@ def test_linear_falls_to_zero_behind_the_last_step() -> None:
 
 
 def test_cosine_starts_at_the_rate_and_never_rises() -> None:
-    found = rates(schedule="cosine")
-    assert found[0] == pytest.approx(0.6)
-    assert found[3] == pytest.approx(0.3)
-    assert found == sorted(found, reverse=True)
+    values = rates(schedule="cosine")
+    assert values[0] == pytest.approx(0.6)
+    assert values[3] == pytest.approx(0.3)
+    assert values == sorted(values, reverse=True)
 
 
 def test_an_initial_rate_falls_to_the_rate() -> None:

@@ -33,7 +33,7 @@ class Watched(SmallJob):
         super().__init__(folder, model, spec, grade=self._grade)
         chosen = self.prompts.for_step(1, 3, {})
         self.uniform, self.all_uniform = chosen[UNIFORM].item["prompt"], False
-        self.looked: list[set[int]] = []
+        self.forwarded_rows: list[set[int]] = []
         self.gradients: list[torch.Tensor] = []
         forward_backward, step = self.policy.forward_backward, self.policy.optimizer_step
 
@@ -43,7 +43,7 @@ class Watched(SmallJob):
                 if batch.skipped is None
                 else batch.skipped
             )
-            self.looked.append(set((~skipped).nonzero()[:, 0].tolist()))
+            self.forwarded_rows.append(set((~skipped).nonzero()[:, 0].tolist()))
             return forward_backward(batch, loss)
 
         def stepped(**options: Any) -> float:
@@ -63,7 +63,9 @@ class Watched(SmallJob):
 
         async def without(requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
             async for answer in generate(requests):
-                yield replace(answer, samples=tuple(replace(each, entropies=None) for each in answer.samples))
+                yield replace(
+                    answer, samples=tuple(replace(sample, entropies=None) for sample in answer.samples)
+                )
 
         self.engine.generate = without  # type: ignore[method-assign]
 
@@ -87,7 +89,7 @@ class Watched(SmallJob):
 def test_no_pass_is_run_on_a_uniform_group(tmp_path: Path, model: Path) -> None:
     job = Watched(tmp_path, model)
     job.train()
-    assert job.looked == [{0, 1, 2, 3, 8, 9, 10, 11}]
+    assert job.forwarded_rows == [{0, 1, 2, 3, 8, 9, 10, 11}]
     assert [row["trainer_logprobs"] is None for row in job.table] == [
         row["prompt_no"] == UNIFORM for row in job.table
     ]
@@ -101,11 +103,11 @@ def test_what_is_told_equals_what_passes_over_all_rows_tell(
     whole = Watched(tmp_path / "whole", model)
     whole.look_at_all(monkeypatch)
     whole.train()
-    assert len(whole.looked[0]) == 12
-    for mine, theirs in zip(job.gradients, whole.gradients, strict=True):
-        assert torch.equal(mine, theirs)
-    for mine, theirs in zip(job.table, whole.table, strict=True):
-        assert mine["entropies"] == pytest.approx(theirs["entropies"], abs=1e-5)
+    assert len(whole.forwarded_rows[0]) == 12
+    for gradient, theirs in zip(job.gradients, whole.gradients, strict=True):
+        assert torch.equal(gradient, theirs)
+    for gradient, theirs in zip(job.table, whole.table, strict=True):
+        assert gradient["entropies"] == pytest.approx(theirs["entropies"], abs=1e-5)
     left_out = ("time/", "throughput/", "memory/", "sampler/gap")
     for name, value in whole.values.items():
         if not name.startswith(left_out):
@@ -118,14 +120,16 @@ def test_an_engine_that_sees_no_entropies_has_one_row_of_the_group_looked_at(
     job = Watched(tmp_path, model)
     job.forget_entropies()
     job.train()
-    (looked,) = job.looked
-    assert len(looked & {4, 5, 6, 7}) == 1
-    assert looked >= {0, 1, 2, 3, 8, 9, 10, 11}
+    (forwarded,) = job.forwarded_rows
+    assert len(forwarded & {4, 5, 6, 7}) == 1
+    assert forwarded >= {0, 1, 2, 3, 8, 9, 10, 11}
     table = job.table
-    assert [row["entropies"] is not None for row in table] == [row in looked for row in range(12)]
+    assert [row["entropies"] is not None for row in table] == [row in forwarded for row in range(12)]
     # The row that was looked at stands for its group.
-    means = {row: sum(line["entropies"]) / line["length"] for row, line in enumerate(table) if row in looked}
-    stands = next(iter(looked & {4, 5, 6, 7}))
+    means = {
+        row: sum(line["entropies"]) / line["length"] for row, line in enumerate(table) if row in forwarded
+    }
+    stands = next(iter(forwarded & {4, 5, 6, 7}))
     total = sum(means.get(row, means[stands]) * line["length"] for row, line in enumerate(table))
     assert job.values["entropy/mean"] == pytest.approx(total / sum(line["length"] for line in table))
 
@@ -133,7 +137,7 @@ def test_an_engine_that_sees_no_entropies_has_one_row_of_the_group_looked_at(
 def test_all_rows_are_looked_at_where_something_moves_them(tmp_path: Path, model: Path) -> None:
     job = Watched(tmp_path, model, algorithm__loss={"kl": {"beta": 0.1}})
     job.train()
-    assert job.looked == [set(range(12))]
+    assert job.forwarded_rows == [set(range(12))]
     assert all(row["trainer_logprobs"] is not None for row in job.table)
 
 
@@ -141,7 +145,7 @@ def test_a_step_without_any_signal_makes_no_pass_and_tells_its_entropy(tmp_path:
     job = Watched(tmp_path, model)
     job.all_uniform = True
     job.train()
-    assert job.looked == [set()]
+    assert job.forwarded_rows == [set()]
     assert job.gradients == []
     assert job.values["entropy/mean"] == pytest.approx(
         sum(sum(row["entropies"]) for row in job.table) / sum(row["length"] for row in job.table)

@@ -17,21 +17,21 @@ def test_rewards_see_the_calls_of_rows_that_have_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Text, "completions", lambda self, rows: [f"So: {CALL}" for _ in rows])
-    seen: list[RewardRow] = []
+    calls: list[RewardRow] = []
 
     def grade(row: RewardRow) -> float:
-        seen.append(row)
-        return float(len(seen) % 2)
+        calls.append(row)
+        return float(len(calls) % 2)
 
     rows: list[dict[str, Any]] = [{"prompt": "a", "tools": [{"name": "add"}]}, {"prompt": "b"}]
     spec = small_spec(limits__steps=1, evaluation__rows=0, data__held_out_rows=0, rollout__prompts_per_step=2)
     job = SmallJob(tmp_path / "job", write_tiny_model(tmp_path / "model"), spec, rows=rows, grade=grade)
     assert job.train().outcome == "succeeded"
 
-    with_tools = [row.sample for row in seen if "tools" in row.item]
+    with_tools = [row.sample for row in calls if "tools" in row.item]
     assert len(with_tools) == 4
     for sample in with_tools:
         [call] = sample["output_tools"]
         assert call["function"] == {"name": "add", "arguments": '{"a": 1}'}
         assert sample["choices"][0]["message"]["tool_calls"] == [call]
-    assert [row.sample for row in seen if "tools" not in row.item] == [{}] * 4
+    assert [row.sample for row in calls if "tools" not in row.item] == [{}] * 4

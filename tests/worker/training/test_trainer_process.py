@@ -37,12 +37,12 @@ class Trainer:
         self._news = threading.Condition()
         read, write = os.pipe()
         command = [sys.executable, "-m", "worker.trainer.main", "--run", str(folder)]
-        given = {} if copies else {"OMP_NUM_THREADS": "1"}
+        variables = {} if copies else {"OMP_NUM_THREADS": "1"}
         before = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
         self._log = (folder / "trainer.log").open("wb")
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=self._log, stderr=self._log, pass_fds=[write],
-            env=before | given | {"REINFORGE_RECORD_FD": str(write)},
+            env=before | variables | {"REINFORGE_RECORD_FD": str(write)},
         )  # fmt: skip
         os.close(write)
         self._reader = threading.Thread(target=self._read, args=(read,), daemon=True)
@@ -53,12 +53,12 @@ class Trainer:
         self.process.stdin.write(json.dumps({"id": "cmd_1", "kind": kind}).encode() + b"\n")
         self.process.stdin.flush()
 
-    def until(self, found: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first record of which `found` holds."""
         with self._news:
-            ok = self._news.wait_for(lambda: any(map(found, self.records)), DEADLINE)
+            ok = self._news.wait_for(lambda: any(map(condition, self.records)), DEADLINE)
         assert ok, (self.folder / "trainer.log").read_text(errors="replace")[-3000:]
-        return next(filter(found, self.records))
+        return next(filter(condition, self.records))
 
     @property
     def copies(self) -> list[int]:
@@ -222,9 +222,9 @@ def test_a_job_goes_on_without_a_copy_that_is_killed(start: Callable[..., Traine
     (copy,) = trainer.copies
     os.kill(copy, signal.SIGKILL)
     assert trainer.wait() == 0
-    said = [record["message"] for record in trainer.records if record["kind"] == "log"]
-    (told,) = [message for message in said if message.startswith("Sampling continues")]
-    assert told.startswith(f"Sampling continues with 1 processes: sampling process {copy}")
+    messages = [record["message"] for record in trainer.records if record["kind"] == "log"]
+    (message,) = [message for message in messages if message.startswith("Sampling continues")]
+    assert message.startswith(f"Sampling continues with 1 processes: sampling process {copy}")
     assert trainer.records[-1]["outcome"] == "succeeded" and "Traceback" not in trainer.log
 
 

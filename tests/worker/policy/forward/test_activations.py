@@ -85,9 +85,9 @@ def test_a_row_longer_than_the_budget_is_the_smallest_micro_batch() -> None:
 def test_what_is_chosen_fits_or_is_computed_twice(
     per_token: float, room: float, budget: int, longest: int
 ) -> None:
-    found = fit(per_token, room, budget=budget, longest=longest)
-    assert 1 <= found.tokens <= budget
-    assert found.checkpointing or per_token * max(found.tokens, longest) <= room * (1 + 1e-9)
+    placement = fit(per_token, room, budget=budget, longest=longest)
+    assert 1 <= placement.tokens <= budget
+    assert placement.checkpointing or per_token * max(placement.tokens, longest) <= room * (1 + 1e-9)
 
 
 def test_the_workers_setting_decides_or_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,10 +107,10 @@ def test_the_workers_setting_decides_or_is_refused(monkeypatch: pytest.MonkeyPat
 
 def test_kept_tensors_are_counted_once_and_without_the_models_own() -> None:
     model = torch.nn.Linear(8, 8, bias=False)
-    given = torch.ones(4, 8, requires_grad=True)
+    hidden_input = torch.ones(4, 8, requires_grad=True)
 
     def attempt() -> None:
-        hidden = model(given).exp()  # keeps `given`, the weight and its own result
+        hidden = model(hidden_input).exp()  # keeps `given`, the weight and its own result
         (hidden * hidden[:2].repeat(2, 1)).sum()  # keeps the result again, and what was repeated
 
     assert saved_bytes(model, attempt) == 3 * 4 * 8 * 4
@@ -123,8 +123,8 @@ def test_a_row_keeps_bytes_by_its_tokens(folder: Path) -> None:
 
     def of(tokens: int) -> int:
         row = Sequences([[5] * tokens], [[7] * tokens], 1.0)
-        asked = Batch(row, {}, torch.tensor([True]), 1.0)
-        return saved_bytes(policy._model, lambda: policy._try(asked, 0, total))
+        single_row = Batch(row, {}, torch.tensor([True]), 1.0)
+        return saved_bytes(policy._model, lambda: policy._try(single_row, 0, total))
 
     one, two, four = of(16), of(32), of(64)
     assert four - two == pytest.approx(2 * (two - one), rel=0.1)
@@ -138,11 +138,11 @@ def test_checkpointing_keeps_little(folder: Path) -> None:
         with policy.passes.running():
             policy._try(batch(), 1, total)
 
-    kept = []
+    byte_counts = []
     for on in (False, True):
         policy.passes.checkpointing = on
-        kept.append(saved_bytes(policy._model, attempt))
-    assert kept[1] < kept[0] / 4
+        byte_counts.append(saved_bytes(policy._model, attempt))
+    assert byte_counts[1] < byte_counts[0] / 4
 
 
 @pytest.mark.parametrize("error", [TooLarge(), MemoryError(), RuntimeError("not enough memory: you tried")])
@@ -164,7 +164,7 @@ def test_other_failures_of_the_attempt_are_its_own() -> None:
 # ── The policy ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Told(list[tuple[str, dict[str, Any]]]):
+class Messages(list[tuple[str, dict[str, Any]]]):
     def __call__(self, message: str, facts: dict[str, Any]) -> None:
         self.append((message, facts))
 
@@ -175,54 +175,54 @@ def at_hand(monkeypatch: pytest.MonkeyPatch, room: float | None) -> None:
     monkeypatch.setattr(activations, "memory_at_hand", lambda device: value)
 
 
-def kept(folder: Path) -> int:
+def bytes_of_longest(folder: Path) -> int:
     """By the longest row of `SEQUENCES`."""
     policy = make(folder)
     with policy._computing():
         return saved_bytes(policy._model, lambda: policy._try(batch(), 1, total))
 
 
-def ran(policy: LoraPolicy, told: Told, *needs: bool) -> tuple[float, dict[str, Tensor]]:
+def ran(policy: LoraPolicy, messages: Messages, *needs: bool) -> tuple[float, dict[str, Tensor]]:
     """Micro-batches, and gradients, which are then forgotten."""
-    policy.passes.tell = told
-    found = policy.forward_backward(batch(*needs), total)
+    policy.passes.tell = messages
+    result = policy.forward_backward(batch(*needs), total)
     gradients = {key: p.grad.clone() for key, p in policy._parameters.items() if p.grad is not None}
     policy._optimizer.zero_grad(set_to_none=True)
-    return found.metrics["batches"][0], gradients
+    return result.metrics["batches"][0], gradients
 
 
 def test_where_memory_suffices_nothing_changes_and_nothing_is_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, plain = Told(), make(folder)
+    messages, plain = Messages(), make(folder)
     plain.passes._measured = True
-    expected = ran(plain, told)
+    expected = ran(plain, messages)
     for room in (1e9, None):
         at_hand(monkeypatch, room)
         policy = make(folder)
-        batches, gradients = ran(policy, told)
+        batches, gradients = ran(policy, messages)
         assert batches == expected[0] == 1
         assert all(torch.equal(gradients[key], tensor) for key, tensor in expected[1].items())
         assert policy.passes.facts == {"micro_batch_tokens": 2048, "gradient_checkpointing": False}
-    assert told == []
+    assert messages == []
 
 
 def test_micro_batches_are_made_to_fit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_hand(monkeypatch, 2 * kept(folder))
-    told, policy = Told(), make(folder)
-    assert ran(policy, told)[0] == 2
-    ((message, facts),) = told
+    at_hand(monkeypatch, 2 * bytes_of_longest(folder))
+    messages, policy = Messages(), make(folder)
+    assert ran(policy, messages)[0] == 2
+    ((message, facts),) = messages
     assert facts == {"micro_batch_tokens": 2 * LONGEST, "gradient_checkpointing": False}
     assert "gradient checkpointing is on" not in message and "at most 14 tokens" in message
-    assert ran(policy, told)[0] == 2
-    assert len(told) == 1
+    assert ran(policy, messages)[0] == 2
+    assert len(messages) == 1
 
 
 def test_micro_batches_side_by_side_share_the_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_hand(monkeypatch, 2 * kept(folder))
-    told, policy = Told(), make(folder, threads=2)
-    ran(policy, told)
-    ((message, _),) = told
+    at_hand(monkeypatch, 2 * bytes_of_longest(folder))
+    messages, policy = Messages(), make(folder, threads=2)
+    ran(policy, messages)
+    ((message, _),) = messages
     assert "are at hand for each of 2 micro-batches at once" in message
     assert policy.passes.facts == {"micro_batch_tokens": LONGEST, "gradient_checkpointing": False}
 
@@ -232,12 +232,12 @@ def test_layers_are_computed_twice_when_not_even_the_longest_row_fits(
     folder: Path, monkeypatch: pytest.MonkeyPatch, share: float
 ) -> None:
     at_hand(monkeypatch, 1e9)
-    _, expected = ran(make(folder), Told())
-    at_hand(monkeypatch, share * kept(folder))
-    told, policy = Told(), make(folder)
-    batches, gradients = ran(policy, told)
+    _, expected = ran(make(folder), Messages())
+    at_hand(monkeypatch, share * bytes_of_longest(folder))
+    messages, policy = Messages(), make(folder)
+    batches, gradients = ran(policy, messages)
     assert batches == 3
-    ((message, facts),) = told
+    ((message, facts),) = messages
     assert facts == {"micro_batch_tokens": LONGEST, "gradient_checkpointing": True}
     assert "gradient checkpointing is on" in message and "of 7 tokens" in message
     assert gradients.keys() == expected.keys()
@@ -246,20 +246,20 @@ def test_layers_are_computed_twice_when_not_even_the_longest_row_fits(
 
 
 def test_a_longer_row_later_may_turn_it_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_hand(monkeypatch, 0.9 * kept(folder))
-    told, policy = Told(), make(folder)
-    ran(policy, told, False, False, True)
-    assert not policy.passes.checkpointing and len(told) == 1
+    at_hand(monkeypatch, 0.9 * bytes_of_longest(folder))
+    messages, policy = Messages(), make(folder)
+    ran(policy, messages, False, False, True)
+    assert not policy.passes.checkpointing and len(messages) == 1
     longer = Sequences([[5] * 40], [[7] * 40], 1.0)
     policy.forward_backward(Batch(longer, {}, torch.tensor([True]), 1.0), total)
-    assert policy.passes.checkpointing and len(told) == 2
+    assert policy.passes.checkpointing and len(messages) == 2
 
 
 def test_rows_without_gradient_measure_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_hand(monkeypatch, 1)
-    told, policy = Told(), make(folder)
-    ran(policy, told, False, False, False)
-    assert told == [] and not policy.passes.checkpointing
+    messages, policy = Messages(), make(folder)
+    ran(policy, messages, False, False, False)
+    assert messages == [] and not policy.passes.checkpointing
 
 
 @pytest.mark.parametrize(("choice", "expected"), [("on", True), ("off", False)])
@@ -270,7 +270,7 @@ def test_the_setting_is_obeyed(
     for room in (1.0, 1e9):
         at_hand(monkeypatch, room)
         policy = make(folder)
-        ran(policy, Told())
+        ran(policy, Messages())
         assert policy.passes.checkpointing is expected
 
 

@@ -19,9 +19,9 @@ def case() -> tuple[Tensor, Tensor, torch.nn.Linear]:
 
 def test_values_are_those_of_the_whole_distribution(case: tuple[Tensor, Tensor, torch.nn.Linear]) -> None:
     hidden, targets, head = case
-    found, entropies = token_scores(hidden, targets, head, vocabulary=50, temperature=0.5)
+    logprobs, entropies = token_scores(hidden, targets, head, vocabulary=50, temperature=0.5)
     distribution = torch.distributions.Categorical(logits=head(hidden) / 0.5)
-    torch.testing.assert_close(found, distribution.log_prob(targets))
+    torch.testing.assert_close(logprobs, distribution.log_prob(targets))
     torch.testing.assert_close(entropies, distribution.entropy())
     assert not entropies.requires_grad
 
@@ -35,10 +35,10 @@ def test_slices_give_the_same_values_and_gradients(
     for elements in (10_000, 5 * 50):
         monkeypatch.setitem(logprobs.SLICE_BYTES, "cpu", 4 * elements)
         leaf = hidden.clone().requires_grad_()
-        found, entropies = token_scores(leaf, targets, head, vocabulary=50, temperature=1.3)
-        torch.autograd.backward((found * torch.arange(23)).sum())
+        scores, entropies = token_scores(leaf, targets, head, vocabulary=50, temperature=1.3)
+        torch.autograd.backward((scores * torch.arange(23)).sum())
         gradients.append(leaf.grad)
-        values.append((found.detach(), entropies))
+        values.append((scores.detach(), entropies))
     torch.testing.assert_close(gradients[0], gradients[1])
     torch.testing.assert_close(values[0], values[1])
 
@@ -61,18 +61,18 @@ def test_a_frozen_head_has_the_scores_and_gradients_of_autograd(
     targets = torch.randint(50, (23,), generator=generator)
     behind = torch.randn((2, 23), generator=generator, dtype=torch.float64)
     monkeypatch.setitem(logprobs.SLICE_BYTES, "cpu", 4 * 5 * 50)
-    found = []
+    results = []
     for frozen in (False, True):
         monkeypatch.setattr(logprobs, "FROZEN_HEADS", frozen)
         leaf = hidden.clone().requires_grad_()
-        said, entropies = token_scores(
+        scores, entropies = token_scores(
             leaf, targets, head, vocabulary=50, temperature=0.7, entropy_gradient=entropy_gradient
         )
-        assert said.dtype == torch.float64 and entropies.requires_grad == entropy_gradient
-        total = (said * behind[0]).sum() + (entropies * behind[1]).sum()
+        assert scores.dtype == torch.float64 and entropies.requires_grad == entropy_gradient
+        total = (scores * behind[0]).sum() + (entropies * behind[1]).sum()
         (gradient,) = torch.autograd.grad(total, leaf)
-        found.append((said.detach(), entropies.detach(), gradient))
-    for new, old in zip(found[1], found[0], strict=True):
+        results.append((scores.detach(), entropies.detach(), gradient))
+    for new, old in zip(results[1], results[0], strict=True):
         torch.testing.assert_close(new, old, atol=1e-12, rtol=1e-12)
 
 
@@ -87,15 +87,15 @@ def test_each_logit_of_a_frozen_head_is_computed_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(logprobs, "_logits", counted)
     monkeypatch.setitem(logprobs.SLICE_BYTES, "cpu", 4 * 5 * 50)
     leaf = torch.randn(23, 8, requires_grad=True)
-    said, _ = token_scores(leaf, torch.arange(23), head, vocabulary=50, temperature=1.0)
-    said.sum().backward()
+    scores, _ = token_scores(leaf, torch.arange(23), head, vocabulary=50, temperature=1.0)
+    scores.sum().backward()
     assert computed == [5, 5, 5, 5, 3]
 
 
 def test_a_head_that_learns_gets_its_gradient(case: tuple[Tensor, Tensor, torch.nn.Linear]) -> None:
     hidden, targets, head = case
-    said, _ = token_scores(hidden, targets, head, vocabulary=50, temperature=1.0)
-    said.sum().backward()
+    logprobs, _ = token_scores(hidden, targets, head, vocabulary=50, temperature=1.0)
+    logprobs.sum().backward()
     assert head.weight.grad is not None and bool(head.weight.grad.any())
 
 
@@ -106,10 +106,10 @@ def test_a_bfloat16_heads_scores_are_as_close_as_its_logits_let_them(
     low = torch.nn.Linear(8, 50, bias=False, dtype=torch.bfloat16).requires_grad_(False)
     low.load_state_dict({"weight": head.weight.detach().bfloat16()})
     leaf = hidden.bfloat16().requires_grad_()
-    said, entropies = token_scores(leaf, targets, low, vocabulary=50, temperature=1.0)
+    logprobs, entropies = token_scores(leaf, targets, low, vocabulary=50, temperature=1.0)
     exact, exact_entropies = token_scores(
         leaf.double(), targets, low.double(), vocabulary=50, temperature=1.0
     )
-    assert said.dtype == entropies.dtype == torch.float32
-    torch.testing.assert_close(said.double(), exact, atol=0.1, rtol=0)
+    assert logprobs.dtype == entropies.dtype == torch.float32
+    torch.testing.assert_close(logprobs.double(), exact, atol=0.1, rtol=0)
     torch.testing.assert_close(entropies.double(), exact_entropies.detach(), atol=0.05, rtol=0)

@@ -88,8 +88,8 @@ def test_groups_are_packed_together_with_the_longest_rows_first() -> None:
     ],
 )
 def test_threads_have_equal_work(lengths: list[int], budget: int, threads: int, parts: int) -> None:
-    found = spread(lengths, budget, threads)
-    assert sorted(row for part in found for row in part) == list(range(len(lengths)))
-    assert len(found) == parts
-    assert all(len(part) * max(lengths[row] for row in part) <= budget for part in found)
-    assert max(map(len, found)) - min(map(len, found)) <= 2
+    assigned = spread(lengths, budget, threads)
+    assert sorted(row for part in assigned for row in part) == list(range(len(lengths)))
+    assert len(assigned) == parts
+    assert all(len(part) * max(lengths[row] for row in part) <= budget for part in assigned)
+    assert max(map(len, assigned)) - min(map(len, assigned)) <= 2

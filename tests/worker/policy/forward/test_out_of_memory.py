@@ -102,13 +102,13 @@ def gradients(trained: LoraPolicy | LoraCritic) -> dict[str, Tensor]:
     return {key: p.grad.clone() for key, p in trained._trained.parameters.items() if p.grad is not None}
 
 
-def close(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], atol: float = 1e-6) -> None:
-    assert found.keys() == expected.keys()
+def close(actual: Mapping[str, Tensor], expected: Mapping[str, Tensor], atol: float = 1e-6) -> None:
+    assert actual.keys() == expected.keys()
     for key, tensor in expected.items():
-        torch.testing.assert_close(found[key], tensor, atol=atol, rtol=1e-4)
+        torch.testing.assert_close(actual[key], tensor, atol=atol, rtol=1e-4)
 
 
-class Told(list[str]):
+class Warnings(list[str]):
     def __call__(self, message: str, facts: dict[str, Any]) -> None:
         self.append(message)
 
@@ -191,20 +191,20 @@ def test_whichever_pass_runs_out_of_memory_the_update_is_the_same(
     such micro-batches from the beginning, and to one with the larger ones up to rounding."""
     plain = passes_of(folder)
     assert len(plain) > at
-    policy, told = make(folder), Told()
-    policy.passes.tell = told
+    policy, warnings = make(folder), Warnings()
+    policy.passes.tell = warnings
     with short_of_memory(policy._model, lambda here: here.number == at, backward=backward) as passes:
-        found = policy.forward_backward(batch(2, 5), weighted)
+        result = policy.forward_backward(batch(2, 5), weighted)
     failed = not backward or plain[at].gradient
-    assert len(told) == failed and len(passes) > len(plain) - (not failed)
+    assert len(warnings) == failed and len(passes) > len(plain) - (not failed)
     for tokens, exactly in ((policy.passes.tokens, True), (BUDGET, not failed)):
         other = make(folder, tokens)
         expected = other.forward_backward(batch(2, 5), weighted)
-        assert torch.equal(found.scores.logprobs, expected.scores.logprobs) or not exactly
-        torch.testing.assert_close(found.scores.logprobs, expected.scores.logprobs, atol=1e-6, rtol=1e-5)
-        torch.testing.assert_close(found.scores.entropies, expected.scores.entropies, atol=1e-6, rtol=1e-5)
-        assert found.metrics["rows"][0] == expected.metrics["rows"][0] == 8.0
-        assert found.gradients == {"own": pytest.approx(expected.gradients["own"])}
+        assert torch.equal(result.scores.logprobs, expected.scores.logprobs) or not exactly
+        torch.testing.assert_close(result.scores.logprobs, expected.scores.logprobs, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(result.scores.entropies, expected.scores.entropies, atol=1e-6, rtol=1e-5)
+        assert result.metrics["rows"][0] == expected.metrics["rows"][0] == 8.0
+        assert result.gradients == {"own": pytest.approx(expected.gradients["own"])}
         assert not exactly or all(torch.equal(gradients(policy)[k], g) for k, g in gradients(other).items())
         close(gradients(policy), gradients(other))
     assert policy.optimizer_step(**STEP) > 0
@@ -214,30 +214,30 @@ def test_it_halves_as_often_as_it_takes_and_says_so_each_time(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(micro_batches, "LONG_PROMPT", 64)
-    policy, told = make(folder, 10_000), Told()
-    policy.passes.tell = told
+    policy, warnings = make(folder, 10_000), Warnings()
+    policy.passes.tell = warnings
     whole = make(folder, 10_000)
     whole.forward_backward(batch(), weighted)
     with short_of_memory(policy._model, lambda here: here.gradient and here.tokens > 26) as passes:
         policy.forward_backward(batch(), weighted)
     assert policy.passes.facts == {"micro_batch_tokens": 26, "gradient_checkpointing": False}
-    assert len(told) == 3 and all(here.tokens <= 26 for here in passes[-8:])
-    assert "an allocation of 2.00 GiB failed" in told[0] and "GiB are at hand" in told[0]
-    assert f"micro-batches of at most {policy.passes.tokens} tokens" in told[-1]
+    assert len(warnings) == 3 and all(here.tokens <= 26 for here in passes[-8:])
+    assert "an allocation of 2.00 GiB failed" in warnings[0] and "GiB are at hand" in warnings[0]
+    assert f"micro-batches of at most {policy.passes.tokens} tokens" in warnings[-1]
     close(gradients(policy), gradients(whole))
-    before = len(told)
+    before = len(warnings)
     policy._forget()
     policy.forward_backward(batch(), weighted)
-    assert len(told) == before, "what was learned is held to"
+    assert len(warnings) == before, "what was learned is held to"
 
 
 def test_gradient_checkpointing_comes_when_each_row_is_alone(folder: Path) -> None:
-    policy, told = make(folder), Told()
-    policy.passes.tell = told
+    policy, warnings = make(folder), Warnings()
+    policy.passes.tell = warnings
     with short_of_memory(policy._model, lambda here: here.gradient and not policy.passes.checkpointing):
         policy.forward_backward(batch(), weighted)
     assert policy.passes.facts == {"micro_batch_tokens": LONGEST, "gradient_checkpointing": True}
-    assert told[-1].endswith("micro-batches of at most 26 tokens with gradient checkpointing")
+    assert warnings[-1].endswith("micro-batches of at most 26 tokens with gradient checkpointing")
     plain = make(folder)
     plain.forward_backward(batch(), weighted)
     close(gradients(policy), gradients(plain))
@@ -284,9 +284,9 @@ def test_in_threads_it_is_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(micro_batches, "SMALLEST", 1)
     policy, whole = make(folder, threads=2), make(folder, threads=2)
     with short_of_memory(policy._model, lambda here: here.number == 1):
-        found = policy.forward_backward(batch(), weighted)
+        result = policy.forward_backward(batch(), weighted)
     expected = whole.forward_backward(batch(), weighted)
-    assert found.metrics["rows"][0] == expected.metrics["rows"][0] == 8.0
+    assert result.metrics["rows"][0] == expected.metrics["rows"][0] == 8.0
     close(gradients(policy), gradients(whole))
 
 
@@ -321,9 +321,9 @@ def test_scores_are_taken_again_in_halves(folder: Path, reference: bool) -> None
 
     expected = scores()
     with short_of_memory(policy._model, lambda here: here.number == 1):
-        found = scores()
+        rescored = scores()
     assert policy.passes.tokens < BUDGET and not policy.passes.checkpointing
-    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(rescored, expected, atol=1e-6, rtol=1e-5)
     with short_of_memory(policy._model, lambda here: True) as passes, pytest.raises(JobFailure) as ended:
         scores()
     assert len(passes) <= 3 and "does not fit by itself (an alloc" in ended.value.message
@@ -335,8 +335,8 @@ def test_a_critic_does_the_same(folder: Path, backward: bool) -> None:
     critic, whole = make_critic(folder), make_critic(folder)
     expected = whole.forward_backward(batch(), squared)
     with short_of_memory(critic._model, lambda here: here.number == 2, backward=backward):
-        found = critic.forward_backward(batch(), squared)
-    assert found["rows"][0] == expected["rows"][0] == 8.0
+        metrics = critic.forward_backward(batch(), squared)
+    assert metrics["rows"][0] == expected["rows"][0] == 8.0
     close(gradients(critic), gradients(whole), atol=1e-5)
     critic._forget()
     values = whole.values(SEQUENCES)

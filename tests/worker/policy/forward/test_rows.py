@@ -21,7 +21,7 @@ def sequences_of(rows: list[tuple[int, list[int]]]) -> Sequences:
     )
 
 
-def seen(line: Packed, query: int) -> list[int]:
+def attended(line: Packed, query: int) -> list[int]:
     """Positions whose keys a query sees, by the numbers that a kernel is given."""
     spans = line.spans
     index = torch.arange(line.ids.shape[1]) if spans.index is None else spans.index
@@ -50,8 +50,8 @@ def test_a_packed_target_sees_its_prompt_and_the_tokens_before_it(rows: list[tup
     ):
         assert token == sequences.completions[row][column]
         before = [*sequences.prompts[row], *sequences.completions[row][:column]]
-        assert ids[seen(line, place)].tolist() == before
-        assert line.position_ids[0, seen(line, place)].tolist() == list(range(len(before)))
+        assert ids[attended(line, place)].tolist() == before
+        assert line.position_ids[0, attended(line, place)].tolist() == list(range(len(before)))
 
 
 @given(ROWS)

@@ -89,14 +89,19 @@ def test_it_samples_what_the_model_itself_samples(
     host = host_of(tmp_path, architecture)
     monkeypatch.setattr(decoder, "fast_step", Counted)
     Counted.steps = 0
-    found, expected = sampled(host, True, policy, prompts), sampled(host, False, policy, prompts)
-    lengths = {len(sample.token_ids) for answer in found for sample in answer.samples}
+    answers, expected = sampled(host, True, policy, prompts), sampled(host, False, policy, prompts)
+    lengths = {len(sample.token_ids) for answer in answers for sample in answer.samples}
     assert 64 < Counted.steps <= 90 and len(lengths) > 3, "neither room nor rows changed"
-    for mine, own in zip(found, expected, strict=True):
-        for one, other in zip(mine.samples, own.samples, strict=True):
+    for answer, own in zip(answers, expected, strict=True):
+        for one, other in zip(answer.samples, own.samples, strict=True):
             assert one.token_ids == other.token_ids and one.finish_reason == other.finish_reason
-            for numbers, wanted in ((one.logprobs, other.logprobs), (one.entropies, other.entropies)):
-                torch.testing.assert_close(torch.tensor(numbers), torch.tensor(wanted), atol=2e-5, rtol=0)
+            for numbers, expected_numbers in (
+                (one.logprobs, other.logprobs),
+                (one.entropies, other.entropies),
+            ):
+                torch.testing.assert_close(
+                    torch.tensor(numbers), torch.tensor(expected_numbers), atol=2e-5, rtol=0
+                )
 
 
 @pytest.mark.parametrize("architecture", ["qwen2", "qwen3"])
@@ -106,9 +111,9 @@ def test_some_layers_may_be_without_an_adapter(
     host = host_of(tmp_path, architecture, ["k_proj", "down_proj"])
     monkeypatch.setattr(decoder, "fast_step", Counted)
     Counted.steps = 0
-    found, expected = sampled(host, True), sampled(host, False)
+    answers, expected = sampled(host, True), sampled(host, False)
     assert Counted.steps
-    assert [[s.token_ids for s in a.samples] for a in found] == [
+    assert [[s.token_ids for s in a.samples] for a in answers] == [
         [s.token_ids for s in a.samples] for a in expected
     ]
 
@@ -135,7 +140,7 @@ def test_a_model_that_does_more_than_its_parts_show_has_none(tmp_path: Path, cha
 
         layer.self_attn.forward = unturned
     elif change == "scaled residuals":
-        layer.register_forward_hook(lambda *given: given[-1] * 1.1)
+        layer.register_forward_hook(lambda *arguments: arguments[-1] * 1.1)
     else:
         layer.mlp.forward = lambda x: layer.mlp.down_proj(layer.mlp.gate_proj(x) * layer.mlp.up_proj(x))
     assert not supports_decode_step(model)

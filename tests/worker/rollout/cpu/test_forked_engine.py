@@ -62,15 +62,15 @@ def test_a_copy_samples_with_the_weights_that_were_published_last(setup: Setup, 
 
 def test_cancelled_requests_return_what_they_have(setup: Setup, forked: ForkedEngine) -> None:
     async def run() -> list[Generated]:
-        found = []
+        answers = []
         (short,) = setup.ask(["short"], n=2, max_tokens=2, stop_ids=())
         (endless,) = setup.ask(["endless"], n=2, max_tokens=20_000, stop_ids=(), step=2)
         # The short one is a batch of its own before the other: once it is answered, the copy samples.
         async for answer in forked.generate([replace(short, prompt_ids=short.prompt_ids * 9), endless]):
-            found.append(answer)
-            if len(found) == 1:
+            answers.append(answer)
+            if len(answers) == 1:
                 asyncio.get_running_loop().call_later(0.05, forked.cancel)
-        return found
+        return answers
 
     short, answer = asyncio.run(run())
     assert [sample.finish_reason for sample in short.samples] == ["length"] * 2

@@ -30,10 +30,10 @@ def random(*shape: int) -> torch.Tensor:
 def test_it_is_the_product_to_rounding(rows: int, biased: bool) -> None:
     x, weight, bias = random(rows, 512), random(*WIDE), random(640) if biased else None
     exact = F.linear(x.double(), weight.double(), None if bias is None else bias.double())
-    found = OrderedProduct(weight, bias)(x)
-    assert found.shape == (rows, 640)
+    product = OrderedProduct(weight, bias)(x)
+    assert product.shape == (rows, 640)
     # Sums of 512 terms, each rounded: a few units in the last place of their norm.
-    assert (found - exact).norm() <= 8 * torch.finfo(torch.float32).eps * exact.norm()
+    assert (product - exact).norm() <= 8 * torch.finfo(torch.float32).eps * exact.norm()
 
 
 @needs_onednn
@@ -50,8 +50,8 @@ def test_a_rows_bits_do_not_depend_on_the_rows_beside_it() -> None:
 def test_a_row_that_is_not_finite_stays_with_itself() -> None:
     x = random(9, 512)
     x[3, 5] = torch.inf
-    found = OrderedProduct(random(*WIDE), None)(x)
-    assert [bool(row.isfinite().all()) for row in found] == [row != 3 for row in range(9)]
+    product = OrderedProduct(random(*WIDE), None)(x)
+    assert [bool(row.isfinite().all()) for row in product] == [row != 3 for row in range(9)]
 
 
 def test_few_numbers_of_rows_are_computed() -> None:
@@ -94,7 +94,7 @@ def test_the_fast_step_computes_the_same_with_either(
     model = load_base_model(write_architecture(tmp_path, architecture)).model
     monkeypatch.setattr(matmul, "LARGE", 0)
     ids, positions = torch.arange(5, 8), torch.zeros(3, dtype=torch.int64)
-    said, kinds = [], []
+    logits, kinds = [], []
     for faster in (False, True):
         monkeypatch.setattr(matmul, "onednn_is_faster", lambda faster=faster: faster)
         assert supports_decode_step(model)
@@ -102,9 +102,9 @@ def test_the_fast_step_computes_the_same_with_either(
         assert step is not None
         kinds.append(type(step._head))
         with torch.inference_mode():
-            said.append(step(ids, positions, None, decode_step.roomy_cache(model)))
+            logits.append(step(ids, positions, None, decode_step.roomy_cache(model)))
     assert kinds == [Product, OrderedProduct]
-    torch.testing.assert_close(said[0], said[1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(logits[0], logits[1], rtol=1e-4, atol=1e-5)
 
 
 def test_a_large_models_weights_are_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

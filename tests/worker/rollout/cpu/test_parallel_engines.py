@@ -58,9 +58,9 @@ def answers(engine: ParallelEngines, requests: Sequence[GenerateRequest]) -> dic
     async def run() -> list[Generated]:
         return [answer async for answer in engine.generate(requests)]
 
-    found = asyncio.run(run())
-    assert len(found) == len({answer.request.tag for answer in found})
-    return {answer.request.tag: answer.samples[0].token_ids[0] for answer in found}
+    received_answers = asyncio.run(run())
+    assert len(received_answers) == len({answer.request.tag for answer in received_answers})
+    return {answer.request.tag: answer.samples[0].token_ids[0] for answer in received_answers}
 
 
 def test_every_engine_gets_as_much_and_long_prompts_are_spread() -> None:
@@ -86,27 +86,27 @@ def test_nothing_asked_is_nothing_answered() -> None:
 
 
 def test_answers_come_from_all_engines_each_once() -> None:
-    found = answers(ParallelEngines(Scripted(0), [Scripted(1), Scripted(2)], print), ask([2] * 12))
-    assert sorted(found) == list(range(12))
-    assert sorted(found.values()) == [0] * 4 + [1] * 4 + [2] * 4
+    tokens = answers(ParallelEngines(Scripted(0), [Scripted(1), Scripted(2)], print), ask([2] * 12))
+    assert sorted(tokens) == list(range(12))
+    assert sorted(tokens.values()) == [0] * 4 + [1] * 4 + [2] * 4
 
 
 @pytest.mark.parametrize("lives", [0, 1])
 def test_a_lost_engine_is_left_out_and_its_requests_are_answered(lives: int) -> None:
-    first, other, said = Scripted(0), Scripted(1, lives), list[str]()
-    engine = ParallelEngines(first, [other], said.append)
-    found = answers(engine, ask([2] * 8))
-    assert sorted(found) == list(range(8)) and list(found.values()).count(1) == lives
-    assert said == ["Sampling continues with 1 processes: it was killed"] and other.log[-1] == "close"
+    first, other, messages = Scripted(0), Scripted(1, lives), list[str]()
+    engine = ParallelEngines(first, [other], messages.append)
+    tokens = answers(engine, ask([2] * 8))
+    assert sorted(tokens) == list(range(8)) and list(tokens.values()).count(1) == lives
+    assert messages == ["Sampling continues with 1 processes: it was killed"] and other.log[-1] == "close"
     assert set(answers(engine, ask([2] * 8)).values()) == {0}
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
 def test_an_engine_that_is_lost_before_it_is_asked_is_left_out() -> None:
-    first, other, said = Scripted(0), Scripted(1, 0), list[str]()
-    engine = ParallelEngines(first, [other], said.append)
+    first, other, messages = Scripted(0), Scripted(1, 0), list[str]()
+    engine = ParallelEngines(first, [other], messages.append)
     asyncio.run(engine.publish("policy", 3))
-    assert first.log == ["publish policy 3"] and len(said) == 1
+    assert first.log == ["publish policy 3"] and len(messages) == 1
     assert set(answers(engine, ask([2] * 8)).values()) == {0}
 
 
@@ -122,4 +122,4 @@ def test_all_are_told_to_rest_to_stop_and_to_close() -> None:
     asyncio.run(engine.rest())
     engine.cancel()
     asyncio.run(engine.close())
-    assert [each.log for each in engines] == [["rest", "cancel", "close"]] * 2
+    assert [scripted.log for scripted in engines] == [["rest", "cancel", "close"]] * 2

@@ -12,10 +12,10 @@ from worker.machine.vllm_python import vllm_missing, vllm_python
 
 @pytest.fixture(scope="session")
 def python() -> Path:
-    found = vllm_python()
-    if found is None:
+    interpreter = vllm_python()
+    if interpreter is None:
         pytest.fail(f"`make vllm` installs what this needs: {vllm_missing()}")
-    return found
+    return interpreter
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ async def until_it_runs(bench: Bench) -> None:
 
 def test_the_start_is_told(bench: Bench) -> None:
     assert bench.stages[0] == "importing" and len(bench.stages) >= 3
-    room, starting, ready = bench.said[:3]  # its memory is free before it starts
+    room, starting, ready = bench.messages[:3]  # its memory is free before it starts
     assert room == "room is made"
     assert starting.startswith("Starting vLLM") and ready.startswith("vLLM is ready after")
 
@@ -88,7 +88,8 @@ def test_seeds_decide(bench: Bench, trainer: Trainer) -> None:
     first, again = bench.generate(requests), bench.generate(requests)
     other = bench.generate(trainer.ask(["1+1="] * 2, n=4, version=1, step=2))
     ids = [
-        [sample.token_ids for answer in each for sample in answer.samples] for each in (first, again, other)
+        [sample.token_ids for answer in answers for sample in answer.samples]
+        for answers in (first, again, other)
     ]
     assert ids[0] == ids[1] != ids[2]
     assert first[0].samples != first[1].samples
@@ -114,8 +115,12 @@ def test_stop_texts_end_a_completion_and_stay_in_it(bench: Bench, trainer: Train
     (free,) = bench.generate(trainer.ask(["12+34="], n=1, version=1, stop_ids=()))
     text = decode(list(free.samples[0].token_ids[8:10]))
     (cut,) = bench.generate(trainer.ask(["12+34="], n=1, version=1, stop_ids=(), stop=(text,)))
-    found = decode(list(cut.samples[0].token_ids))
-    assert cut.samples[0].finish_reason == "stop" and found.endswith(text) and found.count(text) == 1
+    text_sampled = decode(list(cut.samples[0].token_ids))
+    assert (
+        cut.samples[0].finish_reason == "stop"
+        and text_sampled.endswith(text)
+        and text_sampled.count(text) == 1
+    )
 
 
 def test_every_version_samples_from_its_own_weights(bench: Bench, trainer: Trainer) -> None:
@@ -127,7 +132,7 @@ def test_every_version_samples_from_its_own_weights(bench: Bench, trainer: Train
         assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=version))) < TOLERANCE
     assert bench.server.api is not None
     names = bench.run(bench.server.api.names())
-    assert names == ["base", *(each.name for each in bench.engine._adapters.held)] and len(names) == 2
+    assert names == ["base", *(adapter.name for adapter in bench.engine._adapters.held)] and len(names) == 2
     assert len(list(bench.server.adapters.iterdir())) == 2  # this one, and the one before until the next sync
     assert time.monotonic() - began < 60
     with pytest.raises(ValueError, match="requested policy version 1, but the engine has 11"):
@@ -140,7 +145,7 @@ def test_it_sleeps_through_an_update_and_wakes_with_all_adapters(bench: Bench, t
     """On the CPU vLLM keeps its memory: what is seen here is that nothing is answered asleep, and all of it after."""
     api = bench.server.api
     assert api is not None
-    names, rooms = bench.run(api.names()), bench.said.count("room is made")
+    names, rooms = bench.run(api.names()), bench.messages.count("room is made")
     sleeps = bench.log.read_text().count("to fall asleep")
     bench.run(bench.engine.rest())
     bench.run(bench.engine.rest())  # asleep already
@@ -157,7 +162,7 @@ def test_it_sleeps_through_an_update_and_wakes_with_all_adapters(bench: Bench, t
     bench.publish(12)
     assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=12))) < TOLERANCE
     assert bench.log.read_text().count("to fall asleep") == sleeps + 2
-    assert bench.said.count("room is made") == rooms + 2  # before each time that it takes its memory
+    assert bench.messages.count("room is made") == rooms + 2  # before each time that it takes its memory
     trainer.move(1)
     bench.publish(1)
 

@@ -25,7 +25,7 @@ PROMPTS = ["12+34=", "7+8="]
 
 def session(number: int) -> list[int]:
     """Processes of a session that are alive."""
-    found = []
+    pids = []
     for folder in Path("/proc").iterdir():
         try:
             text = (folder / "stat").read_text() if folder.name.isdigit() else ""
@@ -33,8 +33,8 @@ def session(number: int) -> list[int]:
             continue
         parts = text[text.rindex(")") + 2 :].split() if text else []
         if parts and parts[3] == str(number) and parts[0] != "Z":
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
 def gone(number: int, seconds: float) -> bool:
@@ -59,7 +59,9 @@ def test_it_is_started_again_once_with_its_adapter(
         hang = threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGSTOP) for pid in session(first)])
         hang.start()
         answers = bench.generate(trainer.ask(PROMPTS, version=3, max_tokens=400, stop_ids=()))
-        assert any("not a word for 10 s" in each and "started again" in each for each in bench.said)
+        assert any(
+            "not a word for 10 s" in message and "started again" in message for message in bench.messages
+        )
         assert gone(first, 5)  # stopped processes too
         assert len(answers) == 2 and trainer.gap(answers) < 1e-4
 
@@ -88,9 +90,11 @@ def test_one_that_is_killed_asleep_is_started_again(bench: Bench, trainer: Train
     assert first is not None
     os.killpg(first, signal.SIGKILL)
     trainer.move(4)
-    messages = len(bench.said)
+    messages = len(bench.messages)
     bench.publish(4)
-    assert sum("started again" in line for line in bench.said[messages:]) == 1 and bench.server.pid != first
+    assert (
+        sum("started again" in line for line in bench.messages[messages:]) == 1 and bench.server.pid != first
+    )
     assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=4))) < 1e-4
 
 
@@ -119,7 +123,7 @@ def test_a_start_that_is_cancelled_ends(python: Path, trainer: Trainer, tmp_path
     try:
         threading.Timer(1.0, bench.engine.cancel).start()
         bench.publish(3)
-        assert not any("ready" in each for each in bench.said)
+        assert not any("ready" in message for message in bench.messages)
         assert bench.server.pid is not None and gone(bench.server.pid, 5)
     finally:
         bench.close()

@@ -25,12 +25,12 @@ KILLED_STEPS, KILLED_AT = 4, 2
 @dataclass(frozen=True)
 class Job:
     status: int
-    said: str
+    output: str
     folder: Path
     records: list[Record]
 
-    def told(self, kind: str) -> list[Record]:
-        return [each for each in self.records if each["kind"] == kind]
+    def records_of(self, kind: str) -> list[Record]:
+        return [record for record in self.records if record["kind"] == kind]
 
 
 def job_file(folder: Path, **limits: Any) -> Path:
@@ -47,17 +47,17 @@ def job_file(folder: Path, **limits: Any) -> Path:
 
 def start(folder: Path, job: Path, **environment: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "reinforge.cli.main", "train", str(job), "--out", str(folder / "out")]
-    with (folder / "said").open("wb") as said:
-        return subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | environment)
+    with (folder / "output").open("wb") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | environment)
 
 
 def ended(process: subprocess.Popen[bytes], folder: Path) -> Job:
     status = process.wait()
-    return Job(status, (folder / "said").read_text(), folder, records(folder))
+    return Job(status, (folder / "output").read_text(), folder, records(folder))
 
 
 def records(folder: Path) -> list[Record]:
-    """What the job has told; a last line that is not complete yet left out."""
+    """The records of the job, without a last line that is not complete yet."""
     path = folder / "out" / "records.jsonl"
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     return [json.loads(line) for line in lines]
@@ -72,20 +72,24 @@ def undisturbed(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
 @pytest.mark.vllm
 @pytest.mark.timeout(1200)
 def test_the_reward_rises_and_the_sampler_is_the_trainer(undisturbed: Job) -> None:
-    assert undisturbed.status == 0, undisturbed.said[-3000:]
-    before, after = (each["values"]["held_out/reward_mean"] for each in undisturbed.told("evaluated"))
+    assert undisturbed.status == 0, undisturbed.output[-3000:]
+    before, after = (
+        record["values"]["held_out/reward_mean"] for record in undisturbed.records_of("evaluated")
+    )
     assert after > before + 0.1
-    steps = [each["values"] for each in undisturbed.told("step_metrics")]
+    steps = [record["values"] for record in undisturbed.records_of("step_metrics")]
     assert len(steps) == STEPS
     assert all(values["sampler/gap_max"] < 1e-3 for values in steps)
     assert all(
         abs(values["sampler/weight_mean"] - 1) < 1e-3 for values in steps
     )  # weighed without being asked
-    [started] = undisturbed.told("started")
+    [started] = undisturbed.records_of("started")
     assert (started["facts"]["engine"], started["facts"]["versions"]["vllm"][:4]) == ("vllm", "0.32")
-    messages = [each["message"] for each in undisturbed.told("log")]
-    assert any(each.startswith("vLLM and the trainer agree about the policy") for each in messages)
-    assert any(each["phase"] == "starting_engine" and each["total"] for each in undisturbed.told("phase"))
+    messages = [record["message"] for record in undisturbed.records_of("log")]
+    assert any(message.startswith("vLLM and the trainer agree about the policy") for message in messages)
+    assert any(
+        record["phase"] == "starting_engine" and record["total"] for record in undisturbed.records_of("phase")
+    )
     out = undisturbed.folder / "out"
     assert (out / "adapter" / "adapter_model.safetensors").is_file()
     log = (out / "vllm.log").read_text()
@@ -97,12 +101,12 @@ def test_the_reward_rises_and_the_sampler_is_the_trainer(undisturbed: Job) -> No
 @pytest.mark.vllm
 @pytest.mark.timeout(1200)
 def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: Job, tmp_path: Path) -> None:
-    """The same rows in the same order as without; no step is told twice, none is missing."""
+    """The same rows in the same order as without; no step is reported twice, none is missing."""
     process = start(tmp_path, job_file(tmp_path, steps=KILLED_STEPS, checkpoint_every=KILLED_STEPS))
 
     def samples() -> bool:
-        assert process.poll() is None, ended(process, tmp_path).said[-3000:]
-        phases = [each for each in records(tmp_path) if each["kind"] == "phase"]
+        assert process.poll() is None, ended(process, tmp_path).output[-3000:]
+        phases = [record for record in records(tmp_path) if record["kind"] == "phase"]
         return bool(phases) and (phases[-1]["phase"], phases[-1]["step"]) == ("generating", KILLED_AT)
 
     try:
@@ -114,9 +118,9 @@ def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: 
         job = ended(process, tmp_path)
     finally:
         process.kill()
-    assert job.status == 0, job.said[-3000:]
-    assert any("started again" in each["message"] for each in job.told("log"))
-    assert [each["step"] for each in job.told("step_metrics")] == [*range(1, KILLED_STEPS + 1)]
+    assert job.status == 0, job.output[-3000:]
+    assert any("started again" in record["message"] for record in job.records_of("log"))
+    assert [record["step"] for record in job.records_of("step_metrics")] == [*range(1, KILLED_STEPS + 1)]
     assert rows(job, "train") == rows(undisturbed, "train")[:KILLED_STEPS]
     assert [step for step, _ in rows(job, "held_out")] == [0, KILLED_STEPS]
     assert rows(job, "held_out")[0] == rows(undisturbed, "held_out")[0]
@@ -124,17 +128,17 @@ def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: 
 
 
 def rows(job: Job, split: str) -> list[tuple[int, list[tuple[int, int, str]]]]:
-    """Steps and the places of their completions with their prompts, in the order they were told."""
+    """Steps and the places of their completions with their prompts, in the order of their records."""
     return [
-        (each["step"], [(row["prompt_no"], row["sample_no"], row["prompt_hash"]) for row in each["rows"]])
-        for each in job.told("rollouts")
-        if each["split"] == split
+        (record["step"], [(row["prompt_no"], row["sample_no"], row["prompt_hash"]) for row in record["rows"]])
+        for record in job.records_of("rollouts")
+        if record["split"] == split
     ]
 
 
 def of_server(folder: Path) -> list[int]:
     """Processes of vLLM's that have this job's log open."""
-    found = []
+    pids = []
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
             continue
@@ -143,8 +147,8 @@ def of_server(folder: Path) -> list[int]:
         except OSError:
             continue
         if str(folder / "out" / "vllm.log") in logs:
-            found.append(int(process.name))
-    return found
+            pids.append(int(process.name))
+    return pids
 
 
 def test_a_worker_without_vllm_says_so_before_it_loads_anything(tmp_path: Path) -> None:
@@ -153,4 +157,4 @@ def test_a_worker_without_vllm_says_so_before_it_loads_anything(tmp_path: Path) 
     end = job.records[-1]
     assert (end["outcome"], end["reason"]) == ("paused", "engine_missing")
     assert "/nowhere/python" in end["message"] and "make vllm" in end["hint"]
-    assert [each["kind"] for each in job.records] == ["phase", "ended"]
+    assert [record["kind"] for record in job.records] == ["phase", "ended"]

@@ -30,14 +30,14 @@ def api(bench: Bench, trainer: Trainer) -> Api:
 
 def probe(
     trainer: Trainer,
-    said: list[str],
+    messages: list[str],
     policy: Callable[[Sequences], torch.Tensor] | None = None,
     *,
     exact: bool = True,
 ) -> AdapterProbe:
     ours = policy or (lambda sequences: trainer.policy.log_probs(sequences).logprobs)
     base = scorer(trainer.policy.reference_log_probs)
-    return AdapterProbe(scorer(ours), base, exact=exact, say=said.append, warn=said.append)
+    return AdapterProbe(scorer(ours), base, exact=exact, say=messages.append, warn=messages.append)
 
 
 def look(probe: AdapterProbe, bench: Bench, trainer: Trainer, api: Api, names: Sequence[str]) -> bool:
@@ -50,12 +50,12 @@ def name(bench: Bench) -> str:
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_agreement_is_told_once(bench: Bench, trainer: Trainer, api: Api, exact: bool) -> None:
-    said: list[str] = []
-    bench.engine._probe = probe(trainer, said, exact=exact)
+    messages: list[str] = []
+    bench.engine._probe = probe(trainer, messages, exact=exact)
     bench.generate(trainer.ask(PROMPTS, version=50))
     bench.generate(trainer.ask(PROMPTS, version=50))
-    assert bench.engine._probe is None and len(said) == 1
-    assert said[0].startswith("vLLM and the trainer agree about the policy")
+    assert bench.engine._probe is None and len(messages) == 1
+    assert messages[0].startswith("vLLM and the trainer agree about the policy")
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -87,17 +87,20 @@ def test_in_bfloat16_more_than_rounding_is_a_warning(bench: Bench, trainer: Trai
     def rounded_otherwise(sequences: Sequences) -> torch.Tensor:
         return trainer.policy.log_probs(sequences).logprobs + 0.1
 
-    said: list[str] = []
-    other = probe(trainer, said, rounded_otherwise, exact=False)
+    messages: list[str] = []
+    other = probe(trainer, messages, rounded_otherwise, exact=False)
     look(other, bench, trainer, api, [name(bench)] * 2)
     look(other, bench, trainer, api, [name(bench)] * 2)
-    assert said[0].startswith("vLLM and the trainer differ more than rounding explains") and len(said) == 1
+    assert (
+        messages[0].startswith("vLLM and the trainer differ more than rounding explains")
+        and len(messages) == 1
+    )
 
 
 def test_in_bfloat16_an_update_too_small_to_see_is_looked_at_less_and_less(
     bench: Bench, trainer: Trainer, api: Api
 ) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     scored = 0
 
     def unmoved(sequences: Sequences) -> torch.Tensor:
@@ -105,9 +108,9 @@ def test_in_bfloat16_an_update_too_small_to_see_is_looked_at_less_and_less(
         scored += 1
         return trainer.policy.reference_log_probs(sequences)
 
-    small = probe(trainer, said, unmoved, exact=False)
+    small = probe(trainer, messages, unmoved, exact=False)
     assert not any(look(small, bench, trainer, api, [BASE, BASE]) for _ in range(7))
-    assert scored == 2 * 3 and len(said) == 1  # looks 1, 2 and 4
+    assert scored == 2 * 3 and len(messages) == 1  # looks 1, 2 and 4
 
 
 def test_a_server_that_leaves_the_adapter_out_ends_the_job(bench: Bench, trainer: Trainer, api: Api) -> None:

@@ -41,7 +41,7 @@ class Tried:
 
     policy: LoraPolicy
     versions: list[dict[str, torch.Tensor]]
-    asked: dict[str, Any]
+    request: dict[str, Any]
 
     def scored(self, version: int | None, token_ids: list[int]) -> list[float]:
         sequences = Sequences([PROMPT], [token_ids], 1.0)
@@ -71,14 +71,16 @@ def tried(folder: Path, name: str, targets: Any) -> Tried:
 
 
 @pytest.fixture(scope="module")
-def found(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Tried, dict[str, Any]]]:
+def answers(
+    python: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Tried, dict[str, Any]]]:
     """By name: what the trainer has, and what vLLM answered."""
     folder = tmp_path_factory.mktemp("swaps")
     models = {name: tried(folder / name, name, TARGETS.get(name, "all-linear")) for name in ARCHITECTURES}
     models["fused"] = tried(folder / "fused", FUSED, "all-linear")
     done = subprocess.run(
         [str(python), "-P", vllm_swaps.__file__],
-        input=json.dumps({key: each.asked for key, each in models.items()}),
+        input=json.dumps({key: model.request for key, model in models.items()}),
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -87,27 +89,29 @@ def found(python: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, t
         | {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
     )
     answers = {answer["name"]: answer for answer in map(json.loads, done.stdout.splitlines())}
-    return {key: (each, answers[key]) for key, each in models.items()}
+    return {key: (model, answers[key]) for key, model in models.items()}
 
 
 @pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name not in EXPERTS])
 def test_every_version_samples_from_its_own_weights(
-    found: dict[str, tuple[Tried, dict[str, Any]]], name: str
+    answers: dict[str, tuple[Tried, dict[str, Any]]], name: str
 ) -> None:
-    model, answer = found[name]
-    for version, (token_ids, told) in zip((None, 0, 1), answer["samples"], strict=True):
-        assert distance(told, model.scored(version, token_ids)) < TOLERANCE
-        others = [each for each in (None, 0, 1) if each != version]
-        assert all(distance(told, model.scored(other, token_ids)) > MOVED for other in others)
+    model, answer = answers[name]
+    for version, (token_ids, logprobs) in zip((None, 0, 1), answer["samples"], strict=True):
+        assert distance(logprobs, model.scored(version, token_ids)) < TOLERANCE
+        others = [version_id for version_id in (None, 0, 1) if version_id != version]
+        assert all(distance(logprobs, model.scored(other, token_ids)) > MOVED for other in others)
 
 
 @pytest.mark.parametrize("name", sorted(EXPERTS))
-def test_experts_with_adapters_need_a_gpu(found: dict[str, tuple[Tried, dict[str, Any]]], name: str) -> None:
-    assert "triton" in found[name][1]["error"]
+def test_experts_with_adapters_need_a_gpu(
+    answers: dict[str, tuple[Tried, dict[str, Any]]], name: str
+) -> None:
+    assert "triton" in answers[name][1]["error"]
 
 
-def test_a_layer_that_vllm_knows_as_two_is_refused(found: dict[str, tuple[Tried, dict[str, Any]]]) -> None:
-    error = found["fused"][1]["error"]
+def test_a_layer_that_vllm_knows_as_two_is_refused(answers: dict[str, tuple[Tried, dict[str, Any]]]) -> None:
+    error = answers["fused"][1]["error"]
     assert "expected target modules" in error and "gate_up_proj" in error
 
 
