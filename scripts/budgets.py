@@ -32,7 +32,7 @@ NAME_CEILINGS: dict[str, int] = {
     "examples": 4,
     "reinforge": 86,
     "scripts": 1,
-    "tests": 813,
+    "tests": 420,
     "worker": 37,
 }
 """Refused names that a top-level folder may still have. Only lower these."""

@@ -92,32 +92,32 @@ TRAINED_WITHOUT_ADVANTAGE = ("kl ", "entropy bonus", "adaptive entropy", "dpo pa
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LossBatch:
     """An optimizer batch of N rows: tensors by the names of `LossInputs`, and what its constants come from."""
 
     tensors: dict[str, Tensor]
     rewards: Tensor
     group: Tensor
 
-    def take(self, rows: Sequence[int]) -> "Given":
+    def take(self, rows: Sequence[int]) -> "LossBatch":
         picked = {name: tensor[list(rows)] for name, tensor in self.tensors.items()}
-        return Given(picked, self.rewards[list(rows)], self.group[list(rows)])
+        return LossBatch(picked, self.rewards[list(rows)], self.group[list(rows)])
 
     def constants(self, loss: Slots) -> dict[str, Tensor]:
-        given = self.tensors
+        tensors = self.tensors
         batch = OptimizerBatch(
-            mask=given["mask"],
-            sampled=given["mask"] | (torch.arange(given["mask"].shape[1]) == 0),
+            mask=tensors["mask"],
+            sampled=tensors["mask"] | (torch.arange(tensors["mask"].shape[1]) == 0),
             group=self.group,
             rewards=self.rewards,
-            entropies=given["entropies"],
-            logprobs=given["logprobs"],
-            reference_logprobs=given["reference_logprobs"],
+            entropies=tensors["entropies"],
+            logprobs=tensors["logprobs"],
+            reference_logprobs=tensors["reference_logprobs"],
         )
         return batch_constants(loss, batch, STATE)
 
 
-def draw(seed: int, rows: int, width: int, *, on_policy: bool = False, spread: float = 0.4) -> Given:
+def draw(seed: int, rows: int, width: int, *, on_policy: bool = False, spread: float = 0.4) -> LossBatch:
     """A batch with rows of any length, 0 included, NaN and inf outside the mask, and a sampler that missed a token."""
     source = torch.Generator().manual_seed(seed)
 
@@ -142,7 +142,7 @@ def draw(seed: int, rows: int, width: int, *, on_policy: bool = False, spread: f
     }
     outside = torch.where(torch.rand((rows, width), generator=source) < 0.5, torch.nan, torch.inf)
     tensors = {name: torch.where(mask, tensor, outside) for name, tensor in tensors.items()}
-    return Given(
+    return LossBatch(
         tensors
         | {
             "mask": mask,
@@ -165,18 +165,18 @@ class Ran:
     metrics: dict[str, tuple[float, float]]
 
 
-def run(given: Given, loss: Slots, micro_batches: Sequence[Sequence[int]] | None = None) -> Ran:
+def run(batch: LossBatch, loss: Slots, micro_batches: Sequence[Sequence[int]] | None = None) -> Ran:
     """The loss of an optimizer batch, in one piece or in micro-batches of the given rows."""
-    leaves = {name: given.tensors[name].clone().requires_grad_() for name in LEAVES}
-    constants = given.constants(loss)
-    everything = given.tensors | leaves | constants
+    leaves = {name: batch.tensors[name].clone().requires_grad_() for name in LEAVES}
+    constants = batch.constants(loss)
+    everything = batch.tensors | leaves | constants
     denominator = float(constants["counts"].sum()) or 1.0
     value, own, metrics = (
         torch.zeros((), dtype=torch.float64),
         dict[str, float](),
         dict[str, tuple[float, float]](),
     )
-    for rows in micro_batches or [range(len(given.rewards))]:
+    for rows in micro_batches or [range(len(batch.rewards))]:
         part = {name: tensor[list(rows)] for name, tensor in everything.items()}
         parts: LossParts = policy_loss(part["logprobs"], loss_inputs(part), loss)
         torch.autograd.backward(parts.total / denominator)

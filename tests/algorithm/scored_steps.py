@@ -46,13 +46,13 @@ def build(
     half = (torch.tensor(lengths) + 1) // 2
     first, last = half, torch.tensor(lengths)
     scores = torch.randint(0, 3, (2 * count,), generator=generator).double()
-    kept = torch.tensor(keep)
-    values = torch.where(kept, torch.tensor(rewards, dtype=torch.float64), torch.nan)
+    in_loss = torch.tensor(keep)
+    values = torch.where(in_loss, torch.tensor(rewards, dtype=torch.float64), torch.nan)
     rows = Rows(
         group=torch.tensor(group),
         values=values[:, None],
         weights=torch.ones(1, dtype=torch.float64),
-        scorable=kept,
+        scorable=in_loss,
         mask=mask,
         truncated=torch.zeros(count, dtype=torch.bool),
         old_logprobs=torch.where(mask, -noise, torch.nan).float(),
@@ -67,24 +67,24 @@ def build(
         ),
         state_values=torch.where(mask, torch.rand((count, width), generator=generator) * 2 - 0.5, torch.nan),
     )
-    return Step(rows, values, kept)
+    return Step(rows, values, in_loss)
 
 
 @st.composite
-def steps(draw: st.DrawFn, *, all_kept: bool = False) -> Step:
+def steps(draw: st.DrawFn, *, keep_all: bool = False) -> Step:
     """Up to four groups of 1 to 6 rows, some of them not kept, their rows in any order."""
-    sizes = draw(st.lists(st.integers(2 if all_kept else 1, 6), min_size=1, max_size=4))
+    sizes = draw(st.lists(st.integers(2 if keep_all else 1, 6), min_size=1, max_size=4))
     count = sum(sizes)
     group = draw(st.permutations([3 * number for number, size in enumerate(sizes) for _ in range(size)]))
     reward = st.one_of(st.sampled_from([0.0, 1.0]), st.integers(-300, 300).map(lambda value: value / 100))
     rewards = draw(st.lists(reward, min_size=count, max_size=count))
-    keep = [True] * count if all_kept else draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    keep = [True] * count if keep_all else draw(st.lists(st.booleans(), min_size=count, max_size=count))
     lengths = draw(st.lists(st.integers(1, 5), min_size=count, max_size=count))
     return build(rewards, group, keep, lengths, 5, draw(st.integers(0, 2**16)))
 
 
-def close(found: Tensor, expected: Tensor, atol: float = 1e-9) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-7, atol=atol)
+def close(actual: Tensor, expected: Tensor, atol: float = 1e-9) -> None:
+    torch.testing.assert_close(actual, expected, rtol=1e-7, atol=atol)
 
 
 def take(rows: Rows, chosen: Tensor, inside: Tensor) -> Rows:
@@ -120,10 +120,10 @@ def take(rows: Rows, chosen: Tensor, inside: Tensor) -> Rows:
 
 def group_spread(step: Step) -> Tensor:
     """(N,) the largest difference of kept rewards in each row's group."""
-    found = torch.zeros(len(step.rewards), dtype=torch.float64)
+    spread = torch.zeros(len(step.rewards), dtype=torch.float64)
     for number in step.rows.group.unique().tolist():
         members = (step.rows.group == number) & step.keep
         if bool(members.any()):
             rewards = step.rewards[members]
-            found[step.rows.group == number] = rewards.max() - rewards.min()
-    return found
+            spread[step.rows.group == number] = rewards.max() - rewards.min()
+    return spread

@@ -31,13 +31,13 @@ quick = settings(max_examples=20, deadline=None)
 @quick
 @given(step=steps())
 def test_numbers_are_finite_and_rows_outside_get_exactly_zero(name: str, step: Step) -> None:
-    found = step.credit(name)
-    assert found.dtype == torch.float64
-    assert not found.requires_grad
-    assert bool(found.isfinite().all())
-    assert bool((found[~step.keep] == 0).all())
-    if found.dim() == 2:
-        assert bool((found[~step.rows.mask] == 0).all())
+    credit = step.credit(name)
+    assert credit.dtype == torch.float64
+    assert not credit.requires_grad
+    assert bool(credit.isfinite().all())
+    assert bool((credit[~step.keep] == 0).all())
+    if credit.dim() == 2:
+        assert bool((credit[~step.rows.mask] == 0).all())
 
 
 @pytest.mark.parametrize("name", sorted(SLOTS))
@@ -68,10 +68,10 @@ def test_the_order_of_rows_and_padding_change_nothing(name: str, step: Step, see
         entropies=torch.cat([rows.entropies, pad], 1),  # type: ignore[list-item]
         state_values=torch.cat([rows.state_values, pad], 1),  # type: ignore[list-item]
     )
-    found = Step(wide, step.rewards[order], step.keep[order]).credit(name)
+    reordered = Step(wide, step.rewards[order], step.keep[order]).credit(name)
     expected = step.credit(name)[order]
-    close(found if found.dim() == 1 else found[:, :5], expected)
-    assert found.dim() == 1 or bool((found[:, 5:] == 0).all())
+    close(reordered if reordered.dim() == 1 else reordered[:, :5], expected)
+    assert reordered.dim() == 1 or bool((reordered[:, 5:] == 0).all())
 
 
 @pytest.mark.parametrize("name", RELATIVE)
@@ -95,9 +95,9 @@ def test_scaled_rewards_scale_what_is_not_normalised(name: str, step: Step, scal
 @given(step=steps(), scale=st.sampled_from([3.0, 1000.0]))
 def test_scaled_rewards_change_what_is_normalised_by_eps_only(name: str, step: Step, scale: float) -> None:
     """The deviation of differing rewards of hundredths is 0.0018 at least here, so that eps weighs up to 6 %."""
-    found, scaled = step.credit(name), replace(step, rewards=step.rewards * scale).credit(name)
-    torch.testing.assert_close(scaled, found, rtol=0.06, atol=1e-9)
-    assert bool((scaled.abs() >= found.abs() - 1e-9).all())
+    plain, scaled = step.credit(name), replace(step, rewards=step.rewards * scale).credit(name)
+    torch.testing.assert_close(scaled, plain, rtol=0.06, atol=1e-9)
+    assert bool((scaled.abs() >= plain.abs() - 1e-9).all())
 
 
 @pytest.mark.parametrize(
@@ -126,25 +126,25 @@ def test_rewards_that_differ_by_rounding_only_are_no_difference() -> None:
 @quick
 @given(step=steps())
 def test_rloo_is_dr_grpo_times_g_over_g_minus_1_and_lampo_with_equal_weights(step: Step) -> None:
-    kept = step.keep.double()
-    count = (step.rows.group[:, None] == step.rows.group[None, :]).double() @ kept
+    mask = step.keep.double()
+    count = (step.rows.group[:, None] == step.rows.group[None, :]).double() @ mask
     factor = torch.where(count > 1, count / (count - 1).clamp(min=1), 0.0)
     close(step.credit("rloo"), step.credit("dr_grpo") * factor)
     close(step.credit("lampo.uniform"), step.credit("rloo"))
 
 
 @quick
-@given(step=steps(all_kept=True))
+@given(step=steps(keep_all=True))
 def test_lampo_weighs_pairs_between_nothing_and_rloo(step: Step) -> None:
     """A weight below 1 for every pair: the best row's advantage has RLOO's sign and is smaller."""
     best = (step.rewards == step.rewards.max()) & (group_spread(step) > 0)
     for name in ("lampo", "lampo.confidence"):
-        found, bound = step.credit(name)[best], step.credit("rloo")[best]
-        assert bool(((found > 0) & (found < bound)).all())
+        credit, bound = step.credit(name)[best], step.credit("rloo")[best]
+        assert bool(((credit > 0) & (credit < bound)).all())
 
 
 @quick
-@given(step=steps(all_kept=True))
+@given(step=steps(keep_all=True))
 def test_two_completions_get_opposite_advantages(step: Step) -> None:
     pair = build([*step.rewards[:2].tolist()], [0, 0], [True] * 2, [2, 3], 5, 0)
     for name in ("grpo", "grpo.population", "dr_grpo", "rloo", "lampo"):

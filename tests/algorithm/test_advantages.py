@@ -50,10 +50,10 @@ def test_return_to_go_skips_tokens_of_others_and_discounts_by_own_ones() -> None
     mask = torch.tensor([[True, False, True], [True, True, False]])
     token_rewards = torch.tensor([[1.0, 99.0, 2.0], [-2.0, 4.0, 99.0]], dtype=torch.float64)
     rows = replace(step.rows, mask=mask, token_rewards=token_rewards)
-    found = ADVANTAGES["reinforce_pp"](rows, step.rewards, step.keep, gamma=0.5)
+    credit = ADVANTAGES["reinforce_pp"](rows, step.rewards, step.keep, gamma=0.5)
     deviation = math.sqrt(8 / 3)  # of 2, 2, 0, 4
     expected = [[0.0, 0.0, 0.0], [-2 / deviation, 2 / deviation, 0.0]]
-    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-6)
+    torch.testing.assert_close(credit, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-6)
 
 
 def test_the_wrong_step_gets_the_negative_advantage() -> None:
@@ -65,10 +65,10 @@ def test_the_wrong_step_gets_the_negative_advantage() -> None:
         values=torch.tensor([1.0, 1, 1, 1, 0, 1], dtype=torch.float64),
     )
     rows = replace(step.rows, steps=scored)
-    found = ADVANTAGES["process"](rows, step.rewards, step.keep, std="population", eps=0.0)
+    credit = ADVANTAGES["process"](rows, step.rewards, step.keep, std="population", eps=0.0)
     small, large = (1 / 6) / math.sqrt(5 / 36), (5 / 6) / math.sqrt(5 / 36)
-    assert found[0].tolist() == pytest.approx([3 * small, 2 * small, small])
-    assert found[1].tolist() == pytest.approx([2 * small - large, small - large, small])
+    assert credit[0].tolist() == pytest.approx([3 * small, 2 * small, small])
+    assert credit[1].tolist() == pytest.approx([2 * small - large, small - large, small])
 
 
 def test_tokens_after_the_last_step_and_rows_without_steps_get_nothing() -> None:
@@ -76,17 +76,17 @@ def test_tokens_after_the_last_step_and_rows_without_steps_get_nothing() -> None
     scored = Steps(
         row=torch.tensor([0, 1]), end=torch.tensor([3, 9]), values=torch.tensor([1.0, 0.0]).double()
     )
-    found = ADVANTAGES["process"](replace(step.rows, steps=scored), step.rewards, step.keep)
-    assert (found != 0).tolist() == [[True] * 3 + [False] * 2, [True] * 5, [False] * 5]
+    credit = ADVANTAGES["process"](replace(step.rows, steps=scored), step.rewards, step.keep)
+    assert (credit != 0).tolist() == [[True] * 3 + [False] * 2, [True] * 5, [False] * 5]
 
 
 def test_entropy_moves_credit_towards_uncertain_tokens_of_right_rows() -> None:
     step = build([1.0, 1.0, 0.0, 0.0], [0] * 4, [True] * 4, [2] * 4, 2, 0)
     rows = replace(step.rows, entropies=torch.tensor([[2.0, 0.1], [0.1, 2.0], [2.0, 0.1], [0.1, 2.0]]))
     for kind in ("separate", "joint"):
-        found = ADVANTAGES["gtpo"](rows, step.rewards, step.keep, norm_scope=kind)
-        assert found[0, 0] > found[0, 1]
-        assert found[2, 0] > found[2, 1], "an uncertain token of a wrong row is blamed less"
+        credit = ADVANTAGES["gtpo"](rows, step.rewards, step.keep, norm_scope=kind)
+        assert credit[0, 0] > credit[0, 1]
+        assert credit[2, 0] > credit[2, 1], "an uncertain token of a wrong row is blamed less"
     joint = ADVANTAGES["gtpo"](rows, step.rewards, step.keep, norm_scope="joint")
     assert bool((joint[:2] > 0).all())
     assert bool((joint[2:] < 0).all())
@@ -96,16 +96,16 @@ def test_certain_tokens_have_no_entropy_and_still_finite_credit() -> None:
     step = build([1.0, 1.0, 0.0, 0.0], [0] * 4, [True] * 4, [2] * 4, 2, 0)
     rows = replace(step.rows, entropies=torch.zeros((4, 2)))
     for name in ("eda", "gtpo", "gtpo.joint", "grpo_s", "grpo_s.joint"):
-        found = advantages(SLOTS[name], rows, step.rewards, step.keep)
-        assert bool(found.isfinite().all()), name
+        credit = advantages(SLOTS[name], rows, step.rewards, step.keep)
+        assert bool(credit.isfinite().all()), name
     close(advantages({"type": "eda"}, rows, step.rewards, step.keep), step.credit("grpo"))
 
 
 def test_a_confident_row_is_scaled_at_most_ten_times() -> None:
     step = build([1.0] + [0.0] * 19, [0] * 20, [True] * 20, [1] * 20, 1, 0)
     rows = replace(step.rows, entropies=torch.tensor([[0.001]] + [[2.0]] * 19))
-    found = advantages({"type": "eda"}, rows, step.rewards, step.keep)
-    assert (found / step.credit("grpo"))[0].item() == pytest.approx(10.0)
+    credit = advantages({"type": "eda"}, rows, step.rewards, step.keep)
+    assert (credit / step.credit("grpo"))[0].item() == pytest.approx(10.0)
 
 
 def test_states_that_never_repeat_fall_back_to_outcomes() -> None:
@@ -117,11 +117,11 @@ def test_states_that_never_repeat_fall_back_to_outcomes() -> None:
     )
     rows = replace(step.rows, turns=turns)
     assert turn_credit(rows, turns, step.keep).advantages[:4].tolist() == pytest.approx([0.0] * 4)
-    found = advantages({"type": "gagpo"}, rows, step.rewards, step.keep)
+    credit = advantages({"type": "gagpo"}, rows, step.rewards, step.keep)
     grpo = step.credit("grpo")
-    assert found[:2].tolist() == [[value] * 2 for value in grpo[:2].tolist()]
-    assert found[2, 0] > 0 > found[3, 0]
-    assert found[2, 1] != grpo[2]
+    assert credit[:2].tolist() == [[value] * 2 for value in grpo[:2].tolist()]
+    assert credit[2, 0] > 0 > credit[3, 0]
+    assert credit[2, 1] != grpo[2]
 
 
 def test_tokens_between_turns_have_no_credit() -> None:
@@ -133,8 +133,8 @@ def test_tokens_between_turns_have_no_credit() -> None:
         rewards=torch.tensor([1.0, 0.0]).double(),
         states=torch.tensor([7, 7]),
     )
-    found = advantages({"type": "gagpo"}, replace(step.rows, turns=turns), step.rewards, step.keep)
-    assert found.sign().tolist() == [[1.0, 1.0, 0.0], [0.0, -1.0, -1.0]]
+    credit = advantages({"type": "gagpo"}, replace(step.rows, turns=turns), step.rewards, step.keep)
+    assert credit.sign().tolist() == [[1.0, 1.0, 0.0], [0.0, -1.0, -1.0]]
 
 
 def test_a_pair_in_the_wrong_order_counts_more() -> None:
@@ -142,8 +142,8 @@ def test_a_pair_in_the_wrong_order_counts_more() -> None:
     step = build([1.0, 0.0], [0, 0], [True] * 2, [1, 1], 1, 0)
     for right, weight in ((-1.0, 1 / (1 + math.e)), (-3.0, 1 / (1 + math.exp(-1)))):
         rows = replace(step.rows, old_logprobs=torch.tensor([[right], [-2.0]]))
-        found = advantages({"type": "lampo"}, rows, step.rewards, step.keep)
-        assert found.tolist() == pytest.approx([weight, -weight])
+        credit = advantages({"type": "lampo"}, rows, step.rewards, step.keep)
+        assert credit.tolist() == pytest.approx([weight, -weight])
 
 
 def test_turns_number_the_tokens_of_their_actions() -> None:
@@ -199,9 +199,9 @@ def test_the_specification_has_each_estimator_and_its_defaults() -> None:
     assert models.keys() == ADVANTAGES.keys()
     step = build([1.0, 0.0, 1.0], [0, 0, 0], [True] * 3, [2, 3, 1], 5, 0)
     for name, model in models.items():
-        found = advantages(model().model_dump(), step.rows, step.rewards, step.keep)
-        close(found, step.credit(name))
-        assert (found.dim() == 2) == model().per_token, name
+        credit = advantages(model().model_dump(), step.rows, step.rewards, step.keep)
+        close(credit, step.credit(name))
+        assert (credit.dim() == 2) == model().per_token, name
     assert not ReinforcePpBaselineAdvantage(level="sequence").per_token
 
 

@@ -27,7 +27,7 @@ def three_tokens() -> Step:
 def naive(step: Step, gamma: float, lam: float) -> list[list[float]]:
     """Σ_l (gamma·lam)^l · delta_{t+l}, each sum written out."""
     assert step.rows.state_values is not None
-    found = [[0.0] * step.rows.mask.shape[1] for _ in step.rewards]
+    credit = [[0.0] * step.rows.mask.shape[1] for _ in step.rewards]
     for row in step.keep.nonzero()[:, 0].tolist():
         columns = step.rows.mask[row].nonzero()[:, 0].tolist()
         values = [*step.rows.state_values[row, columns].double().tolist(), 0.0]
@@ -35,8 +35,8 @@ def naive(step: Step, gamma: float, lam: float) -> list[list[float]]:
         rewards[-1:] = [float(step.rewards[row])] * bool(columns)
         deltas = [rewards[t] + gamma * values[t + 1] - values[t] for t in range(len(columns))]
         for t, column in enumerate(columns):
-            found[row][column] = sum((gamma * lam) ** (u - t) * deltas[u] for u in range(t, len(columns)))
-    return found
+            credit[row][column] = sum((gamma * lam) ** (u - t) * deltas[u] for u in range(t, len(columns)))
+    return credit
 
 
 # ── Credit ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -45,16 +45,16 @@ def naive(step: Step, gamma: float, lam: float) -> list[list[float]]:
 def test_credit_by_hand() -> None:
     """gamma 1, lam 0.5: deltas 0.1, 0.2, 0.2; A_3 = 0.2, A_2 = 0.2 + 0.5·0.2, A_1 = 0.1 + 0.5·0.3. Row 2: -0.25."""
     step = three_tokens()
-    found = token_credit(step.rows, step.rewards, step.keep, gamma=1.0, lam=0.5)
-    close(found.advantages, torch.tensor([[0.25, 0.3, 0.2], [-0.25, 0, 0]]).double(), atol=1e-7)
-    close(found.returns, torch.tensor([[0.75, 0.9, 1.0], [0, 0, 0]]).double(), atol=1e-7)
+    credit = token_credit(step.rows, step.rewards, step.keep, gamma=1.0, lam=0.5)
+    close(credit.advantages, torch.tensor([[0.25, 0.3, 0.2], [-0.25, 0, 0]]).double(), atol=1e-7)
+    close(credit.returns, torch.tensor([[0.75, 0.9, 1.0], [0, 0, 0]]).double(), atol=1e-7)
 
 
 def test_a_discount_acts_on_the_value_that_follows_too() -> None:
     """gamma 0.5, lam 1: deltas 0.3 - 0.5, 0.4 - 0.6, 1 - 0.8; A_3 = 0.2, A_2 = -0.2 + 0.1, A_1 = -0.2 - 0.05."""
     step = three_tokens()
-    found = ADVANTAGES["gae"](step.rows, step.rewards, step.keep, gamma=0.5, lam=1.0, whiten=False)
-    close(found[0], torch.tensor([-0.25, -0.1, 0.2]).double(), atol=1e-7)
+    credit = ADVANTAGES["gae"](step.rows, step.rewards, step.keep, gamma=0.5, lam=1.0, whiten=False)
+    close(credit[0], torch.tensor([-0.25, -0.1, 0.2]).double(), atol=1e-7)
 
 
 def test_rewards_of_tokens_take_the_outcomes_place() -> None:
@@ -62,23 +62,23 @@ def test_rewards_of_tokens_take_the_outcomes_place() -> None:
     step = three_tokens()
     token_rewards = torch.tensor([[-0.1, -0.1, 0.9], [-0.3, torch.nan, torch.nan]]).double()
     rows = replace(step.rows, token_rewards=token_rewards)
-    found = token_credit(rows, step.rewards, step.keep, gamma=1.0, lam=1.0)
-    close(found.returns, torch.tensor([[0.7, 0.8, 0.9], [-0.3, 0, 0]]).double(), atol=1e-7)
+    credit = token_credit(rows, step.rewards, step.keep, gamma=1.0, lam=1.0)
+    close(credit.returns, torch.tensor([[0.7, 0.8, 0.9], [-0.3, 0, 0]]).double(), atol=1e-7)
 
 
 def test_tokens_of_others_are_passed_over() -> None:
     """The middle token is a tool's: the first's next value is the third's."""
     step = three_tokens()
     mask = torch.tensor([[True, False, True], [True, False, False]])
-    found = token_credit(replace(step.rows, mask=mask), step.rewards, step.keep, gamma=1.0, lam=0.5)
-    close(found.advantages[0], torch.tensor([0.3 + 0.5 * 0.2, 0, 0.2]).double(), atol=1e-7)
+    credit = token_credit(replace(step.rows, mask=mask), step.rewards, step.keep, gamma=1.0, lam=0.5)
+    close(credit.advantages[0], torch.tensor([0.3 + 0.5 * 0.2, 0, 0.2]).double(), atol=1e-7)
 
 
 @quick
 @given(step=steps(), gamma=st.sampled_from([0.9, 1.0]), lam=shares)
 def test_credit_is_that_of_sums_written_out(step: Step, gamma: float, lam: float) -> None:
-    found = token_credit(step.rows, step.rewards, step.keep, gamma=gamma, lam=lam)
-    close(found.advantages, torch.tensor(naive(step, gamma, lam), dtype=torch.float64), atol=1e-12)
+    credit = token_credit(step.rows, step.rewards, step.keep, gamma=gamma, lam=lam)
+    close(credit.advantages, torch.tensor(naive(step, gamma, lam), dtype=torch.float64), atol=1e-12)
 
 
 @quick
@@ -97,32 +97,32 @@ def test_with_lam_1_it_is_the_return_less_the_value_and_with_0_the_error_of_one_
 @quick
 @given(step=steps(), lam=shares)
 def test_a_critic_that_is_right_leaves_nothing_to_learn(step: Step, lam: float) -> None:
-    known = step.rewards[:, None].expand(step.rows.mask.shape)
-    rows = replace(step.rows, state_values=torch.where(step.rows.mask, known, torch.nan))
-    found = token_credit(rows, step.rewards, step.keep, gamma=1.0, lam=lam)
-    close(found.advantages, torch.zeros_like(found.advantages), atol=1e-12)
-    close(ADVANTAGES["gae"](rows, step.rewards, step.keep), torch.zeros_like(found.advantages))
+    exact_values = step.rewards[:, None].expand(step.rows.mask.shape)
+    rows = replace(step.rows, state_values=torch.where(step.rows.mask, exact_values, torch.nan))
+    credit = token_credit(rows, step.rewards, step.keep, gamma=1.0, lam=lam)
+    close(credit.advantages, torch.zeros_like(credit.advantages), atol=1e-12)
+    close(ADVANTAGES["gae"](rows, step.rewards, step.keep), torch.zeros_like(credit.advantages))
 
 
 @quick
 @given(step=steps(), lam=shares)
 def test_whitening_is_over_all_kept_tokens(step: Step, lam: float) -> None:
     plain = ADVANTAGES["gae"](step.rows, step.rewards, step.keep, lam=lam, whiten=False)
-    found = ADVANTAGES["gae"](step.rows, step.rewards, step.keep, lam=lam)
+    credit = ADVANTAGES["gae"](step.rows, step.rewards, step.keep, lam=lam)
     mask = step.rows.mask & step.keep[:, None]
     tokens = plain[mask]
     if len(tokens) > 1 and tokens.std() > 1e-3:
         expected = (tokens - tokens.mean()) / (tokens.var() + 1e-8).sqrt()
-        close(found[mask], expected, atol=1e-7)
-    close(found[~mask], torch.zeros_like(found[~mask]))
+        close(credit[mask], expected, atol=1e-7)
+    close(credit[~mask], torch.zeros_like(credit[~mask]))
 
 
 def test_only_an_estimator_that_reads_a_critic_has_something_to_teach_it() -> None:
     step = three_tokens()
     slot = {"type": "gae", "gamma": 1.0, "lam": 0.5, "whiten": True}
-    found = value_targets(slot, step.rows, step.rewards, step.keep)
-    assert found is not None
-    close(found[0], torch.tensor([0.75, 0.9, 1.0]).double(), atol=1e-7)
+    targets = value_targets(slot, step.rows, step.rewards, step.keep)
+    assert targets is not None
+    close(targets[0], torch.tensor([0.75, 0.9, 1.0]).double(), atol=1e-7)
     assert value_targets({"type": "grpo"}, step.rows, step.rewards, step.keep) is None
     with pytest.raises(ValueError, match="state_values"):
         ADVANTAGES["gae"](replace(step.rows, state_values=None), step.rewards, step.keep)
@@ -182,12 +182,12 @@ def test_parts_of_a_batch_add_up_and_the_bound_only_adds(seed: int, clip_range: 
 def test_explained_variance_by_hand() -> None:
     """Returns 1, 1, -1, 0.5 around 0.375; what is left of them after values 0, 0, -1, 0.5: 1, 1, 0, 0."""
     values = torch.tensor([[0.0, 0.0, -1.0], [0.5, torch.nan, torch.nan]])
-    told = value_metrics(values, RETURNS, MASK)
+    metrics = value_metrics(values, RETURNS, MASK)
     spread, left = 2 * 0.625**2 + 1.375**2 + 0.125**2, 4 * 0.25
-    total, count = told["critic/explained_variance"]
+    total, count = metrics["critic/explained_variance"]
     assert total / count == pytest.approx(1 - left / spread)
-    assert told["critic/return_mean"] == (pytest.approx(1.5), 4.0)
-    assert told["critic/value_mean"] == (pytest.approx(-0.5), 4.0)
+    assert metrics["critic/return_mean"] == (pytest.approx(1.5), 4.0)
+    assert metrics["critic/value_mean"] == (pytest.approx(-0.5), 4.0)
 
 
 @pytest.mark.parametrize(("values", "share"), [(RETURNS, 1.0), (RETURNS + 3, 1.0), (-RETURNS, -3.0)])
@@ -200,5 +200,5 @@ def test_explained_variance_of_a_critic_that_is_right_shifted_or_upside_down(
 
 @pytest.mark.parametrize("mask", [MASK, torch.zeros_like(MASK)])
 def test_explained_variance_of_returns_that_are_all_the_same_is_not_defined(mask: Tensor) -> None:
-    told = value_metrics(OLD, torch.full_like(OLD, 0.1), mask)
-    assert told["critic/explained_variance"] == (0.0, 0.0)
+    metrics = value_metrics(OLD, torch.full_like(OLD, 0.1), mask)
+    assert metrics["critic/explained_variance"] == (0.0, 0.0)

@@ -33,5 +33,5 @@ def test_beta_never_reaches_nothing_and_stays_where_nothing_moves_it() -> None:
 
 
 def test_rows_take_the_beta_of_their_value() -> None:
-    found = row_betas({"math": 0.0, "1": 0.5}, ["math", 1, None, "chat"], otherwise=0.2)
-    torch.testing.assert_close(found, torch.tensor([0.0, 0.5, 0.2, 0.2]))
+    betas = row_betas({"math": 0.0, "1": 0.5}, ["math", 1, None, "chat"], otherwise=0.2)
+    torch.testing.assert_close(betas, torch.tensor([0.0, 0.5, 0.2, 0.2]))

@@ -15,7 +15,7 @@ from tests.algorithm.loss_batches import (
     SURROGATES,
     TRAINED_WITHOUT_ADVANTAGE,
     VARIANTS,
-    Given,
+    LossBatch,
     Ran,
     draw,
     run,
@@ -28,15 +28,15 @@ BATCHES = {"seed": st.integers(0, 2**31), "rows": st.integers(1, 7), "width": st
 few = settings(max_examples=12, deadline=None)
 
 
-def agree(found: Ran, expected: Ran) -> None:
+def agree(actual: Ran, expected: Ran) -> None:
     """Sums of float32 weights taken in another order differ by rounding only."""
-    torch.testing.assert_close(found.value, expected.value, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(actual.value, expected.value, rtol=1e-5, atol=1e-7)
     for name in LEAVES:
-        torch.testing.assert_close(found.gradients[name], expected.gradients[name], rtol=1e-5, atol=1e-7)
-    assert found.own == pytest.approx(expected.own, rel=1e-5, abs=1e-7)
-    assert found.metrics.keys() == expected.metrics.keys()
+        torch.testing.assert_close(actual.gradients[name], expected.gradients[name], rtol=1e-5, atol=1e-7)
+    assert actual.own == pytest.approx(expected.own, rel=1e-5, abs=1e-7)
+    assert actual.metrics.keys() == expected.metrics.keys()
     for name, pair in expected.metrics.items():
-        assert found.metrics[name] == pytest.approx(pair, rel=1e-5, abs=1e-6), name
+        assert actual.metrics[name] == pytest.approx(pair, rel=1e-5, abs=1e-6), name
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -56,11 +56,11 @@ def test_micro_batches_add_up(name: str, seed: int, rows: int, width: int) -> No
 def test_the_order_of_rows_is_nothing(name: str, seed: int, rows: int, width: int) -> None:
     batch = draw(seed, rows, width)
     # Among equal rewards a pair takes the first row, so that pairs do depend on the order there.
-    batch = Given(batch.tensors, torch.arange(rows).double(), batch.group)
+    batch = LossBatch(batch.tensors, torch.arange(rows).double(), batch.group)
     order = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))
-    found, back = run(batch.take(order.tolist()), VARIANTS[name]), torch.argsort(order)
-    gradients = {leaf: found.gradients[leaf][back] for leaf in LEAVES}
-    agree(Ran(found.value, gradients, found.own, found.metrics), run(batch, VARIANTS[name]))
+    actual, back = run(batch.take(order.tolist()), VARIANTS[name]), torch.argsort(order)
+    gradients = {leaf: actual.gradients[leaf][back] for leaf in LEAVES}
+    agree(Ran(actual.value, gradients, actual.own, actual.metrics), run(batch, VARIANTS[name]))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -74,12 +74,12 @@ def test_padding_is_nothing(name: str, seed: int, rows: int, width: int) -> None
         return torch.cat([tensor, torch.full((rows, 3), fill, dtype=tensor.dtype)], 1)
 
     tensors = {key: wider(value) if value.dim() == 2 else value for key, value in batch.tensors.items()}
-    found = run(Given(tensors, batch.rewards, batch.group), VARIANTS[name])
+    padded = run(LossBatch(tensors, batch.rewards, batch.group), VARIANTS[name])
     for leaf in LEAVES:
-        assert (found.gradients[leaf][:, width:] == 0).all()
-        assert (found.gradients[leaf][:, :width][~batch.tensors["mask"]] == 0).all()
-    cut = {leaf: found.gradients[leaf][:, :width] for leaf in LEAVES}
-    agree(Ran(found.value, cut, found.own, found.metrics), run(batch, VARIANTS[name]))
+        assert (padded.gradients[leaf][:, width:] == 0).all()
+        assert (padded.gradients[leaf][:, :width][~batch.tensors["mask"]] == 0).all()
+    cut = {leaf: padded.gradients[leaf][:, :width] for leaf in LEAVES}
+    agree(Ran(padded.value, cut, padded.own, padded.metrics), run(batch, VARIANTS[name]))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -110,8 +110,8 @@ def test_only_the_policy_gets_gradient(name: str, seed: int, rows: int, width: i
 def test_without_advantage_there_is_exactly_no_gradient(name: str, seed: int, rows: int, width: int) -> None:
     batch = draw(seed, rows, width)
     batch.tensors["advantages"] = torch.zeros(rows, dtype=torch.float64)
-    found = run(batch, VARIANTS[name])
-    assert all((gradient == 0).all() for gradient in found.gradients.values())
+    result = run(batch, VARIANTS[name])
+    assert all((gradient == 0).all() for gradient in result.gradients.values())
 
 
 @pytest.mark.parametrize("level", LEVELS)

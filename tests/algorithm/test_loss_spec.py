@@ -40,9 +40,9 @@ def test_whatever_the_specification_takes_runs(kind: str, level: str, average: s
         assert error.error_count() == 1
         assert error.errors()[0]["type"] == "fields_disagree"
         return
-    found = run(draw(2, 5, 4), loss)
-    assert found.value.isfinite()
-    assert all(found.gradients[leaf].isfinite().all() for leaf in LEAVES)
+    result = run(draw(2, 5, 4), loss)
+    assert result.value.isfinite()
+    assert all(result.gradients[leaf].isfinite().all() for leaf in LEAVES)
 
 
 @pytest.mark.parametrize("average", ["token_mean", "constant"])
@@ -51,11 +51,11 @@ def test_a_forced_average_weighs_completions_by_their_length(average: str) -> No
     slot: dict[str, Any] = {"ratio_level": "sequence", "force_aggregation": True}
     slot["aggregation"] = {"type": average} | ({"length": 9} if average == "constant" else {})
     batch = draw(2, 5, 4)
-    found = run(batch, Loss.model_validate(slot).model_dump())
+    result = run(batch, Loss.model_validate(slot).model_dump())
     summed = run(batch, Loss(ratio_level="sequence", aggregation=SeqSumMean()).model_dump())
     rows, tokens = int(batch.tensors["mask"].any(1).sum()), int(batch.tensors["mask"].sum())
     share = rows / tokens if average == "token_mean" else 1 / 9
-    assert found.value.item() == pytest.approx(summed.value.item() * share, rel=1e-5)
+    assert result.value.item() == pytest.approx(summed.value.item() * share, rel=1e-5)
 
 
 def test_every_part_at_its_defaults_runs() -> None:

@@ -56,10 +56,10 @@ def test_lambda_descends_its_own_loss_and_is_part_of_the_state() -> None:
     batch = draw(3, 7, 5)
     values = []
     state: dict[str, Any] = {"parameters": {"lambda": 0.7}}
-    found = run(batch, loss)
-    values.append(float(found.value))
-    state = advance_loss(loss, state, gradients=found.own)
-    assert state == {"parameters": {"lambda": pytest.approx(0.7 - 0.1 * found.own["lambda"])}}
+    result = run(batch, loss)
+    values.append(float(result.value))
+    state = advance_loss(loss, state, gradients=result.own)
+    assert state == {"parameters": {"lambda": pytest.approx(0.7 - 0.1 * result.own["lambda"])}}
     constants = batch_constants(loss, OptimizerBatch(mask=batch.tensors["mask"], group=batch.group), state)
     parts = policy_loss(batch.tensors["logprobs"], loss_inputs(batch.tensors | constants), loss)
     assert float(parts.total / constants["counts"].sum()) < values[0]
@@ -145,8 +145,8 @@ def test_a_huge_gap_between_sampler_and_trainer_stays_finite() -> None:
     mask = torch.ones((1, 2), dtype=torch.bool)
     old, sampler = torch.zeros(1, 2), torch.full((1, 2), -5000.0)
     for mode in ("token_truncate", "sequence_truncate"):
-        found = mismatch_weights({"mode": mode, "ratio_max": 3.0}, old, sampler, mask)
-        assert (found == 3.0).all()
+        weights = mismatch_weights({"mode": mode, "ratio_max": 3.0}, old, sampler, mask)
+        assert (weights == 3.0).all()
 
 
 def test_off_policy_rows_are_left_out_only_where_the_advantage_is_negative() -> None:
@@ -181,15 +181,15 @@ def test_pairs_have_value_and_gradient_of_dpo_though_their_rows_are_apart() -> N
         batch.tensors[name] = filled
     batch.rewards[:], batch.group[:] = torch.tensor([0.0, 1, 2, 0, 3, 3]), torch.tensor([0, 0, 0, 1, 1, 1])
     loss = slots(average="token_mean", aux={"type": "dpo_pair", "weight": 0.3, "beta": 0.4})
-    found = run(batch, loss, [[0, 3], [1, 4], [2, 5]])
+    result = run(batch, loss, [[0, 3], [1, 4], [2, 5]])
     leaf = batch.tensors["logprobs"].clone().requires_grad_()
     gains = ((leaf - batch.tensors["reference_logprobs"]) * batch.tensors["mask"]).sum(1)
     margins = torch.stack([gains[2] - gains[0], gains[4] - gains[3]])
     value = 0.3 * -torch.nn.functional.logsigmoid(0.4 * margins).mean()
     torch.autograd.backward(value)
     assert leaf.grad is not None
-    torch.testing.assert_close(found.value, value.detach(), rtol=0, atol=1e-6)
-    torch.testing.assert_close(found.gradients["logprobs"], leaf.grad, rtol=0, atol=1e-6)
+    torch.testing.assert_close(result.value, value.detach(), rtol=0, atol=1e-6)
+    torch.testing.assert_close(result.gradients["logprobs"], leaf.grad, rtol=0, atol=1e-6)
 
 
 # ── The rest ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -199,13 +199,13 @@ def test_ratio_levels_by_hand() -> None:
     log_ratio = torch.tensor([[2.0, 4.0, 0.5, 0.0]]).double().log().nan_to_num(neginf=0.0)
     mask = torch.tensor([[True, True, True, False]])
     actions = torch.tensor([[0, 0, 1, -1]])
-    found = {name: level(log_ratio, mask, actions)[0, :3].tolist() for name, level in RATIOS.items()}
-    assert found["token"] == pytest.approx([2.0, 4.0, 0.5])
-    assert found["sequence"] == pytest.approx([4 ** (1 / 3)] * 3)
-    assert found["gspo_token"] == pytest.approx([4 ** (1 / 3)] * 3)
-    assert found["arithmetic"] == pytest.approx([6.5 / 3] * 3)
-    assert found["trajectory"] == pytest.approx([4.0] * 3)
-    assert found["action"] == pytest.approx([8**0.5, 8**0.5, 0.5])
+    ratios = {name: level(log_ratio, mask, actions)[0, :3].tolist() for name, level in RATIOS.items()}
+    assert ratios["token"] == pytest.approx([2.0, 4.0, 0.5])
+    assert ratios["sequence"] == pytest.approx([4 ** (1 / 3)] * 3)
+    assert ratios["gspo_token"] == pytest.approx([4 ** (1 / 3)] * 3)
+    assert ratios["arithmetic"] == pytest.approx([6.5 / 3] * 3)
+    assert ratios["trajectory"] == pytest.approx([4.0] * 3)
+    assert ratios["action"] == pytest.approx([8**0.5, 8**0.5, 0.5])
 
 
 def test_token_mean_may_count_the_tokens_of_rows_left_out() -> None:
@@ -226,8 +226,8 @@ def test_kl_of_a_sequence_is_the_estimate_of_its_mean_distance() -> None:
     logprobs, reference = torch.tensor([[0.2, -0.4, 0.0]]), torch.zeros(1, 3)
     mask = torch.tensor([[True, True, False]])
     kl = {"estimator": "k3", "level": "sequence"}
-    found = kl_penalty(kl, logprobs, reference, mask, torch.ones(1, 3))
-    assert found.tolist() == [[pytest.approx(math.exp(0.1) - 1 - 0.1, abs=1e-6)]]
+    penalty = kl_penalty(kl, logprobs, reference, mask, torch.ones(1, 3))
+    assert penalty.tolist() == [[pytest.approx(math.exp(0.1) - 1 - 0.1, abs=1e-6)]]
 
 
 def test_betas_of_rows_replace_the_one_of_all() -> None:
@@ -246,9 +246,9 @@ def test_hierarchy_stays_finite_where_executing_is_certain() -> None:
         torch.tensor([3.0, 40.0]).requires_grad_(),
         torch.tensor([0.0, -200.0]).requires_grad_(),
     )
-    found = hierarchy_correction(logits, logprobs, torch.tensor([True, False]))
-    torch.autograd.backward(found.sum())
-    assert found.isfinite().all()
+    correction = hierarchy_correction(logits, logprobs, torch.tensor([True, False]))
+    torch.autograd.backward(correction.sum())
+    assert correction.isfinite().all()
     assert logits.grad is not None
     assert logits.grad.isfinite().all()
 
@@ -293,9 +293,9 @@ MISSING: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", MISSING)
 def test_a_missing_tensor_is_named(name: str) -> None:
-    loss, wanted = MISSING[name]
+    loss, message = MISSING[name]
     mask = torch.ones((2, 3), dtype=torch.bool)
-    with pytest.raises(ValueError, match=wanted):
+    with pytest.raises(ValueError, match=message):
         policy_loss(
             torch.zeros(2, 3),
             loss_inputs(

@@ -45,7 +45,7 @@ def run(site: Path | None, *arguments: str, program: str | None = None) -> subpr
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280)
 
 
-def told(site: Path | None, program: str) -> Any:
+def output_of(site: Path | None, program: str) -> Any:
     """What a program prints as JSON on its last line."""
     done = run(site, program=program)
     assert done.returncode == 0, done.stderr
@@ -56,10 +56,10 @@ def told(site: Path | None, program: str) -> Any:
 
 
 def test_the_command_line_shows_it(site: Path) -> None:
-    shown = run(site, "-m", "reinforge.cli.main", "presets", "show", "centred_rank")
-    assert shown.returncode == 0, shown.stderr
-    assert "Centred ranks (centred_rank, own)" in shown.stdout
-    assert "package     own-algorithm 0.1.0" in shown.stdout
+    process = run(site, "-m", "reinforge.cli.main", "presets", "show", "centred_rank")
+    assert process.returncode == 0, process.stderr
+    assert "Centred ranks (centred_rank, own)" in process.stdout
+    assert "package     own-algorithm 0.1.0" in process.stdout
     listed = json.loads(run(site, "-m", "reinforge.cli.main", "presets", "list", "--json").stdout)
     assert listed[-1]["id"] == "centred_rank"
 
@@ -73,7 +73,7 @@ print(json.dumps([found["json_schema"], found["presets"][-1], "torch" in sys.mod
 
 
 def test_the_form_gets_its_fields_and_its_card_from_a_server_without_torch(site: Path) -> None:
-    schema, card, torch_loaded = told(site, FORM)
+    schema, card, torch_loaded = output_of(site, FORM)
     advantage = schema["$defs"]["Algorithm"]["properties"]["advantage"]
     assert advantage["discriminator"]["mapping"]["centred_rank"] == "#/$defs/CentredRank"
     power = schema["$defs"]["CentredRank"]["properties"]["power"]
@@ -181,7 +181,7 @@ def test_what_cannot_be_used_is_named_and_nothing_else_is_concerned(
     name: str, site: Path, tmp_path: Path
 ) -> None:
     *change, reason = BROKEN[name]
-    by_slot, by_preset, built_in, status, message = told(changed(site, tmp_path, *change), CHECK)
+    by_slot, by_preset, built_in, status, message = output_of(changed(site, tmp_path, *change), CHECK)
     assert by_slot[0] == "algorithm.advantage.type"
     assert by_slot[1].startswith("own-algorithm 0.1.0 offers `advantage.centred_rank` (reinforge.slots)")
     assert reason in by_slot[1]
@@ -194,7 +194,7 @@ def test_what_cannot_be_used_is_named_and_nothing_else_is_concerned(
 def test_a_name_that_is_taken_stays_with_its_owner(site: Path, tmp_path: Path) -> None:
     copy = changed(site, tmp_path, "entry_points.txt", "centred_rank =", "grpo =")
     program = CHECK.replace('"type": "centred_rank"', '"type": "grpo"').replace('"centred_rank"', '"grpo"')
-    by_slot, by_preset, _, status, message = told(copy, program)
+    by_slot, by_preset, _, status, message = output_of(copy, program)
     assert (by_slot, by_preset, status) == (None, None, "warn")
     assert "`advantage.grpo` (reinforge.slots), which cannot be used: `grpo` is built in" in message
     assert "`grpo` (reinforge.presets), which cannot be used: `grpo` is built in" in message
@@ -202,7 +202,7 @@ def test_a_name_that_is_taken_stays_with_its_owner(site: Path, tmp_path: Path) -
 
 def test_a_preset_that_is_no_algorithm_is_left_out(site: Path, tmp_path: Path) -> None:
     old, new = '{"type": "centred_rank"}', '{"type": "centred_rank", "power": 99}'
-    by_slot, by_preset, _, status, message = told(changed(site, tmp_path, "presets.py", old, new), CHECK)
+    by_slot, by_preset, _, status, message = output_of(changed(site, tmp_path, "presets.py", old, new), CHECK)
     assert (by_slot, status) == (None, "warn")
     assert "its slots are not an algorithm: advantage.centred_rank.power" in message
     assert by_preset[0] == "algorithm.preset"
@@ -211,7 +211,7 @@ def test_a_preset_that_is_no_algorithm_is_left_out(site: Path, tmp_path: Path) -
 def test_what_only_the_worker_can_tell_ends_the_job_in_words(site: Path, tmp_path: Path) -> None:
     """The source does not say that a module it needs is missing; loading it does."""
     copy = changed(site, tmp_path, "functions.py", "import torch\n", "import no_such_module, torch\n")
-    *_, status, message = told(copy, CHECK)
+    *_, status, message = output_of(copy, CHECK)
     cause = "advantage `centred_rank` of own-algorithm 0.1.0 cannot be loaded: ModuleNotFoundError"
     assert (status, cause in message) == ("warn", True)
     program = f"""
@@ -223,7 +223,7 @@ try:
 except JobFailure as failure:
     print(json.dumps([failure.code, failure.message, failure.retryable]))
 """
-    code, message, retryable = told(copy, program)
+    code, message, retryable = output_of(copy, program)
     assert (code, cause in message, retryable) == ("package_broken", True, True)
 
 
@@ -242,7 +242,7 @@ try:
 except OwnFunctionError as error:
     print(json.dumps(str(error)))
 """
-    assert told(copy, program) == (
+    assert output_of(copy, program) == (
         "advantage `centred_rank` of own-algorithm 0.1.0 handed back tuple, and has to hand back Tensor"
     )
 
@@ -270,7 +270,7 @@ for values in ([1.0, -2.0], [1.0, float("nan")], [1.0, 2.0]):
         results.append([end.outcome, end.reason, end.message])
 print(json.dumps(results))
 """
-    (outcome, reason, message), *others = told(copy, program)
+    (outcome, reason, message), *others = output_of(copy, program)
     assert (outcome, reason) == ("paused", "package_broken")
     start = (
         "advantage `centred_rank` of own-algorithm 0.1.0: 1 of 2 values of `advantages` are NaN or infinite"

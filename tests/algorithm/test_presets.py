@@ -38,8 +38,10 @@ def test_a_preset_goes_with_its_published_numbers(name: str) -> None:
     spec = JobSpec.model_validate(with_recipe(job(name))).model_dump(mode="json")
     for part, fields in PRESETS[name].recipe.items():
         for field, value in fields.items():
-            found = spec[part][field]
-            assert found == value or (isinstance(value, dict) and value.items() <= found.items())
+            value_in_spec = spec[part][field]
+            assert value_in_spec == value or (
+                isinstance(value, dict) and value.items() <= value_in_spec.items()
+            )
 
 
 @pytest.mark.parametrize("name", sorted(AGENTS))
@@ -70,8 +72,8 @@ def test_no_two_presets_are_the_same() -> None:
 
 
 def test_what_is_given_beside_a_preset_wins_and_the_rest_stays() -> None:
-    given = {"loss": {"surrogate": {"eps_high": 0.5}}, "shaping": {"soft_overlong": {"cache": 9}}}
-    algorithm = JobSpec.model_validate(job("dapo", **given)).algorithm.model_dump()
+    overrides = {"loss": {"surrogate": {"eps_high": 0.5}}, "shaping": {"soft_overlong": {"cache": 9}}}
+    algorithm = JobSpec.model_validate(job("dapo", **overrides)).algorithm.model_dump()
     assert algorithm["loss"]["surrogate"]["eps_high"] == 0.5
     assert algorithm["loss"]["surrogate"]["eps_low"] == 0.2
     assert algorithm["loss"]["aggregation"]["type"] == "token_mean"
@@ -85,8 +87,8 @@ def test_another_part_takes_the_whole_place() -> None:
 
 def test_two_completions_make_2_grpo_unless_told_otherwise() -> None:
     assert JobSpec.model_validate(job("grpo_2")).rollout.completions_per_prompt == 2
-    told = job("grpo_2") | {"rollout": {"completions_per_prompt": 4}}
-    assert JobSpec.model_validate(told).rollout.completions_per_prompt == 4
+    spec = job("grpo_2") | {"rollout": {"completions_per_prompt": 4}}
+    assert JobSpec.model_validate(spec).rollout.completions_per_prompt == 4
 
 
 def test_filling_leaves_the_presets_as_they_are() -> None:

@@ -65,9 +65,9 @@ def test_a_group_of_one_has_no_advantage() -> None:
     rows = make_rows([[0.7], [math.nan], [0.1], [0.9]], group=[0, 0, 1, 1])
     rewards = shape({"type": "weighted_sum"}, rows, {}).rewards
     keep = select({"type": "keep_all"}, rows, rewards, {}).keep
-    found = ADVANTAGES["grpo"](rows, rewards, keep)
-    assert found[:2].tolist() == [0.0, 0.0]
-    assert found[3] > 0 > found[2]
+    credit = ADVANTAGES["grpo"](rows, rewards, keep)
+    assert credit[:2].tolist() == [0.0, 0.0]
+    assert credit[3] > 0 > credit[2]
 
 
 def test_a_failed_row_leaves_its_group() -> None:

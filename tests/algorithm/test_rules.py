@@ -327,9 +327,11 @@ def test_what_compares_with_something_else_takes_one_alone(preset: str) -> None:
     assert JobSpec.model_validate(job({"preset": preset}, rollout=ONE)).rollout.completions_per_prompt == 1
 
 
-@pytest.mark.parametrize(("given", "rate"), [({}, 3e-4), ({"learning_rate": 1e-3}, 1e-3)])
-def test_the_critics_learning_rate_is_the_policys_unless_given(given: dict[str, Any], rate: float) -> None:
-    spec = job({"preset": "ppo", "critic": given}, optimizer={"learning_rate": 3e-4})
+@pytest.mark.parametrize(("critic_slot", "rate"), [({}, 3e-4), ({"learning_rate": 1e-3}, 1e-3)])
+def test_the_critics_learning_rate_is_the_policys_unless_given(
+    critic_slot: dict[str, Any], rate: float
+) -> None:
+    spec = job({"preset": "ppo", "critic": critic_slot}, optimizer={"learning_rate": 3e-4})
     critic = JobSpec.model_validate(spec).resolved().model_dump()["algorithm"]["critic"]
     assert critic == {"type": "value_head", "base": "shared", "learning_rate": rate, "clip_range": 0.2}
 
@@ -339,9 +341,9 @@ def test_lengths_of_terms_follow_the_longest_completion() -> None:
     spec = JobSpec.model_validate(
         job({"shaping": shaping}, rollout={"max_completion_tokens": 100})
     ).resolved()
-    found = spec.model_dump()["algorithm"]["shaping"]
-    assert found["soft_overlong"] == {"weight": 1, "limit": 100, "cache": 20}
-    assert found["cosine_length"]["limit"] == 100
+    shaping_slot = spec.model_dump()["algorithm"]["shaping"]
+    assert shaping_slot["soft_overlong"] == {"weight": 1, "limit": 100, "cache": 20}
+    assert shaping_slot["cosine_length"]["limit"] == 100
 
 
 def test_a_given_limit_stays_and_the_rest_follows_it() -> None:

@@ -25,8 +25,8 @@ same_size = st.integers(2, 5).flatmap(
 )
 
 
-def asked(found: Any) -> int:
-    return sum(each.count for each in found.again if isinstance(each, Prompts))
+def requested_groups(selection: Any) -> int:
+    return sum(request.count for request in selection.again if isinstance(request, Prompts))
 
 
 # ── Dynamic sampling ────────────────────────────────────────────────────────────────────────────────────────
@@ -37,15 +37,15 @@ DYNAMIC = {"type": "dynamic_sampling", "max_rounds": 3}
 @few
 @given(rewards=same_size, rounds=st.integers(1, 4), wanted=st.integers(1, 8))
 def test_groups_with_signal_are_kept_and_the_missing_ones_asked_for(
-    rewards: list[list[float]], rounds: int, wanted: int
+    rewards: list[list[float]], rounds: int, target: int
 ) -> None:
-    rows, flat = group_rows(rewards, wanted=wanted, rounds=rounds)
-    found = select(DYNAMIC, rows, flat, {})
+    rows, flat = group_rows(rewards, wanted=target, rounds=rounds)
+    selection = select(DYNAMIC, rows, flat, {})
     signal = [number for number, group in enumerate(rewards) if len(set(group)) > 1]
-    assert sorted(set(rows.group[found.keep].tolist())) == signal[:wanted]
-    missing = wanted - min(len(signal), wanted)
-    assert found.metrics["select/missing_groups"] == missing
-    assert asked(found) == (missing if rounds < 3 else 0)
+    assert sorted(set(rows.group[selection.keep].tolist())) == signal[:target]
+    missing = target - min(len(signal), target)
+    assert selection.metrics["select/missing_groups"] == missing
+    assert requested_groups(selection) == (missing if rounds < 3 else 0)
 
 
 def test_sampling_ends_with_enough_groups_or_at_the_bound() -> None:
@@ -55,12 +55,14 @@ def test_sampling_ends_with_enough_groups_or_at_the_bound() -> None:
     sizes = []
     for rounds in range(1, 100):
         rows, flat = group_rows(rewards, wanted=2, rounds=rounds)
-        found = select({"type": "dynamic_sampling", "max_rounds": 50}, rows, flat, {})
-        sizes.append(asked(found))
-        if not found.again:
+        selection = select({"type": "dynamic_sampling", "max_rounds": 50}, rows, flat, {})
+        sizes.append(requested_groups(selection))
+        if not selection.again:
             break
-        rewards += [[float(draw.random() < 0.3) for _ in range(2)] for _ in range(asked(found))]
-    assert found.keep.sum() == 4
+        rewards += [
+            [float(draw.random() < 0.3) for _ in range(2)] for _ in range(requested_groups(selection))
+        ]
+    assert selection.keep.sum() == 4
     assert sizes[-1] == 0
     assert set(sizes[:-1]) == {1}
 
@@ -70,8 +72,8 @@ def test_the_reward_that_is_named_decides() -> None:
     rows = rows_of(values, [0, 0, 1, 1], names=("right", "short"))
     flat = rows.values.sum(1)
     assert select(DYNAMIC, rows, flat, {}).keep.tolist() == [True] * 4
-    found = select(DYNAMIC | {"by": "right"}, rows, flat, {})
-    assert found.keep.tolist() == [False, False, True, True]
+    selection = select(DYNAMIC | {"by": "right"}, rows, flat, {})
+    assert selection.keep.tolist() == [False, False, True, True]
     with pytest.raises(ValueError, match="there are right, short"):
         select(DYNAMIC | {"by": "wrong"}, rows, flat, {})
 
@@ -79,8 +81,8 @@ def test_the_reward_that_is_named_decides() -> None:
 def test_rows_without_a_reward_make_no_signal() -> None:
     rows, _ = group_rows([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
     rewards = torch.tensor([1.0, 1.0, math.nan, 0.0, 1.0, math.nan]).double()
-    found = select(DYNAMIC, rows, rewards, {})
-    assert found.keep.tolist() == [False, False, False, True, True, False]
+    selection = select(DYNAMIC, rows, rewards, {})
+    assert selection.keep.tolist() == [False, False, False, True, True, False]
 
 
 # ── GFPO ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,20 +98,20 @@ def test_the_shortest_are_kept_in_any_order(lengths: list[int], keep: int, data:
     order = data.draw(st.permutations(range(len(lengths))))
     slot = {"type": "gfpo", "metric": "length", "keep": keep}
     rows, flat = group_rows([[float(number) for number in range(len(lengths))]], lengths=lengths)
-    found = select(slot, rows, flat, {})
-    assert sorted(torch.tensor(lengths)[found.keep].tolist()) == sorted(lengths)[:keep]
+    selection = select(slot, rows, flat, {})
+    assert sorted(torch.tensor(lengths)[selection.keep].tolist()) == sorted(lengths)[:keep]
     moved_rows, moved = group_rows([[flat[at].item() for at in order]], lengths=[lengths[at] for at in order])
     again = select(slot, moved_rows, moved, {})
-    assert again.keep.tolist() == found.keep[torch.tensor(order)].tolist()
+    assert again.keep.tolist() == selection.keep[torch.tensor(order)].tolist()
 
 
 def test_ties_go_to_the_first_and_unscored_rows_to_nobody() -> None:
     rows, _ = group_rows([[0.0] * 5], lengths=[3, 2, 2, 2, 1])
     rewards = torch.tensor([0.0, 1.0, 2.0, 3.0, math.nan]).double()
-    found = select({"type": "gfpo", "keep": 2}, rows, rewards, {})
-    assert found.keep.tolist() == [False, True, True, False, False]
-    assert found.counted is not None
-    assert found.counted.tolist() == [True, True, True, True, False]
+    selection = select({"type": "gfpo", "keep": 2}, rows, rewards, {})
+    assert selection.keep.tolist() == [False, True, True, False, False]
+    assert selection.counted is not None
+    assert selection.counted.tolist() == [True, True, True, True, False]
 
 
 def test_a_small_group_is_kept_whole() -> None:
@@ -119,11 +121,11 @@ def test_a_small_group_is_kept_whole() -> None:
 
 def test_groups_without_signal_are_replaced_before_the_shortest_are_chosen() -> None:
     rows, flat = group_rows([[1.0, 1.0, 1.0], [0.0, 1.0, 0.0]], lengths=[1, 2, 3, 4, 5, 6], wanted=2)
-    found = select({"type": "gfpo", "keep": 2, "first": DYNAMIC}, rows, flat, {})
-    assert found.keep.tolist() == [False, False, False, True, True, False]
-    assert asked(found) == 1
-    assert found.counted is not None
-    assert found.counted.tolist() == [False] * 3 + [True] * 3
+    selection = select({"type": "gfpo", "keep": 2, "first": DYNAMIC}, rows, flat, {})
+    assert selection.keep.tolist() == [False, False, False, True, True, False]
+    assert requested_groups(selection) == 1
+    assert selection.counted is not None
+    assert selection.counted.tolist() == [False] * 3 + [True] * 3
 
 
 def test_easy_prompts_keep_fewer_once_the_warm_up_is_over() -> None:
@@ -182,16 +184,16 @@ def test_a_quantile_of_nothing_is_an_error() -> None:
 CORRECT = {"type": "guided_correction", "full_reward": 1.0, "max_prompt_tokens": 100}
 
 
-def repairs(found: Any) -> list[Repair]:
-    return [each for each in found.again if isinstance(each, Repair)]
+def repairs(selection: Any) -> list[Repair]:
+    return [request for request in selection.again if isinstance(request, Repair)]
 
 
 def test_wrong_rows_of_short_prompts_are_repaired_once() -> None:
     rewards = torch.tensor([1.0, 0.5, 0.0, math.nan]).double()
     rows = rows_of([[0.0]] * 4, prompt_lengths=torch.tensor([10, 10, 100, 10]))
-    found = select(CORRECT, rows, rewards, {})
-    assert [repair.row for repair in repairs(found)] == [1]
-    assert found.keep.tolist() == [True, True, True, False]
+    selection = select(CORRECT, rows, rewards, {})
+    assert [repair.row for repair in repairs(selection)] == [1]
+    assert selection.keep.tolist() == [True, True, True, False]
     mask = torch.ones((4, 1), dtype=torch.bool)
     mended = rows_of([[0.0]] * 4, prompt_lengths=torch.tensor([10] * 4), rounds=2, injected=mask)
     again = select(CORRECT, mended, rewards, {})
@@ -199,7 +201,7 @@ def test_wrong_rows_of_short_prompts_are_repaired_once() -> None:
     assert again.injected is None
     trained = select(CORRECT | {"train_injected": True}, mended, rewards, {})
     assert trained.injected is mask
-    assert again.state == found.state == {"steps": 1}
+    assert again.state == selection.state == {"steps": 1}
 
 
 @pytest.mark.parametrize(
@@ -208,15 +210,16 @@ def test_wrong_rows_of_short_prompts_are_repaired_once() -> None:
 def test_shares_say_how_rows_are_repaired(shares: tuple[float, float], answer: bool, solution: bool) -> None:
     rows = rows_of([[0.0]] * 50, prompt_lengths=torch.tensor([1] * 50))
     slot = CORRECT | {"cue_share": shares[0], "answer_share": shares[1]}
-    found = repairs(select(slot, rows, torch.zeros(50), {}))
-    assert {(repair.answer, repair.solution) for repair in found} == {(answer, solution)}
+    requested = repairs(select(slot, rows, torch.zeros(50), {}))
+    assert {(repair.answer, repair.solution) for repair in requested} == {(answer, solution)}
 
 
 def test_half_are_told_a_quarter_shown_a_quarter_replaced_anew_in_every_step_and_job() -> None:
     def kinds(state: dict[str, Any], seed: int) -> list[tuple[bool, bool]]:
         rows = rows_of([[0.0]] * 4000, prompt_lengths=torch.tensor([1] * 4000), seed=seed)
         return [
-            (each.answer, each.solution) for each in repairs(select(CORRECT, rows, torch.zeros(4000), state))
+            (repair.answer, repair.solution)
+            for repair in repairs(select(CORRECT, rows, torch.zeros(4000), state))
         ]
 
     first = kinds({}, 0)
@@ -247,9 +250,9 @@ def test_one_call_of_each_prompt_before_a_second_of_any_and_the_least_confident_
         [0.9, 0.2, 0.5, 0.1, 0.7, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
     )
     slot = {"type": "axpo", "branches": 2, "extra": 0.5}
-    found = select(slot, rows, flat, {})
-    assert found.again == tuple(Branch(row=row, cut=1, count=2) for row in (1, 4, 2))
-    assert found.metrics["select/triggered_share"] == pytest.approx(2 / 3)
+    selection = select(slot, rows, flat, {})
+    assert selection.again == tuple(Branch(row=row, cut=1, count=2) for row in (1, 4, 2))
+    assert selection.metrics["select/triggered_share"] == pytest.approx(2 / 3)
     assert select(slot | {"extra": 0.2}, rows, flat, {}).again == (Branch(row=1, cut=1, count=2),)
 
 
@@ -261,9 +264,9 @@ def test_a_share_of_the_rows_is_counted_without_rounding_errors() -> None:
 
 def test_nothing_is_branched_twice() -> None:
     rows, flat = tool_rows([[0.0, 1.0]], [[1, 2], NO_TOOL], [0.5, 0.5], rounds=2)
-    found = select({"type": "axpo"}, rows, flat, {})
-    assert not found.again
-    assert found.keep.tolist() == [True, True]
+    selection = select({"type": "axpo"}, rows, flat, {})
+    assert not selection.again
+    assert selection.keep.tolist() == [True, True]
 
 
 def test_credit_is_split_where_a_call_begins() -> None:

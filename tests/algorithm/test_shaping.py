@@ -38,8 +38,8 @@ def rich_rows(table: list[list[float | None]], order: list[int] | None = None) -
         lengths=[1 + 3 * number for number in order],
         names=("first", "second"),
         prompts=tuple(f"prompt {group[number]}" for number in order),
-        criteria=tuple(({}, {"a": each[0] or 0.0, "b": each[1] or 0.0}) for each in picked),
-        candidates=tuple(([[each[0] or 0.0, 1.0], [each[1] or 0.0, 0.0]], []) for each in picked),
+        criteria=tuple(({}, {"a": scores[0] or 0.0, "b": scores[1] or 0.0}) for scores in picked),
+        candidates=tuple(([[scores[0] or 0.0, 1.0], [scores[1] or 0.0, 0.0]], []) for scores in picked),
     )
 
 
@@ -59,8 +59,8 @@ def test_the_order_of_rows_changes_nothing(name: str, table: list[Any], data: st
 @given(table=tables)
 def test_state_and_rewards_come_back_from_json_the_same(name: str, table: list[Any]) -> None:
     first = shape({"type": name}, rich_rows(table), {})
-    kept = json.loads(json.dumps(first.state, allow_nan=False))
-    again, direct = (shape({"type": name}, rich_rows(table), state) for state in (kept, first.state))
+    stored = json.loads(json.dumps(first.state, allow_nan=False))
+    again, direct = (shape({"type": name}, rich_rows(table), state) for state in (stored, first.state))
     assert torch.equal(again.rewards.nan_to_num(9e9), direct.rewards.nan_to_num(9e9))
     assert again.state == direct.state
 
@@ -72,20 +72,20 @@ def test_a_reward_that_never_applies_and_a_failed_row_leave_the_others_alone(
     name: str, table: list[Any]
 ) -> None:
     without = shape({"type": name}, rows_of(table, groups(len(table)), [1.0, 0.5]), {})
-    widened = [[*each, None] for each in table] + [[1e6, -1e6, 1e6]]
+    widened = [[*row, None] for row in table] + [[1e6, -1e6, 1e6]]
     scorable = torch.tensor([True] * len(table) + [False])
     wide = rows_of(widened, [*groups(len(table)), 0], [1.0, 0.5, 7.0], scorable=scorable)
-    found = shape({"type": name}, wide, {})
-    close(found.rewards[:-1], without.rewards)
-    assert math.isnan(found.rewards[-1])
-    nothing = torch.tensor([each == [None, None] for each in table])
+    shaped = shape({"type": name}, wide, {})
+    close(shaped.rewards[:-1], without.rewards)
+    assert math.isnan(shaped.rewards[-1])
+    nothing = torch.tensor([row == [None, None] for row in table])
     assert torch.equal(without.rewards.isnan(), nothing)
 
 
 @few
 @given(rewards=st.lists(value, min_size=2, max_size=8))
 def test_mo_grpo_of_one_reward_is_grpo(rewards: list[float]) -> None:
-    rows = rows_of([[each] for each in rewards])
+    rows = rows_of([[reward] for reward in rewards])
     flat = torch.tensor(rewards, dtype=torch.float64)
     expected = ADVANTAGES["grpo"](rows, flat, torch.ones(len(flat), dtype=torch.bool))
     close(shape({"type": "mo_grpo"}, rows, {}).rewards, expected)
@@ -106,12 +106,12 @@ def test_mo_grpo_does_not_see_the_scale_of_a_reward(
     moved = [[a * scale + shift, b] for a, b in table]
     close(
         shape(slot, rows_of(moved), {}).rewards,
-        shape(slot, rows_of([list(each) for each in table]), {}).rewards,
+        shape(slot, rows_of([list(row) for row in table]), {}).rewards,
     )
 
 
-def close(found: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7, equal_nan=True)
+def close(actual: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["mo_grpo", "gdpo"])
@@ -134,12 +134,12 @@ def test_what_is_reported_is_the_sum_and_not_the_comparison() -> None:
 def test_soft_overlong_falls_evenly_from_0_to_minus_1(limit: int, share: float) -> None:
     cache = max(1, int(limit * share))
     lengths = list(range(limit + 3))
-    found = soft_overlong(
+    penalties = soft_overlong(
         rows_of([[0.0]] * len(lengths), lengths=lengths), torch.zeros(1), limit=limit, cache=cache
     )
-    assert found[: limit - cache + 1].abs().max() == 0
-    assert found[limit:].tolist() == [-1.0] * 3
-    steps = found[1:] - found[:-1]
+    assert penalties[: limit - cache + 1].abs().max() == 0
+    assert penalties[limit:].tolist() == [-1.0] * 3
+    steps = penalties[1:] - penalties[:-1]
     assert (steps <= 0).all()
     close(steps[limit - cache : limit], torch.full((cache,), -1 / cache, dtype=torch.float64))
 
@@ -160,8 +160,8 @@ def test_repetition_is_the_share_of_repeated_ngrams(ids: list[int], n: int, pad:
 def test_short_and_right_is_best_and_short_and_wrong_is_worst() -> None:
     rows = rows_of([[1.0]] * 3 + [[0.0]] * 3 + [[None]], lengths=[0, 50, 100, 0, 50, 100, 10])
     rewards = torch.tensor([1.0] * 3 + [0.0] * 3 + [math.nan])
-    found = cosine_length(rows, rewards, limit=100)
-    close(found, torch.tensor([1.0, 0.75, 0.5, -1.0, -0.75, -0.5, math.nan]).double())
+    shaped = cosine_length(rows, rewards, limit=100)
+    close(shaped, torch.tensor([1.0, 0.75, 0.5, -1.0, -0.75, -0.5, math.nan]).double())
     longer = cosine_length(rows, rewards, limit=100, longer_is_better=True)
     close(longer, torch.tensor([0.5, 0.75, 1.0, -1.0, -0.75, -0.5, math.nan]).double())
 
@@ -245,7 +245,7 @@ def test_without_weight_no_reference_is_needed() -> None:
 
 def rubric_rows(scores: list[dict[str, float]], **more: Any) -> Rows:
     return rows_of(
-        [[0.0]] * len(scores), criteria=tuple((each,) for each in scores), names=("rubric",), **more
+        [[0.0]] * len(scores), criteria=tuple((scores,) for scores in scores), names=("rubric",), **more
     )
 
 
@@ -294,14 +294,16 @@ def test_a_prompt_has_factors_of_its_own() -> None:
 
 def test_violations_are_taken_off() -> None:
     slot = {"type": "pow3r", "weights": {"good": 2.0, "bad": -1.0}, "blend": 0.0}
-    found = shape(slot, rubric_rows([{"good": 1.0, "bad": 0.0}, {"good": 1.0, "bad": 1.0}]), {})
-    close(found.rewards, torch.tensor([1.0, 0.5]).double())
+    shaped = shape(slot, rubric_rows([{"good": 1.0, "bad": 0.0}, {"good": 1.0, "bad": 1.0}]), {})
+    close(shaped.rewards, torch.tensor([1.0, 0.5]).double())
 
 
 def test_categories_count_the_same_however_many_criteria_they_have() -> None:
     slot = {"type": "pow3r", "categories": {"a": "x", "b": "y", "c": "y", "d": "y"}, "blend": 0.0}
-    found = shape(slot, rubric_rows([{"a": 1, "b": 0, "c": 0, "d": 0}, {"a": 0, "b": 1, "c": 1, "d": 1}]), {})
-    assert found.rewards.tolist() == [0.5, 0.5]
+    shaped = shape(
+        slot, rubric_rows([{"a": 1, "b": 0, "c": 0, "d": 0}, {"a": 0, "b": 1, "c": 1, "d": 1}]), {}
+    )
+    assert shaped.rewards.tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("name", ["pow3r", "vpo"])
@@ -317,14 +319,14 @@ def test_a_reward_that_returns_nothing_to_work_with_is_told(name: str) -> None:
 
 
 def set_rows(sets: list[list[list[float]]], **more: Any) -> Rows:
-    return rows_of([[0.0]] * len(sets), candidates=tuple((each,) for each in sets), **more)
+    return rows_of([[0.0]] * len(sets), candidates=tuple((candidates,) for candidates in sets), **more)
 
 
 @few
 @given(st.lists(value, min_size=2, max_size=6))
 def test_one_candidate_in_one_dimension_is_the_plain_reward(scores: list[float]) -> None:
-    found = shape({"type": "vpo"}, set_rows([[[score]] for score in scores]), {})
-    close(found.rewards, torch.tensor(scores, dtype=torch.float64))
+    shaped = shape({"type": "vpo"}, set_rows([[[score]] for score in scores]), {})
+    close(shaped.rewards, torch.tensor(scores, dtype=torch.float64))
 
 
 @few

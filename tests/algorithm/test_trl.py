@@ -63,38 +63,38 @@ def numbers(seed: int) -> Numbers:
     )
 
 
-def ours(given: Numbers, loss: Slots, state: dict[str, Any] | None = None) -> tuple[Tensor, Tensor, Tensor]:
+def ours(inputs: Numbers, loss: Slots, state: dict[str, Any] | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Value and its gradients by log-probabilities and entropies, through everything the trainer uses."""
-    logprobs, entropies = given.logprobs.clone().requires_grad_(), given.entropies.clone().requires_grad_()
-    batch = OptimizerBatch(mask=given.mask, entropies=given.entropies)
+    logprobs, entropies = inputs.logprobs.clone().requires_grad_(), inputs.entropies.clone().requires_grad_()
+    batch = OptimizerBatch(mask=inputs.mask, entropies=inputs.entropies)
     constants = batch_constants(loss, batch, state or {})
     tensors = {
-        "mask": given.mask,
-        "advantages": given.advantages,
-        "old_logprobs": given.old,
-        "reference_logprobs": given.reference,
-        "sampler_logprobs": given.sampler,
+        "mask": inputs.mask,
+        "advantages": inputs.advantages,
+        "old_logprobs": inputs.old,
+        "reference_logprobs": inputs.reference,
+        "sampler_logprobs": inputs.sampler,
         "entropies": entropies,
     }
     parts = policy_loss(logprobs, loss_inputs(tensors | constants), loss)
     return _with_gradients(parts.total / constants["counts"].sum(), logprobs, entropies)
 
 
-def theirs(given: Numbers, code: TrlCode, **more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    logprobs, entropies = given.logprobs.clone().requires_grad_(), given.entropies.clone().requires_grad_()
-    inputs = {"old_per_token_logps": given.old, "ref_per_token_logps": given.reference} | more
-    value = code.loss(logprobs, given.mask, given.advantages, entropies=entropies, **inputs)
+def theirs(data: Numbers, code: TrlCode, **more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    logprobs, entropies = data.logprobs.clone().requires_grad_(), data.entropies.clone().requires_grad_()
+    inputs = {"old_per_token_logps": data.old, "ref_per_token_logps": data.reference} | more
+    value = code.loss(logprobs, data.mask, data.advantages, entropies=entropies, **inputs)
     return _with_gradients(value, logprobs, entropies)
 
 
 def _with_gradients(value: Tensor, logprobs: Tensor, entropies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    wanted = torch.autograd.grad(value, (logprobs, entropies), materialize_grads=True)
-    return value.detach(), *wanted
+    gradients = torch.autograd.grad(value, (logprobs, entropies), materialize_grads=True)
+    return value.detach(), *gradients
 
 
-def same(found: tuple[Tensor, ...], expected: tuple[Tensor, ...]) -> None:
-    for part, wanted in zip(found, expected, strict=True):
-        torch.testing.assert_close(part, wanted.to(part.dtype), rtol=0, atol=ATOL)
+def same(actual: tuple[Tensor, ...], expected: tuple[Tensor, ...]) -> None:
+    for part, reference in zip(actual, expected, strict=True):
+        torch.testing.assert_close(part, reference.to(part.dtype), rtol=0, atol=ATOL)
 
 
 def slots(
@@ -182,27 +182,27 @@ LOSSES: dict[str, tuple[Slots, Slots]] = {
 @pytest.mark.parametrize("name", LOSSES)
 def test_loss(name: str, seed: int) -> None:
     loss, options = LOSSES[name]
-    given = numbers(seed)
-    same(ours(given, loss), theirs(given, TrlCode(**options)))
+    data = numbers(seed)
+    same(ours(data, loss), theirs(data, TrlCode(**options)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_trajectory_ratio_is_that_of_rloo(seed: int) -> None:
-    given = numbers(seed)
-    leaf = given.logprobs.clone().requires_grad_()
+    data = numbers(seed)
+    leaf = data.logprobs.clone().requires_grad_()
     code = TrlRlooCode(epsilon_low=0.2, epsilon_high=0.28)
-    value = code.loss(leaf, given.mask, given.advantages, given.old)
+    value = code.loss(leaf, data.mask, data.advantages, data.old)
     (gradient,) = torch.autograd.grad(value, leaf)
-    same(ours(given, slots(CLIP, "seq_mean", level="trajectory"))[:2], (value.detach(), gradient))
+    same(ours(data, slots(CLIP, "seq_mean", level="trajectory"))[:2], (value.detach(), gradient))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("delta", [0.0, 0.05, 0.5])
 @pytest.mark.parametrize("behaviour", ["sampler", "old"])
 def test_off_policy_sequence_mask(behaviour: str, delta: float, seed: int) -> None:
-    given = numbers(seed)
+    data = numbers(seed)
     if behaviour == "old":
-        given = Numbers(**{name: getattr(given, name) for name in Numbers.__slots__} | {"sampler": given.old})
+        data = Numbers(**{name: getattr(data, name) for name in Numbers.__slots__} | {"sampler": data.old})
     loss = slots(CLIP, "token_mean", kl=K3, off_policy_mask={"type": "sequence", "delta": delta})
     code = TrlCode(
         loss_type="dapo",
@@ -211,8 +211,8 @@ def test_off_policy_sequence_mask(behaviour: str, delta: float, seed: int) -> No
         use_bias_correction_kl=False,
         **EPS,
     )
-    more = {"sampling_per_token_logps": given.sampler} if behaviour == "sampler" else {}
-    same(ours(given, loss), theirs(given, code, **more))
+    more = {"sampling_per_token_logps": data.sampler} if behaviour == "sampler" else {}
+    same(ours(data, loss), theirs(data, code, **more))
 
 
 CORRECTED = {"grpo": "seq_mean", "dapo": "token_mean", "vespo": "token_mean"}
@@ -228,7 +228,7 @@ def test_mismatch_correction(kind: str, mode: str, bounds: tuple[float | None, f
         with pytest.raises(ValidationError, match="token_truncate or token_mask"):  # TRL refuses it as well
             Loss.model_validate(slot)
         return
-    given, (low, high) = numbers(seed), bounds
+    data, (low, high) = numbers(seed), bounds
     code = TrlCode(
         corrected=True,
         loss_type=kind,
@@ -242,15 +242,15 @@ def test_mismatch_correction(kind: str, mode: str, bounds: tuple[float | None, f
     )
     scored = code.score(
         torch.zeros((9, 1)),
-        lengths=given.lengths,
-        old_logprobs=given.old * given.mask,
-        sampler_logprobs=given.sampler,
-        reference_logprobs=given.reference,
+        lengths=data.lengths,
+        old_logprobs=data.old * data.mask,
+        sampler_logprobs=data.sampler,
+        reference_logprobs=data.reference,
     )
     correction = {"type": "importance", "mode": mode, "ratio_max": high, "ratio_min": low}
     loss = slots(VESPO if kind == "vespo" else CLIP, CORRECTED[kind], kl=K3, mismatch=correction)
     ratio = scored["importance_sampling_ratio"]
-    same(ours(given, loss), theirs(given, code, importance_sampling_ratio=ratio))
+    same(ours(data, loss), theirs(data, code, importance_sampling_ratio=ratio))
 
 
 def test_adaptive_entropy_over_several_updates() -> None:
@@ -269,14 +269,14 @@ def test_adaptive_entropy_over_several_updates() -> None:
     applied = []
     for seed, scale in enumerate([1.0, 0.5, 0.5, 2.0, 2.0, 0.5, 0.5]):
         base = numbers(seed)
-        given = Numbers(
+        data = Numbers(
             **{name: getattr(base, name) for name in Numbers.__slots__}
             | {"entropies": scale * base.entropies}
         )
-        found = ours(given, loss, state)
-        same(found, theirs(given, code))
-        applied.append(bool((found[2] != 0).any()))
-        measured = float(given.entropies[given.mask].mean())
+        result = ours(data, loss, state)
+        same(result, theirs(data, code))
+        applied.append(bool((result[2] != 0).any()))
+        measured = float(data.entropies[data.mask].mean())
         state = advance_loss(loss, state, gradients={}, entropy=measured)
         assert state["entropy"]["coefficient"] == pytest.approx(code.entropy_coef)
     assert set(applied) == {True, False}

@@ -41,8 +41,8 @@ def _read(path: Path) -> list[Case]:
 
 def _loss_tensors(cases: list[Case]) -> dict[str, Any] | None:
     """The log-probabilities and mask that the `loss.*` cases of a file share, and GRPO-S's ratios refer to."""
-    wanted = {"old_logp", "logp", "mask"}
-    return next((case["inputs"] for case in cases if wanted <= case["inputs"].keys()), None)
+    required = {"old_logp", "logp", "mask"}
+    return next((case["inputs"] for case in cases if required <= case["inputs"].keys()), None)
 
 
 def _all() -> list[Case]:
@@ -56,45 +56,49 @@ ALL = _all()
 
 def adapter_of(case: Case) -> Adapter:
     """The adapter for a case, by slot and variant; by slot and id only for a variant that no adapter names."""
-    known = SLOTS.get(case["slot"])
-    if known is None:
+    adapters = SLOTS.get(case["slot"])
+    if adapters is None:
         pytest.fail(f"{case['id']}: unknown slot {case['slot']!r}; known: {sorted(SLOTS)}")
-    adapter = known.get(case["variant"]) or known.get(case["id"]) or own.adapter_of(case)
+    adapter = adapters.get(case["variant"]) or adapters.get(case["id"]) or own.adapter_of(case)
     if adapter is None:
         pytest.fail(f"{case['id']}: unknown variant {case['variant']!r} in slot {case['slot']}")
     return adapter
 
 
-def differences(found: Any, expected: Any, atol: float, at: str) -> list[str]:
+def differences(actual: Any, expected: Any, atol: float, at: str) -> list[str]:
     """What differs between two nested values; numbers to `atol` absolute, `null` and NaN alike."""
     if isinstance(expected, dict):
-        if not isinstance(found, dict) or not expected.keys() <= found.keys():
-            return [f"{at}: found {found!r}, expected {sorted(expected)}"]
+        if not isinstance(actual, dict) or not expected.keys() <= actual.keys():
+            return [f"{at}: found {actual!r}, expected {sorted(expected)}"]
         return [
-            part for key in expected for part in differences(found[key], expected[key], atol, f"{at}.{key}")
+            part for key in expected for part in differences(actual[key], expected[key], atol, f"{at}.{key}")
         ]
     if isinstance(expected, list):
-        if not isinstance(found, list | tuple) or len(found) != len(expected):
-            return [f"{at}: found {found!r}, expected {len(expected)} values"]
-        pairs = enumerate(zip(found, expected, strict=True))
+        if not isinstance(actual, list | tuple) or len(actual) != len(expected):
+            return [f"{at}: found {actual!r}, expected {len(expected)} values"]
+        pairs = enumerate(zip(actual, expected, strict=True))
         return [part for no, (a, b) in pairs for part in differences(a, b, atol, f"{at}[{no}]")]
     if isinstance(expected, str):
-        return [] if found == expected else [f"{at}: found {found!r}, expected {expected!r}"]
-    wanted = math.nan if expected is None else float(expected)
-    number = math.nan if found is None else float(found)
-    if number == wanted or abs(number - wanted) <= atol or (math.isnan(number) and math.isnan(wanted)):
+        return [] if actual == expected else [f"{at}: found {actual!r}, expected {expected!r}"]
+    expected_number = math.nan if expected is None else float(expected)
+    number = math.nan if actual is None else float(actual)
+    if (
+        number == expected_number
+        or abs(number - expected_number) <= atol
+        or (math.isnan(number) and math.isnan(expected_number))
+    ):
         return []
-    return [f"{at}: found {number!r}, expected {wanted!r}, atol {atol}"]
+    return [f"{at}: found {number!r}, expected {expected_number!r}, atol {atol}"]
 
 
 def check(case: Case) -> None:
-    found = adapter_of(case)(case)
-    missing = case["expected"].keys() - found.keys()
+    outputs = adapter_of(case)(case)
+    missing = case["expected"].keys() - outputs.keys()
     assert not missing, f"{case['id']}: nothing computes {sorted(missing)}"
     wrong = [
         line
         for key, value in case["expected"].items()
-        for line in differences(found[key], value, case["atol"], key)
+        for line in differences(outputs[key], value, case["atol"], key)
     ]
     assert not wrong, "\n".join(wrong)
 

@@ -138,8 +138,8 @@ class TrlCode(GRPOTrainer):  # type: ignore[misc]
         drawn = ([[1]] * rows, completions, None, [""] * rows, sampled, {}, None, None)
         self._generate = lambda prompts: drawn
         self._calculate_rewards = lambda *_: rewards.clone()
-        given = (old_logprobs, reference_logprobs)
-        self._forward = [(tensor, None, None) for tensor in given if tensor is not None]
+        tensors = (old_logprobs, reference_logprobs)
+        self._forward = [(tensor, None, None) for tensor in tensors if tensor is not None]
         return dict(self._generate_and_score_completions([{"prompt": ""}] * rows))
 
 

@@ -80,32 +80,32 @@ def remains(bench: Bench, job: str) -> Remains:
     )
 
 
-def compare(expected: Remains, found: Remains, volatile: set[str]) -> Difference:
+def compare(expected: Remains, actual: Remains, volatile: set[str]) -> Difference:
     """`volatile`: keys of metrics that tell time, or otherwise differ between undisturbed jobs."""
     difference = Difference()
     note = difference.notes.append
-    missing = expected.points.keys() - found.points.keys()
-    extra = found.points.keys() - expected.points.keys()
-    doubled = {event: count for event, count in found.events.items() if count > 1}
+    missing = expected.points.keys() - actual.points.keys()
+    extra = actual.points.keys() - expected.points.keys()
+    doubled = {event: count for event, count in actual.events.items() if count > 1}
     difference.series_holes = len(missing)
     difference.series_doubles = len(extra) + len(doubled)
     others = [
         point
-        for point in expected.points.keys() & found.points.keys()
-        if point[1] not in volatile and expected.points[point] != found.points[point]
+        for point in expected.points.keys() & actual.points.keys()
+        if point[1] not in volatile and expected.points[point] != actual.points[point]
     ]
     wrong = [
         row
-        for row in expected.completions.keys() & found.completions.keys()
-        if expected.completions[row] != found.completions[row]
+        for row in expected.completions.keys() & actual.completions.keys()
+        if expected.completions[row] != actual.completions[row]
     ]
-    left_over = found.completions.keys() - expected.completions.keys()
-    difference.dead_points = found.strangers + len(others) + len(wrong) + len(left_over)
-    gone = expected.completions.keys() - found.completions.keys()
-    unmade = expected.checkpoints.items() - found.checkpoints.items()
-    silent = expected.events.keys() - found.events.keys()
+    left_over = actual.completions.keys() - expected.completions.keys()
+    difference.dead_points = actual.strangers + len(others) + len(wrong) + len(left_over)
+    gone = expected.completions.keys() - actual.completions.keys()
+    unmade = expected.checkpoints.items() - actual.checkpoints.items()
+    silent = expected.events.keys() - actual.events.keys()
     difference.lost = (
-        len(gone) + len(unmade) + len(silent) + found.unsent + found.damaged + (found.status != SUCCEEDED)
+        len(gone) + len(unmade) + len(silent) + actual.unsent + actual.damaged + (actual.status != SUCCEEDED)
     )
     for what, these in (
         ("points missing", missing), ("points extra", extra), ("events twice", doubled), ("points differ", others),
@@ -114,12 +114,12 @@ def compare(expected: Remains, found: Remains, volatile: set[str]) -> Difference
     ):  # fmt: skip
         if these:
             note(f"{len(these)} {what}: {sorted(these, key=str)[:3]}")
-    if found.strangers:
-        note(f"{found.strangers} rows of dead attempts")
-    if found.damaged:
-        note(f"{found.damaged} objects are damaged")
-    if found.unsent:
-        note(f"{found.unsent} records not sent")
+    if actual.strangers:
+        note(f"{actual.strangers} rows of dead attempts")
+    if actual.damaged:
+        note(f"{actual.damaged} objects are damaged")
+    if actual.unsent:
+        note(f"{actual.unsent} records not sent")
     return difference
 
 
@@ -156,16 +156,16 @@ def _points(bench: Bench, job: str) -> dict[tuple[str, str, int], float | None]:
 
 def _events(bench: Bench, job: str) -> Counter[tuple[str, str, int]]:
     """Each step tells its metrics, completions and checkpoint once, as the live stream shows them."""
-    found: Counter[tuple[str, str, int]] = Counter()
+    counts: Counter[tuple[str, str, int]] = Counter()
     after = 0
     while True:
         page = bench.request("GET", f"/jobs/{job}/events", params={"after": after, "limit": 1000}).json()
         for event in page["data"]:
             after, data = event["seq"], event["data"]
             if event["type"] in _RECORDED:
-                found[event["type"], str(data.get("kind") or data.get("split") or ""), data["step"]] += 1
+                counts[event["type"], str(data.get("kind") or data.get("split") or ""), data["step"]] += 1
         if not page["has_more"]:
-            return found
+            return counts
 
 
 def _strangers(bench: Bench, job: str) -> int:
@@ -179,8 +179,8 @@ def _strangers(bench: Bench, job: str) -> int:
     )
     count = 0
     for table in ("step_rollouts", "checkpoint", "resume_state"):
-        mine = owner.format(step=f"{table}.step")
-        query = f"SELECT count(*) FROM {table} WHERE job_id = %s AND step > 0 AND attempt <> {mine}"
+        attempt = owner.format(step=f"{table}.step")
+        query = f"SELECT count(*) FROM {table} WHERE job_id = %s AND step > 0 AND attempt <> {attempt}"
         count += bench.sql(query, job, job)[0][0]
     old = (
         "SELECT count(*) FROM metric_point JOIN metric_series ON metric_series.id = series_id"

@@ -104,18 +104,18 @@ class Catalogue:
     def recovering(self) -> list[Fault]:
         """A second kill where only a job passes that goes on after a lost worker."""
         first = self.lost_at
-        known = {_passage_of(point) for point in self.points}
-        new = [point for point in _distinct(self.later) if _passage_of(point) not in known]
-        found = [
+        covered = {_passage_of(point) for point in self.points}
+        new = [point for point in _distinct(self.later) if _passage_of(point) not in covered]
+        faults = [
             Fault("kill", ("worker",), first, second=Fault("kill", (point["role"],), point)) for point in new
         ]
-        self._chance.shuffle(found)
-        return found if first is not None else []
+        self._chance.shuffle(faults)
+        return faults if first is not None else []
 
     def special(self) -> list[Fault]:
         """Faults that are not kills."""
         at = self._passage
-        found = [
+        faults = [
             Fault("stop", ("worker", "trainer"), at("trainer", "pipe", "step_metrics", "after", 3)),
             Fault("torn_state", ("trainer",), at("trainer", "pipe", "step_metrics", "after", 5), how="cut"),
             Fault("no_messages", ()),
@@ -131,11 +131,11 @@ class Catalogue:
             Fault("hang", ("background",), at("trainer", "pipe", "step_metrics", "after", 1)),
         ]
         if self.mounts:
-            found[3:3] = [
+            faults[3:3] = [
                 Fault("disk_full", (), at("trainer", "pipe", "step_metrics", "after", 2)),
                 Fault("storage_full", (), at("trainer", "pipe", "step_metrics", "after", 1)),
             ]
-        return [fault for fault in found if fault.point is not None or fault.name == "no_messages"]
+        return [fault for fault in faults if fault.point is not None or fault.name == "no_messages"]
 
     def at_random(self) -> Iterator[Fault]:
         """Kills at any time of the run, single and double; without an end."""
@@ -153,16 +153,16 @@ class Catalogue:
         """`count` faults: of ten about six enumerated, one special, three at random, half of these double."""
         sources = [iter(self.enumerated()), iter(self.special()), self.at_random()]
         order = [0, 1, 0, 2, 0, 0, 2, 0, 0, 2]
-        found: list[Fault] = []
-        while len(found) < count:
-            source = order[len(found) % len(order)]
+        chosen: list[Fault] = []
+        while len(chosen) < count:
+            source = order[len(chosen) % len(order)]
             fault = next(sources[source], None)
-            found.append(fault if fault is not None else next(sources[2]))
-        return found
+            chosen.append(fault if fault is not None else next(sources[2]))
+        return chosen
 
     def _passage(self, role: str, kind: str, label: str, when: str, count: int) -> Point | None:
-        wanted = {"role": role, "kind": kind, "label": label, "when": when, "count": count}
-        return wanted if wanted in self.points else None
+        point = {"role": role, "kind": kind, "label": label, "when": when, "count": count}
+        return point if point in self.points else None
 
 
 def _passage_of(point: Point) -> tuple[str, ...]:
@@ -174,9 +174,9 @@ def _distinct(points: Iterable[Point]) -> Iterator[Point]:
     passages: dict[tuple[str, ...], list[Point]] = defaultdict(list)
     for point in points:
         passages[_passage_of(point)].append(point)
-    for each in passages.values():
-        yield from each[: MOST_OF_A_KIND - 1]
-        yield from each[MOST_OF_A_KIND - 1 :][-1:]
+    for group in passages.values():
+        yield from group[: MOST_OF_A_KIND - 1]
+        yield from group[MOST_OF_A_KIND - 1 :][-1:]
 
 
 def _in_turn(faults: Sequence[Fault], chance: Random) -> list[Fault]:

@@ -56,7 +56,7 @@ class Inflicted:
     ) -> None:
         """record: the points that are passed are written down, too."""
         self.bench, self.fault, self.outage, self._record = bench, fault, outage, record
-        self.seen = Watched()
+        self.watched = Watched()
         self._begin = 0.0
         self._last: dict[str, Any] = {}
 
@@ -64,16 +64,16 @@ class Inflicted:
         arm(self.bench, self.fault, record=self._record)
         self._begin = time.time()
         with contextlib.ExitStack() as stack:
-            self.seen.job = self._create()
+            self.watched.job = self._create()
             while not self._is_over():
                 self._hurt(stack)
                 self.bench.revive()
                 self._look()
                 time.sleep(_POLL)
-            self.seen.seconds = time.time() - self._begin
+            self.watched.seconds = time.time() - self._begin
             self._hurt(stack)  # it may have struck since the last look
             disarm(self.bench)
-        return self.seen
+        return self.watched
 
     def _create(self) -> str:
         if self.fault is None or self.fault.name != "no_messages":
@@ -89,52 +89,52 @@ class Inflicted:
 
     def _is_over(self) -> bool:
         if time.time() - self._begin > JOB_WITHIN:
-            self.seen.status = "stuck"
-        return self.seen.status in (*FINAL, "stuck")
+            self.watched.status = "stuck"
+        return self.watched.status in (*FINAL, "stuck")
 
     def _look(self) -> None:
-        view = self.bench.look(self.seen.job)
+        view = self.bench.look(self.watched.job)
         if view is None:
             return
-        seen, self._last = self.seen, view
-        seen.status, seen.reason = view["status"], view["reason"]
-        if seen.fired_at is not None and seen.recovered_s is None:
-            self._look_for_recovery(view["progress"]["step"], time.time() - seen.fired_at)
-        if seen.status == "paused" and seen.resumes < _MOST_RESUMES:
-            seen.resumes += 1
-            seen.pauses.append(str(seen.reason))
-            self.bench.request("POST", f"/jobs/{seen.job}/resume")
+        watched, self._last = self.watched, view
+        watched.status, watched.reason = view["status"], view["reason"]
+        if watched.fired_at is not None and watched.recovered_s is None:
+            self._look_for_recovery(view["progress"]["step"], time.time() - watched.fired_at)
+        if watched.status == "paused" and watched.resumes < _MOST_RESUMES:
+            watched.resumes += 1
+            watched.pauses.append(str(watched.reason))
+            self.bench.request("POST", f"/jobs/{watched.job}/resume")
 
     def _look_for_recovery(self, step: int, since: float) -> None:
         """Back is a job with a step beyond those that were made before, or at its end."""
-        seen = self.seen
-        if since < _UNDER_WAY_SECONDS and seen.status not in FINAL:
-            seen.at_step = max(seen.at_step, step)
-        elif step > seen.at_step or seen.status in FINAL:
-            seen.recovered_s = since
+        watched = self.watched
+        if since < _UNDER_WAY_SECONDS and watched.status not in FINAL:
+            watched.at_step = max(watched.at_step, step)
+        elif step > watched.at_step or watched.status in FINAL:
+            watched.recovered_s = since
 
     def _hurt(self, stack: contextlib.ExitStack) -> None:
         fault = self.fault
         if fault is None:
             return
-        if self.seen.fired_at is None:
+        if self.watched.fired_at is None:
             if fault.after_seconds is not None and time.time() - self._begin >= fault.after_seconds:
                 self.bench.strike(fault.victims, signal.SIGKILL)
                 self._fired(time.time())
             elif (at := fired(self.bench, 1)) is not None:
                 self._fired(at)
                 stack.enter_context(self._follow_up(fault))
-        elif fault.second is not None and not self.seen.second_fired:
+        elif fault.second is not None and not self.watched.second_fired:
             at = fired(self.bench, 2)
-            self.seen.second_fired = at is not None
+            self.watched.second_fired = at is not None
             if at is not None:
                 self._fired(at)
 
     def _fired(self, at: float) -> None:
-        seen = self.seen
-        seen.fired_at, seen.recovered_s = at, None
+        watched = self.watched
+        watched.fired_at, watched.recovered_s = at, None
         progress = self._last.get("progress") or {"step": 0, "phase": None}
-        seen.at_step, seen.phase = progress["step"], progress["phase"]
+        watched.at_step, watched.phase = progress["step"], progress["phase"]
 
     def _follow_up(self, fault: Fault) -> contextlib.AbstractContextManager[None]:
         match fault.name:
@@ -166,7 +166,7 @@ class Inflicted:
         def taken_over() -> bool:
             self._look()
             return self._last.get("attempt", 1) > 1 and (
-                self.seen.status == "running" or self.seen.status in FINAL
+                self.watched.status == "running" or self.watched.status in FINAL
             )
 
         with self.bench.another_worker():
@@ -192,9 +192,10 @@ class Inflicted:
     def _torn(self, how: str) -> Iterator[None]:
         query = "SELECT sha256 FROM resume_state WHERE job_id = %s ORDER BY step DESC LIMIT 1"
         wait_until(
-            lambda: len(self.bench.sql("SELECT 1 FROM resume_state WHERE job_id = %s", self.seen.job)) > 1, 20
+            lambda: len(self.bench.sql("SELECT 1 FROM resume_state WHERE job_id = %s", self.watched.job)) > 1,
+            20,
         )
-        (row,) = self.bench.sql(query, self.seen.job)
+        (row,) = self.bench.sql(query, self.watched.job)
         tear(self.bench.object_file(row[0]), how)
         self._look()
         self.bench.strike(("trainer",), signal.SIGKILL)
@@ -204,9 +205,9 @@ class Inflicted:
     @contextlib.contextmanager
     def _outage(self) -> Iterator[None]:
         assert self.outage is not None
-        cut, mend = self.outage
+        cut, restore = self.outage
         cut()
-        mending = threading.Timer(OUTAGE_SECONDS, mend)
+        mending = threading.Timer(OUTAGE_SECONDS, restore)
         mending.start()
         self._release()
         try:
@@ -231,14 +232,14 @@ def arm(bench: Bench, fault: Fault | None, *, record: bool = False) -> None:
     """Write the plan; from now on processes count what they pass."""
     disarm(bench)
     planned: list[dict[str, Any]] = []
-    for number, each in enumerate((fault, fault.second if fault else None), 1):
-        if each is not None and each.point is not None:
-            stopped = each.name in ("hang", "stop", *_HELD)
+    for number, armed in enumerate((fault, fault.second if fault else None), 1):
+        if armed is not None and armed.point is not None:
+            stopped = armed.name in ("hang", "stop", *_HELD)
             planned.append(
                 {
                     "id": str(number),
-                    "point": each.point,
-                    "victims": ["trainer"] if each.name in _HELD else list(each.victims),
+                    "point": armed.point,
+                    "victims": ["trainer"] if armed.name in _HELD else list(armed.victims),
                     "signal": int(signal.SIGSTOP if stopped else signal.SIGKILL),
                     "after": "1" if number == 2 else None,
                 }

@@ -46,9 +46,9 @@ class Reference:
         one = Catalogue(self.points, self.seconds, mounts=bench.has_mounts, seed=seed)
         if one.lost_at is None:
             return one
-        seen = Inflicted(bench, Fault("kill", ("worker",), one.lost_at), record=True).run()
-        assert seen.status == SUCCEEDED, seen
-        bench.forget(seen.job)
+        watched = Inflicted(bench, Fault("kill", ("worker",), one.lost_at), record=True).run()
+        assert watched.status == SUCCEEDED, watched
+        bench.forget(watched.job)
         return replace(one, later=recorded(bench))
 
 
@@ -79,57 +79,57 @@ def _whole(bench: Bench, *, record: bool) -> tuple[Remains, float]:
     )
     seconds = time.time() - begin
     disarm(bench)
-    found = remains(bench, job)
-    assert final and found.status == SUCCEEDED, bench.look(job)
+    result = remains(bench, job)
+    assert final and result.status == SUCCEEDED, bench.look(job)
     bench.forget(job)
-    return found, seconds
+    return result, seconds
 
 
 def hurt(
     bench: Bench, fault: Fault, reference: Reference, outage: Any = None, keep_logs: Path | None = None
 ) -> Record:
     """Inflict a fault on a new job; what came of it."""
-    seen = Inflicted(bench, fault, outage).run()
+    watched = Inflicted(bench, fault, outage).run()
     disarm(bench)
     bench.revive()
     bench.await_ready()
     left = not wait_until(lambda: not bench.trainers(), _GONE_WITHIN)
-    found = remains(bench, seen.job)
-    record = _record(fault, seen, reference, found)
+    actual = remains(bench, watched.job)
+    record = _record(fault, watched, reference, actual)
     record["left_running"] = left
     if not report.passed(record) and keep_logs is not None:
-        _keep(bench, seen.job, keep_logs)
+        _keep(bench, watched.job, keep_logs)
         record["notes"].append(f"logs: {keep_logs}")
-    if seen.status == "stuck":
-        bench.request("POST", f"/jobs/{seen.job}/cancel")
-        wait_until(lambda: (bench.look(seen.job) or {}).get("status") == "cancelled", 150)
-    bench.forget(seen.job)
+    if watched.status == "stuck":
+        bench.request("POST", f"/jobs/{watched.job}/cancel")
+        wait_until(lambda: (bench.look(watched.job) or {}).get("status") == "cancelled", 150)
+    bench.forget(watched.job)
     return record
 
 
-def _record(fault: Fault, seen: Watched, reference: Reference, found: Remains) -> Record:
+def _record(fault: Fault, watched: Watched, reference: Reference, actual: Remains) -> Record:
     expected = reference.expected
-    difference = compare(expected, found, reference.volatile)
+    difference = compare(expected, actual, reference.volatile)
     return {
         "fault": fault.label,
         "family": fault.family,
         "role": "+".join(fault.victims) or "none",
         "point": fault.phase,
-        "phase": seen.phase,
-        "at_step": seen.at_step,
-        "fired": seen.fired_at is not None and seen.second_fired is not False,
-        "recovered_s": None if seen.recovered_s is None else round(seen.recovered_s, 2),
-        "adapter_sha256": found.adapter_sha256,
+        "phase": watched.phase,
+        "at_step": watched.at_step,
+        "fired": watched.fired_at is not None and watched.second_fired is not False,
+        "recovered_s": None if watched.recovered_s is None else round(watched.recovered_s, 2),
+        "adapter_sha256": actual.adapter_sha256,
         "expected_sha256": expected.adapter_sha256,
         "series_holes": difference.series_holes,
         "series_doubles": difference.series_doubles,
         "dead_points": difference.dead_points,
         "lost": difference.lost,
-        "status": seen.status,
-        "reason": seen.reason,
-        "attempts": found.attempts,
-        "paused": seen.pauses,
-        "seconds": round(seen.seconds, 1),
+        "status": watched.status,
+        "reason": watched.reason,
+        "attempts": actual.attempts,
+        "paused": watched.pauses,
+        "seconds": round(watched.seconds, 1),
         "undisturbed_s": round(reference.seconds, 1),
         "notes": difference.notes,
     }
@@ -160,13 +160,13 @@ class Suite:
             with ThreadPoolExecutor(lanes) as side_by_side:
                 references = list(side_by_side.map(undisturbed, benches))
             first = references[0]
-            assert len({each.expected.adapter_sha256 for each in references}) == 1
+            assert len({reference.expected.adapter_sha256 for reference in references}) == 1
             catalogue = first.catalogue(benches[0], seed)
             queue: SimpleQueue[Fault] = SimpleQueue()
             for fault in chosen(catalogue, count, only):
                 queue.put(fault)
             work = [
-                threading.Thread(target=self._lane, args=(bench, reference, queue), daemon=True)
+                threading.Thread(target=self._work_on, args=(bench, reference, queue), daemon=True)
                 for bench, reference in zip(benches, references, strict=True)
             ]
             for thread in work:
@@ -182,10 +182,10 @@ class Suite:
             steps = [p for p in reference.points if p["role"] == "trainer" and p["kind"] == "pipe"]
             kinds = {(p["label"], p["count"]): p for p in steps if p["when"] == "after"}
             for point in _spread([kinds[key] for key in sorted(kinds)], count):
-                self._one(bench, reference, Fault("store_gone", (), point), (store.cut, store.mend))
+                self._one(bench, reference, Fault("store_gone", (), point), (store.cut, store.restore))
         return self.records
 
-    def _lane(self, bench: Bench, reference: Reference, queue: "SimpleQueue[Fault]") -> None:
+    def _work_on(self, bench: Bench, reference: Reference, queue: "SimpleQueue[Fault]") -> None:
         while True:
             try:
                 fault = queue.get_nowait()

@@ -73,7 +73,7 @@ class Bench:
         self.temporary.mkdir()
         self.temporary.chmod(0o1777)
         self.port = free_port("127.0.0.1", 0)
-        self._given = environment or {}
+        self._environment = environment or {}
         self._up: subprocess.Popen[bytes] | None = None
         self._mounted = self._mount() if mounts else []
         self._closed = False
@@ -122,7 +122,7 @@ class Bench:
             self._up = subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env=environment | self._given,
+                env=environment | self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -158,9 +158,11 @@ class Bench:
             parts = httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=5).json()["parts"]
         except (httpx.HTTPError, ValueError, KeyError):
             return False
-        told = all(parts.get(name, {}).get("ready") for name in ("database", "storage", "worker", "calls"))
+        ready = all(parts.get(name, {}).get("ready") for name in ("database", "storage", "worker", "calls"))
         running = kill_targets.pids(self.plans)
-        return told and all(running.get(role) for role in ("worker", "calls", "api", "background", "sandbox"))
+        return ready and all(
+            running.get(role) for role in ("worker", "calls", "api", "background", "sandbox")
+        )
 
     def _note_database(self) -> None:
         """Where it is, from the environment of a process that was told."""
@@ -267,7 +269,7 @@ class Bench:
 
     @functools.cached_property
     def store(self) -> ObjectStore:
-        return open_store(self._given.get("STORAGE_URL") or (self.home / "objects").as_uri())
+        return open_store(self._environment.get("STORAGE_URL") or (self.home / "objects").as_uri())
 
     def object_file(self, sha256: str) -> Path:
         return self.home / "objects" / content_key("blobs", sha256)
@@ -280,8 +282,8 @@ class Bench:
             "DELETE FROM job WHERE id = %s",
         ):
             self.sql(statement, job)
-        kept = "SELECT sha256 FROM dataset"
-        gone = self.sql(f"DELETE FROM stored_object WHERE sha256 NOT IN ({kept}) RETURNING sha256")
+        used = "SELECT sha256 FROM dataset"
+        gone = self.sql(f"DELETE FROM stored_object WHERE sha256 NOT IN ({used}) RETURNING sha256")
         for (sha256,) in gone:
             self.store.delete(content_key("blobs", sha256))
         for cached in (self.home / "cache" / "blobs").glob("*"):

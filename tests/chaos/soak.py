@@ -98,7 +98,7 @@ def _files(*folders: Path) -> tuple[int, int]:
 def sample(bench: Bench, begin: float) -> Sample | None:
     """None while the database does not answer."""
     pids = kill_targets.pids(bench.plans)
-    found = [
+    measurement = [
         _process(role, pid)
         for role, all_of in pids.items()
         if role is not None and role != "trainer"
@@ -110,7 +110,7 @@ def sample(bench: Bench, begin: float) -> Sample | None:
     except psycopg.Error:
         return None
     files, file_bytes = _files(bench.home, bench.temporary)
-    processes = [each for each in found if each is not None]
+    processes = [measurement for measurement in measurement if measurement is not None]
     return Sample(time.monotonic() - begin, processes, tables, int(connections), files, file_bytes)
 
 
@@ -133,15 +133,15 @@ class Sampler:
 
     def _run(self) -> None:
         while not self._done.wait(EVERY_SECONDS):
-            if (found := sample(self._bench, self._begin)) is not None:
-                self.samples.append(found)
+            if (measurement := sample(self._bench, self._begin)) is not None:
+                self.samples.append(measurement)
 
 
 def faults(catalogue: Catalogue, chance: Random, sparing: Callable[[], bool]) -> Iterator[Fault]:
     """Without an end. sparing: whether the platform's own processes are to live on."""
     every = [*catalogue.enumerated(), *catalogue.special()]
-    mild = [each for each in every if SPARED.isdisjoint(each.victims)]
-    hard = [each for each in every if not SPARED.isdisjoint(each.victims)]
+    mild = [fault for fault in every if SPARED.isdisjoint(fault.victims)]
+    hard = [fault for fault in every if not SPARED.isdisjoint(fault.victims)]
     number = 0
     while True:
         number += 1
@@ -174,38 +174,39 @@ def _growth(what: str, values: Sequence[float], ratio: float, room: float, note:
 def growths(samples: Sequence[Sample]) -> list[Growth]:
     """Of the longest-lived process of each role, of each table, of connections and files."""
     lives: dict[tuple[str, int], list[Process]] = {}
-    for each in samples:
-        for process in each.processes:
+    for point in samples:
+        for process in point.processes:
             lives.setdefault((process.role, process.pid), []).append(process)
-    found: list[Growth | None] = []
+    rows: list[Growth | None] = []
     for role in sorted({role for role, _ in lives}):
         life = max((life for (of, _), life in lives.items() if of == role), key=len)
-        warm = [each for each in life if each.age > _WARM_SECONDS]
+        warm = [point for point in life if point.age > _WARM_SECONDS]
         age = f"{life[-1].age / 60:.0f} min old"
-        found += [
-            _growth(f"{role}: memory, MB", [each.memory / 1e6 for each in warm], 1.15, 15, age),
-            _growth(f"{role}: descriptors", [each.descriptors for each in warm], 1.05, 4, age),
-            _growth(f"{role}: threads", [each.threads for each in warm], 1.05, 3, age),
+        rows += [
+            _growth(f"{role}: memory, MB", [point.memory / 1e6 for point in warm], 1.15, 15, age),
+            _growth(f"{role}: descriptors", [point.descriptors for point in warm], 1.05, 4, age),
+            _growth(f"{role}: threads", [point.threads for point in warm], 1.05, 3, age),
         ]
-    for name in sorted({name for each in samples for name in each.tables}):
-        sizes = [each.tables.get(name, 0) / 1e6 for each in samples]
-        found.append(_growth(f"table {name}, MB", sizes, 1.5, 2))
-    found.append(_growth("database connections", [each.connections for each in samples], 1.2, 5))
-    found.append(_growth("files", [each.files for each in samples], 1.2, 50))
-    found.append(_growth("files, MB", [each.file_bytes / 1e6 for each in samples], 1.2, 20))
-    return [each for each in found if each is not None]
+    for name in sorted({name for point in samples for name in point.tables}):
+        sizes = [point.tables.get(name, 0) / 1e6 for point in samples]
+        rows.append(_growth(f"table {name}, MB", sizes, 1.5, 2))
+    rows.append(_growth("database connections", [point.connections for point in samples], 1.2, 5))
+    rows.append(_growth("files", [point.files for point in samples], 1.2, 50))
+    rows.append(_growth("files, MB", [point.file_bytes / 1e6 for point in samples], 1.2, 20))
+    return [growth for growth in rows if growth is not None]
 
 
-def table(found: Sequence[Growth]) -> str:
+def table(rows: Sequence[Growth]) -> str:
     lines = ["| | second quarter | last quarter | |", "|---|---:|---:|---|"]
-    for each in found:
-        if each.what.startswith("table ") and each.flat and max(each.early, each.late) < 1:
+    for growth in rows:
+        if growth.what.startswith("table ") and growth.flat and max(growth.early, growth.late) < 1:
             continue
-        verdict = "flat" if each.flat else f"**grew** (at most {each.allowed:.1f})"
-        note = f"{verdict}, {each.note}" if each.note else verdict
-        lines.append(f"| {each.what} | {each.early:.1f} | {each.late:.1f} | {note} |")
+        verdict = "flat" if growth.flat else f"**grew** (at most {growth.allowed:.1f})"
+        note = f"{verdict}, {growth.note}" if growth.note else verdict
+        lines.append(f"| {growth.what} | {growth.early:.1f} | {growth.late:.1f} | {note} |")
     small = sum(
-        each.what.startswith("table ") and each.flat and max(each.early, each.late) < 1 for each in found
+        growth.what.startswith("table ") and growth.flat and max(growth.early, growth.late) < 1
+        for growth in rows
     )
     lines.append(f"\n{small} more tables stayed below 1 MB.")
     return "\n".join(lines)
@@ -217,14 +218,14 @@ def soak(hours: float, out: Path, seed: int) -> tuple[list[dict[str, Any]], list
         reference = undisturbed(bench)
         chance = Random(seed)
         begin = time.monotonic()
-        wanted = faults(
+        upcoming = faults(
             reference.catalogue(bench, seed),
             chance,
             sparing=lambda: time.monotonic() - begin < SPARING * hours * 3600,
         )
         with Sampler(bench, begin) as sampler:
             while time.monotonic() - begin < hours * 3600:
-                fault = next(wanted)
+                fault = next(upcoming)
                 try:
                     record = hurt(
                         bench, fault, reference, keep_logs=out.with_suffix(".logs") / str(len(records) + 1)
@@ -233,8 +234,8 @@ def soak(hours: float, out: Path, seed: int) -> tuple[list[dict[str, Any]], list
                     record = report.broken(fault, error)
                 records.append(record)
                 print(report.line(len(records), record), flush=True)
-                kept = {"records": records, "samples": [asdict(each) for each in sampler.samples]}
-                out.write_text(json.dumps(kept))
+                content = {"records": records, "samples": [asdict(point) for point in sampler.samples]}
+                out.write_text(json.dumps(content))
     return records, sampler.samples
 
 
@@ -246,10 +247,10 @@ def main() -> int:
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     records, samples = soak(options.hours, options.out, options.seed)
-    found = growths(samples)
+    rows = growths(samples)
     print(report.table(records))
-    print(table(found))
-    return 0 if all(map(report.passed, records)) and all(each.flat for each in found) else 1
+    print(table(rows))
+    return 0 if all(map(report.passed, records)) and all(growth.flat for growth in rows) else 1
 
 
 if __name__ == "__main__":

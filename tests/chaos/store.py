@@ -22,7 +22,7 @@ _ACCESS = {
 class Store:
     environment: dict[str, str]
     cut: Callable[[], None]
-    mend: Callable[[], None]
+    restore: Callable[[], None]
 
 
 @contextlib.contextmanager
@@ -38,6 +38,6 @@ def object_store() -> Iterator[Store]:
             bucket = make_bucket(relay.url)
             environment = _ACCESS | {"S3_ENDPOINT_URL": relay.url, "STORAGE_URL": f"s3://{bucket}/chaos"}
             with mock.patch.dict(os.environ, {"S3_ENDPOINT_URL": relay.url}):
-                yield Store(environment, relay.cut, relay.mend)
+                yield Store(environment, relay.cut, relay.restore)
     finally:
         server.stop()

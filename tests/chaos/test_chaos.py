@@ -15,7 +15,9 @@ FAULTS = 10
 def test_nothing_is_lost_whoever_is_killed(tmp_path: Path) -> None:
     records = Suite(tmp_path / "chaos.json").run(FAULTS)
     print(report.table(records))
-    failed = [report.line(number, each) for number, each in enumerate(records, 1) if not report.passed(each)]
+    failed = [
+        report.line(number, record) for number, record in enumerate(records, 1) if not report.passed(record)
+    ]
     assert not failed, "\n".join(failed)
     assert len(records) == FAULTS
-    assert sum(each["fired"] for each in records) >= FAULTS * 2 // 3
+    assert sum(record["fired"] for record in records) >= FAULTS * 2 // 3

@@ -49,12 +49,12 @@ def test_a_job_without_a_difference_is_clean() -> None:
     ],
 )
 def test_a_difference_counts_where_it_belongs(change: dict[str, Any], field: str) -> None:
-    found = compare(WHOLE, replace(WHOLE, **change), VOLATILE)
+    difference = compare(WHOLE, replace(WHOLE, **change), VOLATILE)
     counts = {
-        name: getattr(found, name) for name in ("series_holes", "series_doubles", "dead_points", "lost")
+        name: getattr(difference, name) for name in ("series_holes", "series_doubles", "dead_points", "lost")
     }
     assert {name for name, count in counts.items() if count} == {field}
-    assert not found.clean
+    assert not difference.clean
 
 
 def test_metrics_that_differ_between_undisturbed_jobs_tell_time() -> None:

@@ -37,12 +37,12 @@ def test_every_process_is_killed_at_every_point_of_its_own_but_seldom_at_the_sam
 
 
 def test_every_other_process_is_killed_where_the_api_and_the_trainer_pass() -> None:
-    found: dict[str, set[str]] = {}
+    victims_by_role: dict[str, set[str]] = {}
     for fault in Catalogue(POINTS, 10.0).enumerated():
         assert fault.point is not None
-        found.setdefault(fault.point["role"], set()).update(fault.victims)
+        victims_by_role.setdefault(fault.point["role"], set()).update(fault.victims)
     everybody = {"trainer", "worker", "calls", "sandbox", "background", "api", "postgres", "tree", "up"}
-    assert found["api"] == found["trainer"] == everybody
+    assert victims_by_role["api"] == victims_by_role["trainer"] == everybody
 
 
 def test_a_few_faults_hurt_different_processes_and_in_different_ways() -> None:

@@ -18,16 +18,16 @@ FAULT = Fault("kill", ("trainer",), after_seconds=2.0)
 
 
 def record(**changes: Any) -> report.Record:
-    seen = Watched("ftjob-1", "succeeded", fired_at=5.0, at_step=2, phase="scoring", recovered_s=3.25)
-    made = _record(FAULT, seen, Reference(WHOLE, {"time/step"}, [], 20.0), WHOLE)
+    watched = Watched("ftjob-1", "succeeded", fired_at=5.0, at_step=2, phase="scoring", recovered_s=3.25)
+    made = _record(FAULT, watched, Reference(WHOLE, {"time/step"}, [], 20.0), WHOLE)
     return made | {"left_running": False} | changes
 
 
 def test_a_record_says_what_was_promised() -> None:
     made = record()
     assert made.keys() >= PROMISED and report.broken(FAULT, OSError("gone")).keys() >= PROMISED
-    said = {name: made[name] for name in PROMISED}
-    assert said == {
+    promises = {name: made[name] for name in PROMISED}
+    assert promises == {
         "fault": "kill trainer", "role": "trainer", "phase": "scoring", "at_step": 2, "recovered_s": 3.25,
         "adapter_sha256": "ab", "expected_sha256": "ab", "series_holes": 0, "series_doubles": 0, "dead_points": 0,
         "lost": 0,
@@ -57,5 +57,5 @@ def test_whatever_is_not_as_it_was_fails_and_is_counted(change: dict[str, Any]) 
 
 
 def test_a_point_that_a_job_did_not_come_to_is_no_try() -> None:
-    said = report.table([record(), record(fired=False, recovered_s=None)])
-    assert "| **all** | **1** | **0** | |" in said and "1 faults were armed" in said
+    text = report.table([record(), record(fired=False, recovered_s=None)])
+    assert "| **all** | **1** | **0** | |" in text and "1 faults were armed" in text

@@ -38,14 +38,14 @@ def samples(**changes: Any) -> list[Sample]:
 
 
 def grown(**changes: Any) -> list[str]:
-    return [each.what for each in growths(samples(**changes)) if not each.flat]
+    return [growth.what for growth in growths(samples(**changes)) if not growth.flat]
 
 
 def test_what_stays_is_flat() -> None:
     assert grown() == []
-    said = table(growths(samples()))
-    assert "| api: memory, MB | 200.0 | 200.0 | flat, 60 min old |" in said
-    assert "| table job, MB |" in said and "table small" not in said
+    text = table(growths(samples()))
+    assert "| api: memory, MB | 200.0 | 200.0 | flat, 60 min old |" in text
+    assert "| table job, MB |" in text and "table small" not in text
 
 
 def test_what_fills_in_the_first_minutes_is_flat() -> None:
@@ -71,14 +71,14 @@ def test_what_grows_is_named(name: str, value: Any, what: str) -> None:
 def test_a_descriptor_a_minute_is_seen_within_twenty() -> None:
     """So a worker kept the pipes of its trainers."""
     made = growths(samples(descriptors=lambda at: int(12 + at / 60))[: 20 * 3])
-    assert [each.what for each in made if not each.flat] == ["api: descriptors"]
+    assert [growth.what for growth in made if not growth.flat] == ["api: descriptors"]
 
 
 def test_a_process_that_began_anew_is_judged_by_its_longest_life() -> None:
     made = samples()
     young = [Process("api", 8, 60.0, int(9e8), 999, 99)]
     made[100] = Sample(made[100].at, young, made[100].tables, 12, 200, int(5e7))
-    assert all(each.flat for each in growths(made))
+    assert all(growth.flat for growth in growths(made))
 
 
 def test_at_first_faults_leave_the_platform_alone() -> None:
@@ -89,8 +89,8 @@ def test_at_first_faults_leave_the_platform_alone() -> None:
     ]
     begun = 0
     drawn = []
-    for each in islice(faults(Catalogue(points, 10.0), Random(3), lambda: begun < 30), 30 + 10 * ONE_IN):
-        drawn.append(each)
+    for fault in islice(faults(Catalogue(points, 10.0), Random(3), lambda: begun < 30), 30 + 10 * ONE_IN):
+        drawn.append(fault)
         begun = len(drawn)
-    hard = [number for number, each in enumerate(drawn, 1) if not SPARED.isdisjoint(each.victims)]
+    hard = [number for number, fault in enumerate(drawn, 1) if not SPARED.isdisjoint(fault.victims)]
     assert hard == [30 + ONE_IN * turn for turn in range(1, 11)]

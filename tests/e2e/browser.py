@@ -42,10 +42,10 @@ def chromium() -> str:
     path = done.stdout.strip()
     if done.returncode == 0 and os.access(path, os.X_OK):
         return path
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    if found is None:
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    if executable is None:
         raise RuntimeError(f"no Chromium: run `make setup`. {done.stderr[-500:]}")
-    return found
+    return executable
 
 
 def _faults(message: ConsoleMessage) -> list[str]:

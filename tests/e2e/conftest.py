@@ -104,7 +104,7 @@ def run_demo(home: Path, cwd: Path, *options: str) -> Demo:
 
 def processes_of(home: Path) -> list[str]:
     """Command lines of running processes that know this home: from their environment or arguments."""
-    found = []
+    commands = []
     needle = os.fsencode(str(home))
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -114,13 +114,13 @@ def processes_of(home: Path) -> list[str]:
         except OSError:  # it has just ended, or is a stranger's
             continue
         if command and (needle in command or b"REINFORGE_HOME=" + needle in environment):
-            found.append(command.replace(b"\0", b" ").decode(errors="replace").strip())
-    return found
+            commands.append(command.replace(b"\0", b" ").decode(errors="replace").strip())
+    return commands
 
 
 def pids_of(platform: Platform, *words: str, last: bool = True) -> list[int]:
     """Processes of this platform whose arguments end with `words`; not `last`: hold them all."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -128,11 +128,11 @@ def pids_of(platform: Platform, *words: str, last: bool = True) -> list[int]:
                 environment = (entry / "environ").read_bytes()
             except OSError:
                 continue
-            mine = b"REINFORGE_HOME=" + os.fsencode(platform.home) in environment
+            is_ours = b"REINFORGE_HOME=" + os.fsencode(platform.home) in environment
             texts = [argument.decode() for argument in arguments]
-            if mine and (texts[-len(words) :] == list(words) if last else set(words) <= set(texts)):
-                found.append(int(entry.name))
-    return found
+            if is_ours and (texts[-len(words) :] == list(words) if last else set(words) <= set(texts)):
+                pids.append(int(entry.name))
+    return pids
 
 
 def assert_nothing_left(home: Path) -> None:

@@ -78,18 +78,18 @@ class Recorder:
 
 def until(what: str, look: Any, within: float = 240.0) -> Any:
     deadline = time.monotonic() + within
-    while not (found := look()):
+    while not (result := look()):
         assert time.monotonic() < deadline, f"waited {within:g} s for {what}"
         time.sleep(0.3)
-    return found
+    return result
 
 
 def refused(kind: type[openai.APIStatusError], do: Any, code: str, param: "str | None", status: int) -> None:
     try:
         do()
     except kind as error:
-        found = (type(error), error.code, error.param, error.status_code)
-        assert found == (kind, code, param, status), found
+        actual = (type(error), error.code, error.param, error.status_code)
+        assert actual == (kind, code, param, status), actual
         assert error.request_id and error.request_id.startswith("req_"), error.request_id
         # The SDK prints the body as Python does, which escapes quotes.
         assert isinstance(error.body, dict)
@@ -101,12 +101,15 @@ def refused(kind: type[openai.APIStatusError], do: Any, code: str, param: "str |
 
 def create(client: OpenAI, file: str, *, alone: bool = False, **changes: Any) -> Any:
     """alone: with no hyperparameters but those given."""
-    asked = changes.pop("hyperparameters", {})
+    hyperparameters = changes.pop("hyperparameters", {})
     ours: Any = {
         "batch_size": 4, "n_epochs": "auto", "compute_multiplier": 0.25, "eval_interval": 1, "eval_samples": 1,
         "steps": 2, "max_completion_tokens": 24, "lora_rank": 4, "eval_rows": 2,
     }  # fmt: skip
-    reinforcement = {"grader": GRADER, "hyperparameters": asked if alone else ours | asked}
+    reinforcement = {
+        "grader": GRADER,
+        "hyperparameters": hyperparameters if alone else ours | hyperparameters,
+    }
     method: Any = {"type": "reinforcement", "reinforcement": reinforcement}
     return client.fine_tuning.jobs.create(model=MODEL, training_file=file, method=method, **changes)
 
@@ -121,27 +124,27 @@ def life(client: OpenAI, recorder: Recorder) -> None:
     run = f"run-{time.time_ns()}"
     recorder.lose = 1
     job = create(client, file, suffix="sdk", seed=11, metadata={"run": run})
-    mine = list(client.fine_tuning.jobs.list(limit=1, metadata={"run": run}))
-    assert [each.id for each in mine] == [job.id], "a request sent again is one job"
+    own_jobs = list(client.fine_tuning.jobs.list(limit=1, metadata={"run": run}))
+    assert [item.id for item in own_jobs] == [job.id], "a request sent again is one job"
     assert (job.seed, job.metadata) == (11, {"run": run})
-    shown = job.method.reinforcement.hyperparameters
-    assert "auto" not in shown.to_dict().values(), shown
-    assert (shown.n_epochs, shown.batch_size) == (1, 4), shown  # of 2 steps
+    hyperparameters = job.method.reinforcement.hyperparameters
+    assert "auto" not in hyperparameters.to_dict().values(), hyperparameters
+    assert (hyperparameters.n_epochs, hyperparameters.batch_size) == (1, 4), hyperparameters  # of 2 steps
     waiting(client, file)
 
     done = until("the job", lambda: ended(client, job.id))
     assert done.status == "succeeded", done.error
     assert done.fine_tuned_model.startswith(f"ft:{MODEL}:"), done.fine_tuned_model
     events = list(client.fine_tuning.jobs.list_events(job.id, limit=3))
-    assert len({each.id for each in events}) == len(events)
-    newest = next(each for each in events if each.type == "metrics")
+    assert len({event.id for event in events}) == len(events)
+    newest = next(event for event in events if event.type == "metrics")
     assert newest.data["step"] == newest.data["total_steps"] == 2
     assert newest.data["train_mean_reward"] is not None
     assert newest.data["full_valid_mean_reward"] is not None
-    parts = {each["name"] for each in newest.data["scores"]["graders"]}
+    parts = {score["name"] for score in newest.data["scores"]["graders"]}
     assert {"graded", "exact", "short"} <= parts, parts
     checkpoints = list(client.fine_tuning.jobs.checkpoints.list(job.id, limit=1))
-    assert [each.step_number for each in checkpoints] == [2, 1], checkpoints
+    assert [checkpoint.step_number for checkpoint in checkpoints] == [2, 1], checkpoints
     assert checkpoints[0].metrics.valid_reward_mean is not None
     permissions(client, job.organization_id, checkpoints[0].fine_tuned_model_checkpoint)
     models(client, done.fine_tuned_model, checkpoints[-1].fine_tuned_model_checkpoint)
@@ -168,7 +171,7 @@ def files(client: OpenAI) -> str:
     )
     assert client.files.wait_for_processing(file.id).status == "processed"
     assert client.files.retrieve(file.id) == file
-    assert file.id in [each.id for each in client.files.list(limit=2, order="asc")]
+    assert file.id in [listed_file.id for listed_file in client.files.list(limit=2, order="asc")]
     assert client.files.content(file.id).read() == ROWS
     upload = client.uploads.upload_file_chunked(
         file=ROWS, filename="large.jsonl", bytes=len(ROWS), mime_type="application/jsonl", purpose="fine-tune",
@@ -185,8 +188,8 @@ def waiting(client: OpenAI, file: str) -> None:
     jobs = client.fine_tuning.jobs
     auto = dict.fromkeys(AUTO, "auto") | {"max_completion_tokens": 24}
     made = create(client, file, alone=True, hyperparameters=auto)
-    shown, other = made.method.reinforcement.hyperparameters.to_dict(), made.id
-    assert {name: shown[name] for name in AUTO} == AUTO, shown
+    hyperparameters, other = made.method.reinforcement.hyperparameters.to_dict(), made.id
+    assert {name: hyperparameters[name] for name in AUTO} == AUTO, hyperparameters
     assert jobs.pause(other).status in ("paused", "pausing")
     until("the pause", lambda: jobs.retrieve(other).status == "paused")
     assert jobs.resume(other).status == "queued"
@@ -204,12 +207,12 @@ def permissions(client: OpenAI, project: str, checkpoint: str) -> None:
     room = client.fine_tuning.checkpoints.permissions
     (made,) = list(room.create(checkpoint, project_ids=[project]))
     listed = room.list(checkpoint) if hasattr(room, "list") else room.retrieve(checkpoint)
-    assert [each.id for each in listed.data] == [made.id]
+    assert [permission.id for permission in listed.data] == [made.id]
     assert room.delete(made.id, fine_tuned_model_checkpoint=checkpoint).deleted
 
 
 def models(client: OpenAI, *names: str) -> None:
-    listed = [each.id for each in client.models.list()]
+    listed = [listed_model.id for listed_model in client.models.list()]
     for name in (MODEL, *names):
         assert name in listed, (name, listed)
         assert client.models.retrieve(name).id == name
@@ -245,8 +248,10 @@ def learn(client: OpenAI, recorder: Recorder) -> None:
     method: Any = {"type": "reinforcement", "reinforcement": reinforcement}
     jobs = client.fine_tuning.jobs
     job = jobs.create(model=MODEL, training_file=file.id, method=method, seed=0)
-    shown = job.method.reinforcement.hyperparameters
-    assert (shown.learning_rate_multiplier, shown.learning_rate) == (1, 1.25e-3), shown
+    hyperparameters = job.method.reinforcement.hyperparameters
+    assert (hyperparameters.learning_rate_multiplier, hyperparameters.learning_rate) == (1, 1.25e-3), (
+        hyperparameters
+    )
     done = until("the job", lambda: ended(client, job.id))
     assert done.status == "succeeded", done.error
     held_out = [

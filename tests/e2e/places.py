@@ -39,15 +39,15 @@ def make_places(client: Reinforge, demo_job: str) -> dict[str, str]:
     data = str(job.dataset)
     reward = client.rewards.push(job_file().parent / "reward.py", name="correct sum")
     grader = client.rewards.push(source=json.dumps(GRADER), name="several graders")
-    asked = SMALL | {"dataset": data, "reward": reward.id}
-    base = client.evaluations.create(model=job.model, name="main", **asked)
-    trained = client.evaluations.create(adapter=job.adapter, **asked)
+    options = SMALL | {"dataset": data, "reward": reward.id}
+    base = client.evaluations.create(model=job.model, name="main", **options)
+    trained = client.evaluations.create(adapter=job.adapter, **options)
     # Nobody listens there: its log shows how a try fails.
     webhook = client.webhooks.create(f"http://{RECEIVER}:9/hooks", description="nobody")
     client.webhooks.test(webhook.id)
-    for each in (base, trained):
-        found = client.evaluations.wait(each.id, timeout=300)
-        assert found.status == "succeeded", found.error
+    for evaluation in (base, trained):
+        finished = client.evaluations.wait(evaluation.id, timeout=300)
+        assert finished.status == "succeeded", finished.error
     return {
         "job": job.id,
         "dataset": data,

@@ -42,7 +42,7 @@ def card(page: Page, sample_no: int) -> Locator:
     return page.get_by_role("article", name=f"Completion {sample_no + 1}", exact=True)
 
 
-def shown_order(page: Page) -> list[int]:
+def order_on_page(page: Page) -> list[int]:
     """Sample numbers of the cards, as they stand."""
     names = cards(page).evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
     return [int(name.split()[-1]) - 1 for name in names]

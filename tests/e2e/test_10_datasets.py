@@ -160,12 +160,12 @@ class TestDatasets:
         page.goto(f"/datasets/{additions.id}?tab=prompts")
         prompts = page.get_by_role("listitem").filter(has_text=re.compile("^Row "))
         expect(prompts).to_have_count(5)
-        asked = {"model": MODEL, "limit": 5, "columns": {"answer": "answer"}}
-        said = api.post(f"datasets/{additions.id}/render", json=asked).json()
-        for shown, one in zip(prompts.all(), said["data"], strict=True):
-            expect(shown.locator("pre")).to_have_text(one["text"])
-            expect(shown).to_contain_text(f"{one['tokens']} tokens")
-            expect(shown).to_contain_text(f"answer {one['answer']}")
+        request = {"model": MODEL, "limit": 5, "columns": {"answer": "answer"}}
+        rendered = api.post(f"datasets/{additions.id}/render", json=request).json()
+        for prompt, one in zip(prompts.all(), rendered["data"], strict=True):
+            expect(prompt.locator("pre")).to_have_text(one["text"])
+            expect(prompt).to_contain_text(f"{one['tokens']} tokens")
+            expect(prompt).to_contain_text(f"answer {one['answer']}")
         figure = page.get_by_role("figure").filter(has_text="Prompt length")
         figure.get_by_role("button", name="Table").click()
         lengths = api.post(f"datasets/{additions.id}/lengths", json={"model": MODEL}).json()
@@ -183,8 +183,8 @@ class TestDatasets:
         for seed in (7, 8):
             panel.get_by_role("textbox", name="Seed").fill(str(seed))
             expect(page).to_have_url(re.compile(rf"seed={seed}\b"))
-            asked = {"held_out_rows": 4, "seed": seed}
-            expected = api.get(f"datasets/{questions.id}/split", params=asked).json()["held_out_rows"]
+            query = {"held_out_rows": 4, "seed": seed}
+            expected = api.get(f"datasets/{questions.id}/split", params=query).json()["held_out_rows"]
             expect(panel.get_by_role("status")).to_contain_text("26 train · 4 held out")
             held = page.get_by_role("row").filter(has_text="held out")
             names = [f"Open row {row + 1}" for row in expected if row < 25]
@@ -351,14 +351,14 @@ class TestDuplicates:
     ) -> None:
         page.goto(f"/datasets/{doubled.id}?held=6&seed=3")
         page.get_by_role("link", name="Check for leakage").click()
-        asked = {"held_out_rows": 6, "seed": 3}
-        said = api.get(f"datasets/{doubled.id}/report", params=asked).json()
+        query = {"held_out_rows": 6, "seed": 3}
+        report = api.get(f"datasets/{doubled.id}/report", params=query).json()
         notice = page.get_by_role("status").filter(has_text="Held-out prompts occur in training")
-        expect(notice).to_contain_text(f"{said['leakage']['equal']} of 6 held-out rows")
+        expect(notice).to_contain_text(f"{report['leakage']['equal']} of 6 held-out rows")
         expect(notice).to_contain_text("30 rows of 60 repeat")
         leaks = page.get_by_role("region", name="Held-out prompts in training").locator("tbody tr")
-        expect(leaks).to_have_count(len(said["leakage"]["examples"]))
-        first = said["leakage"]["examples"][0]
+        expect(leaks).to_have_count(len(report["leakage"]["examples"]))
+        first = report["leakage"]["examples"][0]
         expect(leaks.first).to_contain_text(str(first["held_out_row"] + 1))
         repeated = page.get_by_role("region", name="Duplicate prompts").locator("tbody tr")
         expect(repeated).to_have_count(20)
@@ -370,7 +370,7 @@ class TestDuplicates:
         panel = page.get_by_role("region", name="Held-out split")
         expect(panel.get_by_role("checkbox", name="Keep duplicate prompts in one split")).to_be_checked()
         expect(panel.get_by_role("status")).to_contain_text("54 train · 6 held out")
-        held = api.get(f"datasets/{doubled.id}/split", params=asked | {"split_by": "prompt"}).json()
+        held = api.get(f"datasets/{doubled.id}/split", params=query | {"split_by": "prompt"}).json()
         assert {row % 30 for row in held["held_out_rows"]} == {
             row for row in held["held_out_rows"] if row < 30
         }

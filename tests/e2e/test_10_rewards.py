@@ -119,9 +119,9 @@ class TestWritingAReward:
             'def grade(sample, item):\n    return float(item["a_column_with_a_long_name_that_is_not_there"])\n'
         )
         page.get_by_role("button", name=re.compile("^Run on")).click()
-        said = scores(page).nth(0).get_by_text("KeyError: 'a_column_with_a_long_name_that_is_not_there'")
-        expect(said).to_be_visible()
-        assert said.evaluate("e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth"), (
+        message = scores(page).nth(0).get_by_text("KeyError: 'a_column_with_a_long_name_that_is_not_there'")
+        expect(message).to_be_visible()
+        assert message.evaluate("e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth"), (
             "cut off"
         )
 

@@ -77,17 +77,19 @@ def copied(page: Page, format: str) -> str:
 
 class TestChecks:
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "message"),
         [
             ("-1", "Allowed range: above 0"),
             ("fast", "Type a number, or auto."),
             ("1e", "Type a number, or auto."),
         ],
     )
-    def test_a_number_out_of_range_is_told_beside_its_field(self, form: Page, text: str, said: str) -> None:
+    def test_a_number_out_of_range_is_told_beside_its_field(
+        self, form: Page, text: str, message: str
+    ) -> None:
         field = typed(form, "Learning rate", text)
         expect(field).to_have_attribute("aria-invalid", "true")
-        expect(beside(field)).to_contain_text(said)
+        expect(beside(field)).to_contain_text(message)
         field.fill("3e-4")
         expect(field).not_to_have_attribute("aria-invalid", "true")
         expect(beside(field)).to_have_count(0)
@@ -126,8 +128,8 @@ class TestChecks:
     def test_what_is_missing_is_told_when_the_job_is_started(self, page: Page) -> None:
         page.goto("/jobs/new")
         page.get_by_role("button", name="Start job").click()
-        for said in ("Drop a file or choose a dataset.", "Choose a reward or drop a .py file."):
-            expect(page.get_by_role("listitem").filter(has_text=said)).to_be_visible()
+        for message in ("Drop a file or choose a dataset.", "Choose a reward or drop a .py file."):
+            expect(page.get_by_role("listitem").filter(has_text=message)).to_be_visible()
         expect(page).to_have_url(re.compile("/jobs/new"))
 
 
@@ -236,12 +238,12 @@ class TestTheSameJobElsewhere:
         hint = "auto for this model: 0.16 ÷ hidden size 128; the first steps use more, from 0.00375 down."
         expect(form.get_by_text(hint)).to_be_visible()
         jobs = [start(form), by_command.stdout.strip(), client.jobs.create(spec).id]
-        found = [client.jobs.get(id) for id in jobs]
+        views = [client.jobs.get(id) for id in jobs]
         for id in jobs:
             client.jobs.cancel(id)
-        assert found[0].resolved_spec == found[1].resolved_spec == found[2].resolved_spec
-        assert (found[0].resolved_spec or {})["optimizer"]["learning_rate"] == 1.25e-3
-        assert all("optimizer" not in each.spec for each in found)
+        assert views[0].resolved_spec == views[1].resolved_spec == views[2].resolved_spec
+        assert (views[0].resolved_spec or {})["optimizer"]["learning_rate"] == 1.25e-3
+        assert all("optimizer" not in view.spec for view in views)
 
     def test_the_copied_python_is_the_same_job(self, form: Page) -> None:
         from_yaml = jobfile_of(copied(form, "Job file (YAML)"))

@@ -112,7 +112,9 @@ class TestMembers:
             expect(theirs.get_by_role("link", name="New reward")).to_be_visible()
             row(page, name).get_by_role("combobox", name=f"Role of {name}").select_option("owner")
             expect(page.get_by_text(f"{name} has the role owner.")).to_be_visible()
-            kept, ending = (made_key(theirs, platform, f"{each} of {name}") for each in ("kept", "ending"))
+            staying, ending = (
+                made_key(theirs, platform, f"{purpose} of {name}") for purpose in ("kept", "ending")
+            )
             row(page, name).get_by_role("button", name=f"More for {name}").click()
             page.get_by_role("menuitem", name="Remove from the project").click()
             dialog = page.get_by_role("dialog")
@@ -122,7 +124,7 @@ class TestMembers:
             expect(dialog.get_by_role("button", name=f"Take over kept of {name}")).to_have_count(0)
             dialog.get_by_role("button", name="Remove member").click()
             expect(page.get_by_text(f"{name} is no longer a member.")).to_be_visible()
-            assert [status_of(platform, key) for key in (kept, ending)] == [200, 401]
+            assert [status_of(platform, key) for key in (staying, ending)] == [200, 401]
             theirs.get_by_role("navigation", name="Main").get_by_role("link", name="Models").click()
             expect(theirs.get_by_text("Your session has ended")).to_be_visible()
             expect(theirs.get_by_label("API key")).to_be_visible()
@@ -299,26 +301,30 @@ class TestRooms:
             route.fulfill(json=NOTHING)
         expect(offered).to_have_count(1)
 
-    @pytest.mark.parametrize(("address", "asked", "said"), [(a, q, said) for a, q, said, _ in ROOMS])
-    def test_a_failure_is_told_and_tried_again(self, page: Page, address: str, asked: str, said: str) -> None:
+    @pytest.mark.parametrize(("address", "route_pattern", "text"), [(a, q, text) for a, q, text, _ in ROOMS])
+    def test_a_failure_is_told_and_tried_again(
+        self, page: Page, address: str, route_pattern: str, text: str
+    ) -> None:
         def fail(route: Route) -> None:
             body = Unavailable("Something broke.", code="internal_error").envelope("req-e2e")
             route.fulfill(status=500, json=body)
 
-        page.route(asked, fail)
+        page.route(route_pattern, fail)
         page.goto(address)
-        alert = page.get_by_role("alert").filter(has_text=said)
+        alert = page.get_by_role("alert").filter(has_text=text)
         expect(alert).to_contain_text("Something broke.")
         expect(alert.get_by_role("button", name="Copy request id")).to_be_visible()
-        page.unroute(asked)
+        page.unroute(route_pattern)
         alert.get_by_role("button", name="Try again").click()
         expect(page.get_by_role("alert")).to_have_count(0)
         settled(page)
 
-    @pytest.mark.parametrize(("address", "asked", "said"), [(a, q, empty) for a, q, _, empty in ROOMS])
+    @pytest.mark.parametrize(
+        ("address", "route_pattern", "text"), [(a, q, empty) for a, q, _, empty in ROOMS]
+    )
     def test_an_empty_one_says_what_would_be_here(
-        self, page: Page, address: str, asked: str, said: str
+        self, page: Page, address: str, route_pattern: str, text: str
     ) -> None:
-        page.route(asked, lambda route: route.fulfill(json=NOTHING))
+        page.route(route_pattern, lambda route: route.fulfill(json=NOTHING))
         page.goto(address)
-        expect(page.get_by_role("heading", name=said)).to_be_visible()
+        expect(page.get_by_role("heading", name=text)).to_be_visible()

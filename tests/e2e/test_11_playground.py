@@ -55,9 +55,9 @@ def test_what_is_shown_is_what_the_api_samples(chat: Page, client: Reinforge, de
     expect(answers(chat).nth(1).locator("footer")).to_contain_text("token")
     prompt = [{"role": "user", "content": PROMPT}]
     events = client.sample("starter-arith", [prompt], checkpoint=best.id, seed=11, max_tokens=56)
-    said = next(event.text for event in events if event.type == "done")
-    assert said
-    expect(answers(chat).nth(1).locator("pre")).to_have_text(said)
+    text = next(event.text for event in events if event.type == "done")
+    assert text
+    expect(answers(chat).nth(1).locator("pre")).to_have_text(text)
 
 
 def test_a_held_out_row_comes_with_its_answer(chat: Page) -> None:
@@ -77,17 +77,17 @@ def test_answers_are_scored_with_a_reward_of_the_project(chat: Page, client: Rei
     chat.get_by_label("Score with").select_option(label=reward.name)
     chat.get_by_role("textbox", name="Temperature").fill("0")
     chat.get_by_role("button", name="Insert held-out row").click()
-    told = chat.get_by_role("status").filter(has_text="reference answer:").inner_text()
-    item = {"answer": re.findall("reference answer: ([0-9]+)", told)[0]}
+    status = chat.get_by_role("status").filter(has_text="reference answer:").inner_text()
+    item = {"answer": re.findall("reference answer: ([0-9]+)", status)[0]}
     chat.get_by_role("button", name="Send").click()
     for one in answers(chat).all():
         score = one.locator("footer").get_by_text(reward.name)
         expect(score).to_be_visible()
-        [said] = client.rewards.test(
+        [score_of_reward] = client.rewards.test(
             [{"completion": one.locator("pre").inner_text(), "item": item}], id=reward.id
         ).results
-        expect(score.locator("b")).to_have_text(re.compile(rf"^{said.value:g}(\.0+)?$"))
-        expect(score).to_have_attribute("title", said.reason or "")
+        expect(score.locator("b")).to_have_text(re.compile(rf"^{score_of_reward.value:g}(\.0+)?$"))
+        expect(score).to_have_attribute("title", score_of_reward.reason or "")
     # The adapter has learned what the reward pays for.
     expect(answers(chat).nth(1).locator("footer b")).to_have_text(re.compile(r"^1(\.0+)?$"))
 

@@ -246,14 +246,14 @@ def test_the_keyboard_cursor_says_the_values(page: Page, job: str, series: dict[
     figure = chart(page, "Reward")
     plot = figure.get_by_role("group", name=re.compile("^Reward"))
     expect(plot).to_be_visible()
-    said = figure.locator("[aria-live=polite]")
+    live_text = figure.locator("[aria-live=polite]")
     low, mean, high = (points(series[f"reward/{part}"]) for part in ("p10", "mean", "p90"))
     held = points(series["held_out/reward_mean"])
     plot.press("Home")
-    expect(said).to_have_text(f"step 0: held-out {two(held[0])}")
+    expect(live_text).to_have_text(f"step 0: held-out {two(held[0])}")
     for _ in range(10):
         plot.press("ArrowRight")
-    expect(said).to_have_text(
+    expect(live_text).to_have_text(
         f"step 10: p10–p90 {two(low[10])}–{two(high[10])}, train mean {two(mean[10])}, held-out {two(held[10])}"
     )
     # The crosshair is the same step in every chart, and Enter reads its completions.

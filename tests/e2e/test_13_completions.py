@@ -9,7 +9,16 @@ from playwright.sync_api import Locator, Page, expect
 from reinforge.client import Reinforge
 from reinforge.schemas.jobs import CompletionGroup, GroupList
 from tests.e2e.conftest import Demo
-from tests.e2e.reading import address_of, card, cards, in_address, kind, mixed_group, shown_order, varied_step
+from tests.e2e.reading import (
+    address_of,
+    card,
+    cards,
+    in_address,
+    kind,
+    mixed_group,
+    order_on_page,
+    varied_step,
+)
 
 
 @pytest.fixture(scope="module")
@@ -96,14 +105,14 @@ def test_completions_are_sorted_as_asked(page: Page, group: CompletionGroup, at_
     }
     expect(cards(page)).to_have_count(len(group.completions))
     for name, key in keys.items():
-        wanted = [one.sample_no for one in sorted(group.completions, key=key)]
+        expected = [one.sample_no for one in sorted(group.completions, key=key)]
         order.select_option(name)
         if name == "advantage":
             expect(page).not_to_have_url(re.compile("sort="))
         else:
             expect(page).to_have_url(in_address(sort=name))
-        expect(cards(page).first).to_have_attribute("aria-label", f"Completion {wanted[0] + 1}")
-        assert shown_order(page) == wanted, name
+        expect(cards(page).first).to_have_attribute("aria-label", f"Completion {expected[0] + 1}")
+        assert order_on_page(page) == expected, name
 
 
 def test_prompts_are_narrowed_to_those_equal_or_mixed(page: Page, job: str, step: GroupList) -> None:
@@ -112,20 +121,20 @@ def test_prompts_are_narrowed_to_those_equal_or_mixed(page: Page, job: str, step
     expect(listed).to_have_count(len(step.data))
     choice = page.get_by_label("Filter prompts")
     for name, words in (("right", "equal > 0"), ("signal", "mixed"), ("wrong", "equal ≤ 0")):
-        wanted = [head for head in step.data if kind(head) == words]
+        expected = [head for head in step.data if kind(head) == words]
         choice.select_option(name)
         expect(page).to_have_url(in_address(only=name))
-        expect(choice.locator("option:checked")).to_contain_text(f"({len(wanted)})")
-        expect(listed).to_have_count(len(wanted))
-        for head, row in zip(wanted, listed.all(), strict=True):
+        expect(choice.locator("option:checked")).to_contain_text(f"({len(expected)})")
+        expect(listed).to_have_count(len(expected))
+        for head, row in zip(expected, listed.all(), strict=True):
             expect(row).to_contain_text(words)
             expect(row).to_contain_text(head.prompt)
 
 
 def token_facts(slider: Locator) -> dict[str, float]:
     """What is told about the token under the cursor."""
-    told = slider.get_attribute("aria-valuetext") or ""
-    numbers = re.findall(r"(log-prob|entropy|gap) (\S+) nat|(id) (\d+)", told)
+    value_text = slider.get_attribute("aria-valuetext") or ""
+    numbers = re.findall(r"(log-prob|entropy|gap) (\S+) nat|(id) (\d+)", value_text)
     return {name or id_: read_number(value or number) for name, value, id_, number in numbers}
 
 
@@ -202,10 +211,10 @@ def test_one_prompt_over_the_steps_with_what_changed(page: Page, client: Reinfor
     expect(compared.locator("header")).to_contain_text(f"to step {max(group.steps)}")
     texts = []
     for number in (min(group.steps), max(group.steps)):
-        found = client.jobs.search_completions(
+        hits = client.jobs.search_completions(
             job, prompt_hash=group.prompt_hash, split="train", step_from=number, step_to=number, limit=100
         )
-        first = min(found.data, key=lambda row: (row.prompt_no, row.sample_no))
+        first = min(hits.data, key=lambda row: (row.prompt_no, row.sample_no))
         texts.append(first.text)
     diff = compared.locator("pre")
     expect(diff).to_have_count(1)

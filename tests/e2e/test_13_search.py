@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from reinforge.client import Reinforge
 from reinforge.schemas.jobs import CompletionGroup
 from tests.e2e.conftest import Demo
-from tests.e2e.reading import address_of, card, cards, in_address, mixed_group, shown_order
+from tests.e2e.reading import address_of, card, cards, in_address, mixed_group, order_on_page
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def at_group(job: str, group: CompletionGroup) -> str:
     return address_of(job, group)
 
 
-def found_words(total: int, counted_to: int) -> re.Pattern[str]:
+def hit_count(total: int, counted_to: int) -> re.Pattern[str]:
     least = "at least " if total >= counted_to else ""
     digits = r"[\s,]?".join(str(total))
     return re.compile(rf"^{least}{digits}\scompletions?")
@@ -68,7 +68,7 @@ def test_a_search_finds_what_the_api_finds(
     if filters:
         page.keyboard.press("Escape")
     results = page.get_by_role("region", name="Search results")
-    expect(results.get_by_role("status")).to_have_text(found_words(hits.total, hits.counted_to))
+    expect(results.get_by_role("status")).to_have_text(hit_count(hits.total, hits.counted_to))
     if not hits.data:
         expect(results.get_by_text("No matching completions")).to_be_visible()
         return
@@ -79,7 +79,7 @@ def test_a_search_finds_what_the_api_finds(
         # Control characters have names on the page.
         expect(link).to_contain_text(re.split(r"[\x00-\x09\x0b-\x1f\x7f]", row.text)[0])
     page.reload()
-    expect(results.get_by_role("status")).to_have_text(found_words(hits.total, hits.counted_to))
+    expect(results.get_by_role("status")).to_have_text(hit_count(hits.total, hits.counted_to))
 
 
 def test_a_result_leads_to_its_group_and_back(page: Page, client: Reinforge, job: str) -> None:
@@ -96,7 +96,7 @@ def test_a_result_leads_to_its_group_and_back(page: Page, client: Reinforge, job
     page.keyboard.press("Escape")
     results = page.get_by_role("region", name="Search results")
     expect(results.get_by_role("listitem", name="“think”")).to_have_count(0)
-    expect(results.get_by_role("status")).to_have_text(found_words(hits.total, hits.counted_to))
+    expect(results.get_by_role("status")).to_have_text(hit_count(hits.total, hits.counted_to))
     results.get_by_role("link").first.click()
     first, second = hits.data[:2]
     expect(page).to_have_url(in_address(step=first.step, prompt=first.prompt_no, sample=first.sample_no))
@@ -121,7 +121,7 @@ def test_a_result_leads_to_its_group_and_back(page: Page, client: Reinforge, job
 def test_keys_read_the_completions(page: Page, job: str, group: CompletionGroup, at_group: str) -> None:
     page.goto(at_group)
     expect(cards(page)).to_have_count(8)
-    order = shown_order(page)
+    order = order_on_page(page)
     page.keyboard.press("j")
     expect(page).to_have_url(in_address(sample=order[0]))
     page.keyboard.press("j")

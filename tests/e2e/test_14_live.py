@@ -94,7 +94,7 @@ def newest(page: Page) -> int:
     return int(heads[0]) if heads else 0
 
 
-def shown_step(page: Page) -> int:
+def step_on_page(page: Page) -> int:
     """The step that the line under the progress bar tells."""
     words = page.get_by_text(re.compile(r"^Step \d+ of 2000")).inner_text()
     return int(words.split()[1])
@@ -142,11 +142,11 @@ def drawn(page: Page) -> list[tuple[int, dict[str, float]]]:
 
 def assert_the_same(page: Page, client: Reinforge, job: str) -> None:
     """No hole, no double, no other value than in the database; the job must rest."""
-    wanted = recorded(client, job)
+    expected = recorded(client, job)
     # Frames come twice a second at most: the last step may be drawn a moment after the state.
-    eventually(lambda: newest(page) == max(wanted), what=f"step {max(wanted)} in the table")
-    assert drawn(page) == sorted(wanted.items())
-    assert sorted(step for step in wanted if step > 0) == list(range(1, max(wanted) + 1))
+    eventually(lambda: newest(page) == max(expected), what=f"step {max(expected)} in the table")
+    assert drawn(page) == sorted(expected.items())
+    assert sorted(step for step in expected if step > 0) == list(range(1, max(expected) + 1))
 
 
 def cancelled(client: Reinforge, job: str, *pages: Page) -> None:
@@ -184,11 +184,11 @@ def test_a_lost_network_leaves_no_hole_and_no_double(
     reaches(far_page, 3)
     relay.cut()
     far_page.context.set_offline(True)
-    shown = newest(far_page)
-    expect(far_page.get_by_text(re.compile(rf"^Reconnecting… shown up to step {shown}"))).to_be_visible()
+    step_now = newest(far_page)
+    expect(far_page.get_by_text(re.compile(rf"^Reconnecting… shown up to step {step_now}"))).to_be_visible()
     expect(far_page.get_by_text("The server does not respond")).to_be_visible()
     there = goes_on(client, job)
-    assert newest(far_page) == shown
+    assert newest(far_page) == step_now
     relay.restore()
     far_page.context.set_offline(False)
     reaches(far_page, there)
@@ -227,9 +227,9 @@ def test_a_held_picture_stands_still_and_catches_up(
     reaches(page, 3)
     page.get_by_role("button", name="Freeze view").click()
     expect(page.get_by_text(re.compile(r"^Frozen at step \d+$"))).to_be_visible()
-    shown = newest(page)
+    step_now = newest(page)
     there = goes_on(client, job)
-    assert newest(page) == shown
+    assert newest(page) == step_now
     page.get_by_role("button", name="Back to live").click()
     reaches(page, there)
     cancelled(client, job, page)
@@ -266,9 +266,9 @@ def test_curves_rewind_when_the_worker_is_killed(
     assert_the_same(page, client, job)
     back = next(event.data["to_step"] for event in client.jobs.stream(job) if event.type == "rewind")
     assert 10 <= back < 20
-    seen: list[int] = page.evaluate("window.newest")
-    falls = [(before, after) for before, after in itertools.pairwise(seen) if after < before]
-    assert len(falls) == 1, seen
+    steps_on_page: list[int] = page.evaluate("window.newest")
+    falls = [(before, after) for before, after in itertools.pairwise(steps_on_page) if after < before]
+    assert len(falls) == 1, steps_on_page
     assert back <= falls[0][1] < falls[0][0]
 
 
@@ -325,9 +325,9 @@ def test_a_paused_job_says_why_and_goes_on_where_it_paused(
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/jobs/{job}")
     expect(page.get_by_text("Paused: the reward fails too often")).to_be_visible(timeout=SOON)
-    said = page.locator("details", has_text="Error of the reward code")
-    expect(said.locator("pre")).to_contain_text("KeyError: 'no such column'")
-    expect(said.locator("pre")).to_contain_text("line 2")
+    details = page.locator("details", has_text="Error of the reward code")
+    expect(details.locator("pre")).to_contain_text("KeyError: 'no such column'")
+    expect(details.locator("pre")).to_contain_text("line 2")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.get_by_role("button", name="Resume").click()
     # The code is the same, so it pauses again; the page says so without being loaded again.
@@ -365,6 +365,6 @@ def test_nothing_moves_while_steps_arrive(page: Page, client: Reinforge, start: 
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
         page.evaluate(WATCH_SHIFTS)
         there = goes_on(client, job, by=10)
-        eventually(lambda: shown_step(page) >= there, what=f"step {there} on the screen")
+        eventually(lambda: step_on_page(page) >= there, what=f"step {there} on the screen")
         shifts: list[tuple[float, list[str]]] = page.evaluate("window.shifts")
         assert sum(value for value, _ in shifts) < 0.02, (width, tab, shifts)

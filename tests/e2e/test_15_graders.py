@@ -35,7 +35,7 @@ def additions(client: Reinforge) -> Dataset:
 
 @pytest.fixture
 def judge_server() -> Iterator[Stub]:
-    with Stub(lambda asked, number: judged(0.75)) as stub:
+    with Stub(lambda request, number: judged(0.75)) as stub:
         yield stub
 
 
@@ -107,9 +107,9 @@ class TestBuildingAGrader:
         page.get_by_label("Name", exact=False).first.fill(f"built {uuid4()}")
         page.get_by_role("button", name="Save reward").click()
         expect(page).to_have_url(re.compile("/rewards/rew_"))
-        found = re.search(r"/rewards/(rew_\w+)", page.url)
-        assert found
-        stored = api.get(f"rewards/{found[1]}").json()
+        match = re.search(r"/rewards/(rew_\w+)", page.url)
+        assert match
+        stored = api.get(f"rewards/{match[1]}").json()
         assert (stored["kind"], json.loads(stored["revisions"][0]["source"])) == ("grader", built)
 
     def test_the_json_leads_the_form_and_what_is_no_json_holds_it(
@@ -118,15 +118,15 @@ class TestBuildingAGrader:
         open_grader(page, additions)
         text(page).fill(json.dumps(CHECK | {"operation": "is", "reference": "{{ item.sum }}", "hue": 1}))
         expect(page.get_by_label("Reference", exact=True)).to_have_value("{{ item.sum }}")
-        told = form(page)
-        expect(told.get_by_text("The test rows have no “sum”.")).to_be_visible()
-        expect(told.get_by_text("Input should be 'eq', 'ne', 'like' or 'ilike'")).to_be_visible()
-        expect(told.get_by_text("There is no field hue.")).to_be_visible()
+        panel = form(page)
+        expect(panel.get_by_text("The test rows have no “sum”.")).to_be_visible()
+        expect(panel.get_by_text("Input should be 'eq', 'ne', 'like' or 'ilike'")).to_be_visible()
+        expect(panel.get_by_text("There is no field hue.")).to_be_visible()
         text(page).fill('{\n  "type": "string_check",\n  "input" 1\n}')
-        expect(told.get_by_text("The text is not JSON at line 3, column 11")).to_be_visible()
+        expect(panel.get_by_text("The text is not JSON at line 3, column 11")).to_be_visible()
         expect(page.get_by_label("Reference", exact=True)).to_be_disabled()
         expect(page.get_by_label("Reference", exact=True)).to_have_value("{{ item.sum }}")
-        told.get_by_role("button", name="Restore the last valid JSON").click()
+        panel.get_by_role("button", name="Restore the last valid JSON").click()
         expect(page.get_by_label("Reference", exact=True)).to_be_enabled()
         assert grader(page)["hue"] == 1
         # The address keeps which of the two is shown, and Python is still there.

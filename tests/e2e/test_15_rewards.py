@@ -98,9 +98,9 @@ class TestPreflight:
         page.get_by_role("button", name="Run pre-flight").click()
         panel = page.get_by_role("region", name="Pre-flight")
         expect(panel.get_by_text("Groups by passing completions")).to_be_visible(timeout=SOON)
-        found = re.search(r"preflight=([^&]+)", page.url)
-        assert found, page.url
-        report = api.get(f"preflights/{found[1]}").json()["report"]
+        match = re.search(r"preflight=([^&]+)", page.url)
+        assert match, page.url
+        report = api.get(f"preflights/{match[1]}").json()["report"]
         expect(panel.get_by_text(report["verdict"].capitalize(), exact=True).first).to_be_visible()
         for reason in report["reasons"]:
             expect(panel).to_contain_text(reason["message"])
@@ -122,11 +122,11 @@ class TestBench:
         job, reward = trained
         page.goto(f"/rewards/{reward}?dataset=job&rows={job}:2")
         page.get_by_role("button", name="Run on 16 completions").click()
-        told = page.get_by_role("status").filter(has_text="16 of 16 completions scored")
-        expect(told).to_contain_text(re.compile(r"[0-4] of 4 rows distinguished"))
+        status = page.get_by_role("status").filter(has_text="16 of 16 completions scored")
+        expect(status).to_contain_text(re.compile(r"[0-4] of 4 rows distinguished"))
         page.get_by_role("textbox", name="Step", exact=True).fill("3")
         expect(page).to_have_url(re.compile(f"rows={job}(:|%3A)3"))
-        expect(told).to_contain_text("run again")
+        expect(status).to_contain_text("run again")
 
 
 class TestGoldenCases:
@@ -209,19 +209,19 @@ class TestReplay:
         editor(page).fill(EVEN)
         tab(page, "Replay").click()
         page.get_by_role("button", name="Replay", exact=True).click()
-        found = page.get_by_role("region", name="Replay results")
-        expect(found).to_be_visible(timeout=SOON)
+        panel = page.get_by_role("region", name="Replay results")
+        expect(panel).to_be_visible(timeout=SOON)
         (replay,) = api.get("evaluations", params={"job": job}).json()["data"]
         report = replay["report"]
         assert (replay["revision"], report["completions"]) == (None, 5 * 16)
         assert report["flips"] > 0
-        expect(found.get_by_role("status")).to_contain_text("unsaved source")
-        expect(found.get_by_role("figure").get_by_role("heading", name="Mean reward")).to_be_visible()
-        rows = found.get_by_role("region", name="Completions whose result changes").locator("tbody tr")
+        expect(panel.get_by_role("status")).to_contain_text("unsaved source")
+        expect(panel.get_by_role("figure").get_by_role("heading", name="Mean reward")).to_be_visible()
+        rows = panel.get_by_role("region", name="Completions whose result changes").locator("tbody tr")
         flips = len(report["shown_flips"])
         expect(rows).to_have_count(min(flips, 12))
         if flips > 12:
-            found.get_by_role("button", name=f"Show all {flips}").click()
+            panel.get_by_role("button", name=f"Show all {flips}").click()
             expect(rows).to_have_count(flips)
         expect(page.get_by_role("region", name="Earlier replays").get_by_role("link")).to_have_count(1)
 
@@ -303,7 +303,7 @@ class TestCalibration:
         expect(report).to_have_count(0)
         page.get_by_role("button", name="Right").click()
         expect(report.get_by_text(re.compile("^You and the reward agree on"))).to_be_visible()
-        told = api.get(f"jobs/{job}/calibration").json()["report"]
-        assert told["labels"] == 30
+        calibration = api.get(f"jobs/{job}/calibration").json()["report"]
+        assert calibration["labels"] == 30
         cells = report.locator("tbody td[data-agrees]")
-        expect(cells).to_have_text([str(told["right_passed"]), str(told["wrong_failed"])])
+        expect(cells).to_have_text([str(calibration["right_passed"]), str(calibration["wrong_failed"])])

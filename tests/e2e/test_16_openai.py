@@ -92,10 +92,12 @@ def test_the_script(platform: Platform, sdks: dict[str, Path], tmp_path: Path, s
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["openai"].startswith(sdk)
     answers = [json.loads(line) for line in record.read_text().splitlines()]
-    seen = {check(answer) for answer in answers if "body" in answer}
+    checked_answers = {check(answer) for answer in answers if "body" in answer}
     streams = [answer["chunks"] for answer in answers if "chunks" in answer]
     for chunk in chain.from_iterable(streams):
         schemas.checked(chunk, CHUNK)
     if kind == "life":
-        assert seen >= {pattern for pattern, _ in LISTS} | {f"{verb} {path}" for verb, path, _ in OBJECTS}
+        assert checked_answers >= {pattern for pattern, _ in LISTS} | {
+            f"{verb} {path}" for verb, path, _ in OBJECTS
+        }
         assert len(streams) == 3 and all(len(chunks) > 2 for chunks in streams)

@@ -56,7 +56,7 @@ def test_a_forgotten_password_is_set_anew_with_an_address(
 ) -> None:
     with visit(browser, base_url=platform.url) as page:
         name = joined(page, client)
-        [member] = [each for each in client.members.list() if each.name == name]
+        [member] = [item for item in client.members.list() if item.name == name]
         page.goto(client.members.reset_password(member.id).url)
         page.get_by_role("textbox", name="E-mail address").fill(f"{uuid4()}@example.org")
         page.get_by_role("textbox", name="New password").fill(PASSWORD)

@@ -34,7 +34,7 @@ def test_a_key_may_do_what_was_ticked_until_its_day(
     page.get_by_role("button", name="Done").click()
     row = page.get_by_role("row").filter(has_text=name)
     expect(row).to_contain_text("inference")
-    (made,) = [each for each in client.keys.list() if each.name == name]
+    (made,) = [item for item in client.keys.list() if item.name == name]
     assert made.scopes == ["inference"] and made.expires_at is not None
     left = made.expires_at - datetime.now(UTC)
     assert timedelta(days=29) < left <= timedelta(days=30)

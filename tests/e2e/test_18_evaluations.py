@@ -59,13 +59,13 @@ def test_two_are_compared_with_the_gates_own_numbers(
     page.get_by_role("combobox", name="Compare with").select_option(places["base"])
     beside = page.get_by_role("region", name=re.compile("^Compared with main"))
     own, base = (client.evaluations.rows(places[name]) for name in ("evaluation", "base"))
-    wanted = []
+    expected = []
     for metric in ("eval/reward", "eval/pass_rate", "eval/pass_any"):
-        new, old = (row_values(each.data, metric, own.pass_above) for each in (own, base))
-        wanted.append(estimate([new[row] - old[row] for row in sorted(new.keys() & old.keys())]))
-    expect(beside.locator("dd b")).to_have_text([signed(each.value) for each in wanted])
+        new, old = (row_values(rows.data, metric, own.pass_above) for rows in (own, base))
+        expected.append(estimate([new[row] - old[row] for row in sorted(new.keys() & old.keys())]))
+    expect(beside.locator("dd b")).to_have_text([signed(change.value) for change in expected])
     expect(beside.locator("dd small")).to_have_text(
-        [f"{signed(each.low)} to {signed(each.high)}" for each in wanted]
+        [f"{signed(change.low)} to {signed(change.high)}" for change in expected]
     )
     expect(page).to_have_url(re.compile(f"against={places['base']}"))
     expect(page.get_by_label("Gate", exact=True).get_by_text(f"--baseline {places['base']}")).to_be_visible()
@@ -77,20 +77,22 @@ def test_a_row_shows_what_both_said(page: Page, client: Reinforge, places: dict[
     table.get_by_role("button").first.click()
     peek = page.get_by_role("dialog")
     row = int(re.search(r"row=(\d+)", page.url)[1])  # type: ignore[index]
-    said = [
-        each
+    completions = [
+        completion
         for place in ("evaluation", "base")
-        for each in client.evaluations.completions(places[place], row=row).data
+        for completion in client.evaluations.completions(places[place], row=row).data
     ]
-    expect(peek.get_by_role("article").locator("pre")).to_have_text([each.text or "(empty)" for each in said])
+    expect(peek.get_by_role("article").locator("pre")).to_have_text(
+        [completion.text or "(empty)" for completion in completions]
+    )
     peek.get_by_role("button", name="Close").click()
     expect(peek).to_have_count(0)
 
 
 def test_one_is_cancelled_and_goes_on(page: Page, api: httpx.Client, places: dict[str, str]) -> None:
-    asked = {"kind": "stand_alone", "adapter": None, "model": "starter-arith", "dataset": places["dataset"]}
-    asked |= {"reward": places["reward"], "rows": 150, "samples_per_row": 2, "max_tokens": 16}
-    id = api.post("evaluations", json=asked).raise_for_status().json()["id"]
+    body = {"kind": "stand_alone", "adapter": None, "model": "starter-arith", "dataset": places["dataset"]}
+    body |= {"reward": places["reward"], "rows": 150, "samples_per_row": 2, "max_tokens": 16}
+    id = api.post("evaluations", json=body).raise_for_status().json()["id"]
     page.goto(f"/evaluations/{id}")
     page.get_by_role("button", name="Cancel").click(timeout=SOON)
     expect(page.get_by_text("Evaluation cancelled")).to_be_visible()

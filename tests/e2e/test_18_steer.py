@@ -56,9 +56,9 @@ def test_numbers_of_a_running_job_change_from_the_next_step_on(
     expect(dialog).to_have_count(0)
     legend = page.get_by_role("list", name="Changes during the run").get_by_role("listitem")
     expect(legend.filter(has_text=re.compile(r"from step \d+ on"))).to_have_count(2, timeout=SOON)
-    changes = {each.setting: each for each in client.jobs.changes(running)}
+    changes = {change.setting: change for change in client.jobs.changes(running)}
     assert changes["optimizer.learning_rate"].value == 1e-4
-    assert all(each.step is not None for each in changes.values())
+    assert all(change.step is not None for change in changes.values())
 
 
 def test_a_value_out_of_bounds_is_refused_and_nothing_changes(
@@ -95,21 +95,21 @@ def test_a_fork_begins_at_its_step_with_what_was_changed(page: Page, client: Rei
     expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
     forks = page.get_by_role("region", name="Forks")
     expect(forks).to_contain_text(f"from step {step}")
-    (fork,) = [each for each in client.jobs.family(running) if each.name == name]
-    found = client.jobs.get(fork.id)
-    assert found.forked_from is not None
-    assert (found.forked_from.job, found.forked_from.step) == (running, step)
-    assert found.resolved_spec is not None and found.resolved_spec["optimizer"]["learning_rate"] == 2e-4
+    (fork,) = [job for job in client.jobs.family(running) if job.name == name]
+    job = client.jobs.get(fork.id)
+    assert job.forked_from is not None
+    assert (job.forked_from.job, job.forked_from.step) == (running, step)
+    assert job.resolved_spec is not None and job.resolved_spec["optimizer"]["learning_rate"] == 2e-4
     client.jobs.wait(fork.id, timeout=SOON / 1000)
     page.reload()
     curves = forks.get_by_role("figure").filter(has_text="Reward in training")
     curves.get_by_role("button", name="Reward in training as a table").click()
     # One chart has both: the fork's curve begins behind the step that it was forked from, its parent's before.
     heads = curves.get_by_role("columnheader").all_inner_texts()
-    mine, parents = heads.index(name), heads.index(client.jobs.get(running).name)
+    column, parents = heads.index(name), heads.index(client.jobs.get(running).name)
     at, behind = (numbers(curves, row) for row in (step, step + 1))
     assert re.match(r"[01]\.\d+", at[parents]), at
-    assert re.match(r"[01]\.\d+", behind[mine]) and not re.match(r"\d", at[mine]), (at, behind)
+    assert re.match(r"[01]\.\d+", behind[column]) and not re.match(r"\d", at[column]), (at, behind)
     client.jobs.resume(running)
 
 
@@ -168,4 +168,4 @@ def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(
     page.get_by_role("menuitem", name="Delete…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete deployment").click()
     expect(page.get_by_text(f"{name} deleted.")).to_be_visible()
-    assert name not in [each.name for each in client.deployments.list()]
+    assert name not in [deployment.name for deployment in client.deployments.list()]

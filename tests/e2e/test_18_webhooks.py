@@ -52,7 +52,7 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     stub.on("POST", "/hooks", Answer(500), Answer(204))
     url = address(stub)
     secret = make(page, url)
-    (made,) = [each for each in client.webhooks.list() if each.url == url]
+    (made,) = [webhook for webhook in client.webhooks.list() if webhook.url == url]
     assert (made.events, made.description) == (["evaluation.failed"], "e2e")
     assert secret not in page.content()
     page.get_by_role("button", name=url.removeprefix("http://"), exact=True).click()
@@ -71,8 +71,8 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     expect(peek.get_by_role("region", name="Delivery body")).to_contain_text('"type": "webhook.test"')
     peek.get_by_role("button", name="Close").click()
     expect(first).to_contain_text("Delivered")
-    for seen in stub.requests:
-        assert verify(secret, seen.headers, seen.body)
+    for request in stub.requests:
+        assert verify(secret, request.headers, request.body)
 
     first.get_by_role("button", name=re.compile("^Send (again|now): ")).click()
     expect(page.get_by_text("Sent again")).to_be_visible()
@@ -92,11 +92,11 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     more(page, url, "Delete…")
     page.get_by_role("dialog").get_by_role("button", name="Delete webhook").click()
     expect(page.get_by_text("Webhook deleted.")).to_be_visible()
-    assert url not in [each.url for each in client.webhooks.list()]
+    assert url not in [webhook.url for webhook in client.webhooks.list()]
 
 
 def test_an_address_that_is_refused_is_told_at_its_field(page: Page, client: Reinforge) -> None:
-    before = [each.id for each in client.webhooks.list()]
+    before = [webhook.id for webhook in client.webhooks.list()]
     page.goto("/settings?tab=webhooks")
     page.get_by_role("button", name="New webhook").click()
     dialog = page.get_by_role("dialog", name="New webhook")
@@ -105,4 +105,4 @@ def test_an_address_that_is_refused_is_told_at_its_field(page: Page, client: Rei
     dialog.get_by_role("button", name="Create webhook").click()
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(dialog).to_contain_text("169.254.169.254")
-    assert [each.id for each in client.webhooks.list()] == before
+    assert [webhook.id for webhook in client.webhooks.list()] == before

@@ -26,30 +26,30 @@ def test_a_download_is_watched_and_a_template_offered(page: Page, client: Reinfo
     hold = threading.Event()
     # The half that comes before the hold is more than the 10 MB that the hub's client reads at once.
     hub.repositories["org/speechless"] = Repository(model_files(template=False, rows=1_500_000), hold=hold)
-    found = add(page, "hub:org/speechless", "speechless")
+    card = add(page, "hub:org/speechless", "speechless")
     try:
-        expect(found.get_by_role("status")).to_have_text("Downloading")
-        expect(found.get_by_text(re.compile(r"Downloading, 1[0-9.]* MB of 24[0-9.]* MB"))).to_be_visible()
-        bar = found.get_by_role("progressbar", name="Inspection in progress")
+        expect(card.get_by_role("status")).to_have_text("Downloading")
+        expect(card.get_by_text(re.compile(r"Downloading, 1[0-9.]* MB of 24[0-9.]* MB"))).to_be_visible()
+        bar = card.get_by_role("progressbar", name="Inspection in progress")
         done, total = (bar.evaluate(f"bar => bar.{name}") for name in ("value", "max"))
         assert 0 < done < total
-        found.press("Escape")  # it goes on, and the list says how far it is
+        card.press("Escape")  # it goes on, and the list says how far it is
         row = page.get_by_role("row").filter(has_text="speechless")
         expect(row).to_contain_text(re.compile("[1-9][0-9]%"))
     finally:
         hold.set()
 
     row.get_by_role("button", name="speechless").click()
-    fault = found.get_by_text("Model not usable")
+    fault = card.get_by_text("Model not usable")
     expect(fault).to_be_visible()
-    found.get_by_role("button", name="Inspect again").click()
+    card.get_by_role("button", name="Inspect again").click()
     dialog = page.get_by_role("dialog", name="Add a base model")
     offered = dialog.get_by_label("Chat template")
     expect(offered).to_have_value("plain")
     expect(dialog.get_by_role("textbox", name="Source")).to_have_value(re.compile("^hub:org/speechless"))
     dialog.get_by_role("button", name="Inspect and add").click()
-    expect(found.get_by_text("Messages use the template of the model")).to_be_visible()
-    expect(found.get_by_role("link", name="New job")).to_be_visible()
+    expect(card.get_by_text("Messages use the template of the model")).to_be_visible()
+    expect(card.get_by_role("link", name="New job")).to_be_visible()
     model = client.models.get("speechless")
     assert (model.status, model.has_chat_template) == ("ready", True)
     client.models.remove("speechless")

@@ -70,7 +70,7 @@ def test_the_adapter_gives_the_log_probabilities_it_was_stored_with(
     base = AutoModelForCausalLM.from_pretrained(demo.summary["base_path"], dtype=torch.float32)
     model = PeftModel.from_pretrained(base, demo.summary["adapter_path"]).eval()
     step = demo.summary["adapter_step"]
-    assert step == next(each.step for each in client.jobs.checkpoints(job_id) if each.best)
+    assert step == next(checkpoint.step for checkpoint in client.jobs.checkpoints(job_id) if checkpoint.best)
     rows = client.jobs.completions(job_id, split="held_out", step=step, limit=20).data
     assert len(rows) == 20
     from transformers import AutoTokenizer
@@ -84,8 +84,8 @@ def test_the_adapter_gives_the_log_probabilities_it_was_stored_with(
         ids = torch.tensor([[*prompt, *one.token_ids]])
         with torch.no_grad():
             logits = model(ids).logits[0, len(prompt) - 1 : -1].float()
-        found = logits.log_softmax(-1).gather(-1, ids[0, len(prompt) :, None])[:, 0]
-        assert torch.allclose(found, torch.tensor(one.sampler_logprobs), atol=1e-5)
+        logprobs = logits.log_softmax(-1).gather(-1, ids[0, len(prompt) :, None])[:, 0]
+        assert torch.allclose(logprobs, torch.tensor(one.sampler_logprobs), atol=1e-5)
 
 
 def test_checkpoints_and_best(client: Reinforge, job_id: str) -> None:

@@ -70,7 +70,7 @@ def test_a_backup_taken_under_way_finishes_the_job_elsewhere_with_the_same_weigh
             again = there.jobs.wait(job.id, timeout=240)
             assert again.status == "succeeded", again.error
             weights = [
-                _weights(each, job.id, tmp_path / name) for name, each in (("a", client), ("b", there))
+                _weights(item, job.id, tmp_path / name) for name, item in (("a", client), ("b", there))
             ]
     finally:
         EmbeddedPostgres(tmp_path / "home").destroy()
@@ -78,7 +78,7 @@ def test_a_backup_taken_under_way_finishes_the_job_elsewhere_with_the_same_weigh
 
 
 def _weights(client: Reinforge, job: str, folder: Path) -> bytes:
-    [adapter] = [each for each in client.adapters.list() if each.job == job]
+    [adapter] = [adapter for adapter in client.adapters.list() if adapter.job == job]
     client.adapters.extract(adapter.id, folder)
     [file] = folder.rglob("adapter_model.safetensors")
     return file.read_bytes()
@@ -107,8 +107,8 @@ def test_a_reward_that_always_raises_pauses_the_job_with_the_traceback(client: R
     job = client.jobs.wait(client.jobs.create(spec(reward)).id, timeout=120)
     assert (job.status, job.reason) == ("paused", "reward_errors")
     assert job.error is not None
-    shown = f"{job.error.message}\n{job.error.traceback}"
-    assert "KeyError" in shown and "line 2" in shown
+    message = f"{job.error.message}\n{job.error.traceback}"
+    assert "KeyError" in message and "line 2" in message
 
 
 def test_cancel_ends_it_soon_and_twice_is_a_conflict(client: Reinforge, spec: Any) -> None:

@@ -55,7 +55,7 @@ class Stack:
 
     def __post_init__(self) -> None:
         self.services: dict[str, dict[str, Any]] = compose.services(self.variables)
-        self._there = re.compile("|".join(re.escape(each) for each in self.addresses))
+        self._there = re.compile("|".join(re.escape(address) for address in self.addresses))
 
     def local(self, value: str) -> str:
         return self._there.sub(lambda match: self.addresses[match[0]], value)

@@ -23,32 +23,32 @@ For the same reason nobody checks rewards (`check=0`): a check that has not been
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, object]:
+def trial() -> dict[str, object]:
     return measure(LOAD)
 
 
-def test_nobody_else_is_harmed(found: dict[str, object]) -> None:
+def test_nobody_else_is_harmed(trial: dict[str, object]) -> None:
     broken = [
         promise
-        for promise, holds in verdicts(found).items()
+        for promise, holds in verdicts(trial).items()
         if not holds and not any(word in promise for word in MEASURED)
     ]
-    assert not broken, (broken, found)
+    assert not broken, (broken, trial)
 
 
-def test_memory_is_bounded(found: dict[str, object]) -> None:
-    memory = found["memory_mib"]
+def test_memory_is_bounded(trial: dict[str, object]) -> None:
+    memory = trial["memory_mib"]
     assert isinstance(memory, dict)
     assert memory["attacked"]["api"] < 1500, "with the processes that read 200 rows of 1 MiB"
 
 
-def test_the_attack_took_place(found: dict[str, object]) -> None:
+def test_the_attack_took_place(trial: dict[str, object]) -> None:
     """Of each kind something was sent, and what strangers sent was refused."""
-    answers = found["answers"]
+    answers = trial["answers"]
     assert isinstance(answers, dict)
-    kinds = {each.rpartition(" ")[0] for each in answers["strangers"]}
+    kinds = {answer.rpartition(" ")[0] for answer in answers["strangers"]}
     assert {"wrong key", "deep JSON", "idle connection"} <= {
         kind.removesuffix(" open at the") for kind in kinds
     }
-    assert not [each for each in answers["strangers"] if each.rpartition(" ")[2].startswith("2")]
+    assert not [answer for answer in answers["strangers"] if answer.rpartition(" ")[2].startswith("2")]
     assert len(answers["member"]) >= 5

@@ -27,8 +27,8 @@ LONG = {"n": 16, "temperature": 2.0, "max_tokens": 400}
 @pytest.fixture(scope="module")
 def deployed(client: Reinforge, demo: Demo) -> Iterator[str]:
     client.deployments.create(NAME, adapter=client.jobs.get(demo.summary["job_id"]).adapter)
-    found = client.deployments.wait(NAME, timeout=120)
-    assert (found.state, found.error) == ("ready", None)
+    deployment = client.deployments.wait(NAME, timeout=120)
+    assert (deployment.state, deployment.error) == ("ready", None)
     yield NAME
     client.deployments.stop(NAME)
     client.deployments.wait(NAME)
@@ -45,8 +45,8 @@ def http(platform: Platform) -> Iterator[httpx.Client]:
 def ask(http: httpx.Client, **fields: Any) -> dict[str, Any]:
     answer = http.post("/chat/completions", json={"model": NAME, "messages": CHAT, **fields})
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    completion: dict[str, Any] = answer.json()
+    return completion
 
 
 def chunks(http: httpx.Client, **fields: Any) -> Iterator[dict[str, Any]]:
@@ -61,32 +61,32 @@ def test_the_adapter_answers_what_it_has_learned(http: httpx.Client, deployed: s
     whole = ask(http, temperature=0)
     text = whole["choices"][0]["message"]["content"]
     assert text.endswith("<answer>120</answer>")
-    said = [chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks(http, temperature=0)]
-    assert "".join(said) == text
-    assert len([piece for piece in said if piece]) > 1, "it comes in pieces"
+    pieces = [chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks(http, temperature=0)]
+    assert "".join(pieces) == text
+    assert len([piece for piece in pieces if piece]) > 1, "it comes in pieces"
 
 
 def test_log_probabilities_sum_to_the_adapters_own(
     http: httpx.Client, client: Reinforge, demo: Demo, deployed: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """As PEFT and transformers compute them from the adapter's download."""
-    found = ask(http, logprobs=True, seed=4, temperature=0.9)
-    [choice] = found["choices"]
+    completion = ask(http, logprobs=True, seed=4, temperature=0.9)
+    [choice] = completion["choices"]
     adapter = client.jobs.get(demo.summary["job_id"]).adapter
     assert adapter is not None
     folder = client.adapters.extract(adapter, tmp_path_factory.mktemp("adapter") / "here")
     tokenizer = AutoTokenizer.from_pretrained(CHECKPOINT)
     model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(CHECKPOINT), folder)
     prompt = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, return_dict=False)
-    said = tokenizer.encode(choice["message"]["content"], add_special_tokens=False)
-    said += [tokenizer.eos_token_id] * (choice["finish_reason"] == "stop")
+    sampled = tokenizer.encode(choice["message"]["content"], add_special_tokens=False)
+    sampled += [tokenizer.eos_token_id] * (choice["finish_reason"] == "stop")
     with torch.inference_mode():
-        logits = model(torch.tensor([prompt + said])).logits[0, len(prompt) - 1 : -1] / 0.9
-    own = torch.log_softmax(logits, -1).gather(-1, torch.tensor(said)[:, None]).sum()
+        logits = model(torch.tensor([prompt + sampled])).logits[0, len(prompt) - 1 : -1] / 0.9
+    own = torch.log_softmax(logits, -1).gather(-1, torch.tensor(sampled)[:, None]).sum()
     assert sum(entry["logprob"] for entry in choice["logprobs"]["content"]) == pytest.approx(
         float(own), abs=1e-2
     )
-    assert found["usage"]["completion_tokens"] == len(said)
+    assert completion["usage"]["completion_tokens"] == len(sampled)
 
 
 def test_a_host_killed_in_the_middle_is_told_and_the_next_request_works(
@@ -130,8 +130,8 @@ def test_stopping_lets_a_stream_end(http: httpx.Client, client: Reinforge, deplo
     assert (late.status_code, late.json()["error"]["code"]) == (409, "deployment_stopped")
     reader.join(120)
     assert len(ends) == LONG["n"]
-    found = client.deployments.wait(NAME)
-    assert (found.state, found.under_way) == ("stopped", 0)
-    assert found.usage.requests == before.requests + 1
+    deployment = client.deployments.wait(NAME)
+    assert (deployment.state, deployment.under_way) == ("stopped", 0)
+    assert deployment.usage.requests == before.requests + 1
     client.deployments.start(NAME)
     assert client.deployments.wait(NAME).state == "ready"

@@ -34,12 +34,12 @@ def test_up_prints_an_address_that_signs_the_command_line_in(tmp_path: Path) -> 
         eventually(
             lambda: "Ctrl-C" in log.read_text() or server.poll() is not None, within=120, what="readiness"
         )
-        found = re.search(r"http://\S+/sign-in\?token=\S+", log.read_text())
-        assert found, log.read_text()
+        match = re.search(r"http://\S+/sign-in\?token=\S+", log.read_text())
+        assert match, log.read_text()
         assert run("job", "list").returncode in (4, 6)  # nobody is signed in
         assert "demo job" not in log.read_text()
-        assert run("login", found[0]).returncode == 0
-        again = run("login", found[0])
+        assert run("login", match[0]).returncode == 0
+        again = run("login", match[0])
         assert again.returncode == 4 and "used up" in again.stderr
         pushed = run("dataset", "push", str(DEMO_JOB.parent / "heldout.jsonl"))
         assert pushed.returncode == 0 and pushed.stdout.startswith("file-"), pushed.stderr
@@ -76,9 +76,9 @@ def test_up_in_a_new_home_starts_the_demo_and_says_so(tmp_path: Path) -> None:
             eventually(
                 lambda: "Ctrl-C" in log.read_text() or server.poll() is not None, within=120, what="readiness"
             )
-            found = re.search(r"serves at (http://\S+?);", log.read_text())
-            assert found, log.read_text()
-            with Reinforge(found[1], key) as client:
+            match = re.search(r"serves at (http://\S+?);", log.read_text())
+            assert match, log.read_text()
+            with Reinforge(match[1], key) as client:
                 eventually(lambda: list(client.jobs.list()), within=120, what="the demo job")
                 [job] = client.jobs.list()
                 assert (job.name, job.status in FINAL) == (NAME, False)

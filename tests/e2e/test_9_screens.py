@@ -85,19 +85,19 @@ def findings(page: Page) -> list[str]:
     """
     page.evaluate(AXE.read_text(encoding="utf8"))
     for _ in range(2):
-        if not (found := _findings(page)):
-            return found
+        if not (problems := _findings(page)):
+            return problems
         page.wait_for_timeout(500)
     return _findings(page)
 
 
 def _findings(page: Page) -> list[str]:
-    found: list[dict[str, Any]] = page.evaluate(
+    problems: list[dict[str, Any]] = page.evaluate(
         "tags => axe.run(document, {runOnly: {type: 'tag', values: tags}}).then(r => r.violations)", RULES
     )
     return [
         f"{one['id']} ({one['impact']}): {node['html'][:160]} {node.get('failureSummary', '')[:200]}"
-        for one in found
+        for one in problems
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"][:3]
     ]

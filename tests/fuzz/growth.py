@@ -78,7 +78,7 @@ def time_breach(
 ) -> Breach | None:
     """`run_of(n)` reads an input of n characters, made beforehand."""
     before: float | None = None
-    for size in (each for each in SIZES if each <= largest):
+    for size in (size for size in SIZES if size <= largest):
         if before is not None and before * FACTOR > PATIENCE_SECONDS:
             return _rate_breach(run_of, size // FACTOR, per_character)
         now = seconds(run_of(size))
@@ -92,8 +92,8 @@ def time_breach(
 
 def _rate_breach(run_of: Callable[[int], Run], size: int, per_character: float) -> Breach | None:
     """Of a reader that is too slow for longer inputs."""
-    found, allowed = seconds(run_of(size), 5), size * per_character * SLACK
-    return Breach("time", size, found, allowed) if found > allowed else None
+    used, allowed = seconds(run_of(size), 5), size * per_character * SLACK
+    return Breach("time", size, used, allowed) if used > allowed else None
 
 
 def _allowed(before: float | None, size: int, per_character: float) -> float:
@@ -113,7 +113,7 @@ def _again(run_of: Callable[[int], Run], size: int, per_character: float) -> Bre
 def memory_breach(run: Run, size: int, amplification: float = AMPLIFICATION) -> Breach | None:
     """Of an input of so many bytes."""
     allowed = max(FLOOR_BYTES, size * amplification)
-    found = peak(run)
-    if found > allowed:
-        found = min(found, peak(run))
-    return Breach("memory", size, found, allowed) if found > allowed else None
+    peak_bytes = peak(run)
+    if peak_bytes > allowed:
+        peak_bytes = min(peak_bytes, peak(run))
+    return Breach("memory", size, peak_bytes, allowed) if peak_bytes > allowed else None

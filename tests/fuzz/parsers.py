@@ -67,12 +67,12 @@ class Parser:
 
 
 def text(read: Callable[[str], object]) -> Prepare:
-    return lambda given: lambda: _whole(read(given))
+    return lambda content: lambda: _whole(read(content))
 
 
 def raw(read: Callable[[bytes], object]) -> Prepare:
-    def prepare(given: str) -> Callable[[], object]:
-        content = given.encode("utf-8", "replace")
+    def prepare(source: str) -> Callable[[], object]:
+        content = source.encode("utf-8", "replace")
         return lambda: _whole(read(content))
 
     return prepare
@@ -81,23 +81,23 @@ def raw(read: Callable[[bytes], object]) -> Prepare:
 def value(read: Callable[[Any], object]) -> Prepare:
     """Reads a value of JSON; texts that are none are tried as strings."""
 
-    def prepare(given: str) -> Callable[[], object]:
+    def prepare(content: str) -> Callable[[], object]:
         try:
-            found = json.loads(given)
+            parsed = json.loads(content)
         except (ValueError, RecursionError):
-            found = given
-        if json_depth.is_deeper(found, 64):  # refused before it is a value
-            found = given
-        return lambda: _whole(read(found))
+            parsed = content
+        if json_depth.is_deeper(parsed, 64):  # refused before it is a value
+            parsed = content
+        return lambda: _whole(read(parsed))
 
     return prepare
 
 
 def file(name: str, read: Callable[[Path], object]) -> Prepare:
-    def prepare(given: str) -> Callable[[], object]:
+    def prepare(content: str) -> Callable[[], object]:
         path = r.folder() / name
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(given.encode("utf-8", "replace"))
+        path.write_bytes(content.encode("utf-8", "replace"))
         return lambda: _whole(read(path))
 
     return prepare
@@ -106,10 +106,10 @@ def file(name: str, read: Callable[[Path], object]) -> Prepare:
 def tar(read: Callable[[bytes], object], *, compressed: bool = False) -> Prepare:
     """Reads an archive with one file for each line of the text, named by the line."""
 
-    def prepare(given: str) -> Callable[[], object]:
+    def prepare(source: str) -> Callable[[], object]:
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:gz" if compressed else "w") as made:
-            for number, line in enumerate(given.split("\n")[:500]):
+            for number, line in enumerate(source.split("\n")[:500]):
                 info = tarfile.TarInfo(f"{number}/{line[:5000].replace(chr(0), '')}")
                 made.addfile(info)
         content = buffer.getvalue()
@@ -118,12 +118,12 @@ def tar(read: Callable[[bytes], object], *, compressed: bool = False) -> Prepare
     return prepare
 
 
-def _whole(found: object) -> object:
+def _whole(value: object) -> object:
     """What is read lazily is read."""
-    if isinstance(found, Iterator):
-        for _ in found:
+    if isinstance(value, Iterator):
+        for _ in value:
             pass
-    return found
+    return value
 
 
 _JOB = '{"model": "tiny", "data": {"dataset": "@@"}, "rewards": [{"type": "python", "name": "r", "source": "@"}]}'
@@ -148,15 +148,16 @@ PARSERS = (
            "reinforge.grading.tool_calls"),
     Parser("calls of tools in a chat", text(tools.split), ('<tool_call>{"name": "f"}</tool_call>',),
            "reinforge.grading.tool_calls", amplification=400),
-    Parser("prepared calls", value(lambda given: tool_calls.prepared([{"tool_calls": [
-        {"function": {"arguments": json.dumps(given)}}]}])), module="reinforge.grading.tool_calls"),
+    Parser("prepared calls", value(lambda arguments: tool_calls.prepared([{"tool_calls": [
+        {"function": {"arguments": json.dumps(arguments)}}]}])), module="reinforge.grading.tool_calls"),
     Parser("sample", text(samples.tool_fields), ("<tool_call>@@</tool_call>",), "reinforge.grading.samples"),
     Parser("sample's JSON", text(samples._parsed), ('{"a": "@@"}',), "reinforge.grading.samples"),
-    Parser("marked passages", text(lambda given: delimited.passages(given, "<a>", "</a>")), ("<a>@@</a>",),
+    Parser("marked passages", text(lambda content: delimited.passages(content, "<a>", "</a>")), ("<a>@@</a>",),
            "reinforge.parsing.delimited"),
     Parser("final answer", text(r.final), ("so the answer is @@", "#### 1,000", r"\boxed{@@}"),
            "reinforge.evaluation.final_answer"),
-    Parser("row of JSON", text(lambda given: rows_json.parse(given, 64)), ('{"a": "@@"}', '{"a": [@@]}', '{"a": 1, @@'),
+    Parser("row of JSON", text(lambda content: rows_json.parse(content, 64)),
+           ('{"a": "@@"}', '{"a": [@@]}', '{"a": 1, @@'),
            "reinforge.dataset.formats.strict_json", largest=MIB),
     Parser("JSONL", file("a.jsonl", r.rows), ('{"prompt": "@@"}\n', '{"prompt": "a", "answer": "b"}\n'),
            "reinforge.dataset.formats.jsonl", largest=MIB, amplification=60),
@@ -180,7 +181,7 @@ PARSERS = (
     Parser("search", text(search_text.condition), ('a or "b c" -d <think> @@',), "backend.jobs.monitoring.search_text",
            refusals=REFUSALS, largest=4096, amplification=3000, seconds_per_character=6e-5),
     Parser("cursor", text(cursors.decode_cursor), ("MjAyNi0wMS0wMVQwMDowMDowMCswMDowMHxh",), "backend.http.cursors"),
-    Parser("cursor of a search", text(lambda given: search._decode(given, "-step")),
+    Parser("cursor of a search", text(lambda content: search._decode(content, "-step")),
            ("WyItc3RlcCIsbnVsbCwxLCJ0cmFpbiIsMCwwXQ",), "backend.jobs.monitoring.search"),
     Parser("cell of a step's table", text(r.cell), ('["@@"]',), "backend.jobs.monitoring.step_tables"),
     Parser("names of models", text(r.names), ("ft:tiny:project:suffix:abcdefgh", "hub:a/b@main#template=chatml"),

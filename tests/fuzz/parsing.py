@@ -50,14 +50,14 @@ def _fault(parser: Parser, make: families.Make, effort: Effort) -> str | None:
 
     largest = min(parser.largest, effort.longest)
     try:
-        found = growth.time_breach(run_of, largest, parser.seconds_per_character)
-        if found is None:
+        breach = growth.time_breach(run_of, largest, parser.seconds_per_character)
+        if breach is None:
             size = min(largest, MEMORY_SIZE)
-            given = len(make(size).encode("utf-8", "replace"))
-            found = growth.memory_breach(run_of(size), given, parser.amplification)
+            content_bytes = len(make(size).encode("utf-8", "replace"))
+            breach = growth.memory_breach(run_of(size), content_bytes, parser.amplification)
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:200]}"
-    return None if found is None else str(found)
+    return None if breach is None else str(breach)
 
 
 def _refusing(run: Callable[[], object], parser: Parser) -> growth.Run:

@@ -48,24 +48,24 @@ def folder() -> Path:
     return made
 
 
-def render(given: str) -> object:
-    return templates.parse(given).render({"a": "x"}, {"output_text": "x"})
+def render(content: str) -> object:
+    return templates.parse(content).render({"a": "x"}, {"output_text": "x"})
 
 
-def evaluate(given: str) -> object:
-    return formula.parse(given).value({"a": 1.0})
+def evaluate(content: str) -> object:
+    return formula.parse(content).value({"a": 1.0})
 
 
-def final(given: str) -> object:
+def final(content: str) -> object:
     return (
-        final_answer.reference(given),
-        final_answer.is_right(given, 4.0),
-        final_answer.is_right(given, "four"),
+        final_answer.reference(content),
+        final_answer.is_right(content, 4.0),
+        final_answer.is_right(content, "four"),
     )
 
 
-def prompt_template(given: str) -> object:
-    parsed = prompts.PromptTemplate.parse(given)
+def prompt_template(content: str) -> object:
+    parsed = prompts.PromptTemplate.parse(content)
     return parsed.columns, parsed.render({"a": "x"})
 
 
@@ -75,9 +75,9 @@ def row(row: Any) -> object:
     return prompts.render_messages(row), tools.row_tools(row)
 
 
-def normalised(given: str) -> object:
-    found = equal.normalised([{"role": "user", "content": given}])
-    return near_duplicates.sequences(found), equal.prompt_key(found)
+def normalised(content: str) -> object:
+    text = equal.normalised([{"role": "user", "content": content}])
+    return near_duplicates.sequences(text), equal.prompt_key(text)
 
 
 def rows(path: Path) -> object:
@@ -91,13 +91,13 @@ def json_body(body: bytes) -> object:
     return strict_json._Strict(scope).checked(body), strict_json._Lenient(scope).checked(body)
 
 
-def depth_and_width(given: Any) -> object:
-    return json_depth.is_deeper(given), json_depth.is_wider(given, 100)
+def depth_and_width(value: Any) -> object:
+    return json_depth.is_deeper(value), json_depth.is_wider(value, 100)
 
 
-def cell(given: str) -> object:
+def cell(content: str) -> object:
     with step_tables.readable():
-        return step_tables.value_of(given, "null")
+        return step_tables.value_of(content, "null")
 
 
 def multipart(body: bytes) -> object:
@@ -120,14 +120,14 @@ def multipart(body: bytes) -> object:
     return None
 
 
-def headers(given: str) -> object:
+def headers(text: str) -> object:
     """What is read from headers, of which all together have 64 KiB."""
-    content = given.encode("utf-8", "replace")
+    content = text.encode("utf-8", "replace")
     names = (b"authorization", b"cookie", b"origin", b"if-none-match", b"host", b"content-type")
     request = Request({"type": "http", "method": "GET", "headers": [(name, content) for name in names]})
     conditional.unchanged(request, {"etag": '"a"'})
-    match = conditional.Match(given)
-    return auth.bearer(request), request.cookies, compression.accepts_gzip(given), match
+    match = conditional.Match(text)
+    return auth.bearer(request), request.cookies, compression.accepts_gzip(text), match
 
 
 def events(body: bytes) -> object:
@@ -143,14 +143,14 @@ def error(body: bytes) -> object:
     return wire.error_from(httpx.Response(422, content=body))
 
 
-def reply(given: str) -> object:
+def reply(content: str) -> object:
     for form in (
         replies.number_form(),
         replies.label_form(["a", "b"]),
         replies.ranking_form(3),
     ):
         with contextlib.suppress(replies.JudgeFailed):
-            reply = replies.parse_reply(given, form)
+            reply = replies.parse_reply(content, form)
             replies.reason(reply)
             replies.number(reply)
             replies.label(reply, ["a", "b"])
@@ -158,46 +158,46 @@ def reply(given: str) -> object:
     return None
 
 
-def output(given: str) -> object:
+def output(content: str) -> object:
     settings = runner.CodeTests(column="tests", tolerance=1e-6, output="words")
-    changed = given + "0"
+    changed = content + "0"
     return (
-        runner._same_value(given, changed, 1e-6),
-        runner._same_output(given, changed, settings),
-        runner.extract_code(given),
+        runner._same_value(content, changed, 1e-6),
+        runner._same_output(content, changed, settings),
+        runner.extract_code(content),
     )
 
 
-def stream(given: str) -> object:
+def stream(content: str) -> object:
     """A completion that grows by a few tokens at a time, with stop texts that nearly come."""
-    tokens = [ord(each) for each in given]
-    stream = TextStream(lambda ids: "".join(map(chr, ids)), ["STOP", given[:50] + "!"])
+    tokens = [ord(character) for character in content]
+    stream = TextStream(lambda ids: "".join(map(chr, ids)), ["STOP", content[:50] + "!"])
     holder = chat_tools.Holder()
     for end in range(0, len(tokens), max(1, len(tokens) // 64)):
         holder.push(stream.push(tokens[:end]))
     return stream.finish(tokens), holder.rest()
 
 
-def spec(given: Any) -> object:
+def spec(value: Any) -> object:
     """A job's JSON with what people are told about its faults."""
     from pydantic import ValidationError
 
     try:
-        return JobSpec.model_validate(given)
+        return JobSpec.model_validate(value)
     except ValidationError as error:
-        return problems(error.errors(), given, jobfile.spec_schema)
+        return problems(error.errors(), value, jobfile.spec_schema)
 
 
-def suggest(given: str) -> object:
-    return suggestions.did_you_mean(given, ["prompts_per_step", "temperature", "max_completion_tokens"])
+def suggest(content: str) -> object:
+    return suggestions.did_you_mean(content, ["prompts_per_step", "temperature", "max_completion_tokens"])
 
 
 def unpack(content: bytes) -> object:
     with (
         tempfile.TemporaryDirectory(dir=folder()) as inside,
-        tarfile.open(fileobj=io.BytesIO(content)) as found,
+        tarfile.open(fileobj=io.BytesIO(content)) as archive,
     ):
-        return archives.unpack(found, Path(inside))
+        return archives.unpack(archive, Path(inside))
 
 
 def weights(path: Path) -> object:
@@ -218,5 +218,5 @@ def configuration(path: Path) -> object:
     return model_facts.read_facts(path.parent, {})
 
 
-def names(given: str) -> object:
-    return model_names.plain(given), model_names._TUNED.fullmatch(given), model_sources.plain(given)
+def names(content: str) -> object:
+    return model_names.plain(content), model_names._TUNED.fullmatch(content), model_sources.plain(content)

@@ -23,23 +23,23 @@ def main() -> int:
         "--mixed", type=int, default=parsing.LONG.mixed, help="such families for each parser"
     )
     options.add_argument("--only", default="", help="parsers whose name has this in it")
-    given = options.parse_args()
+    arguments = options.parse_args()
     logging.disable()
-    effort = replace(parsing.LONG, seed=given.seed, mixed=given.mixed)
-    found = stamp("pydantic", "orjson") | {"seed": effort.seed, "longest": effort.longest, "parsers": {}}
+    effort = replace(parsing.LONG, seed=arguments.seed, mixed=arguments.mixed)
+    result = stamp("pydantic", "orjson") | {"seed": effort.seed, "longest": effort.longest, "parsers": {}}
     faults: list[str] = []
     for number, parser in enumerate(PARSERS):
-        if given.only not in parser.name:
+        if arguments.only not in parser.name:
             continue
         began = time.process_time()
         of_this = list(parsing.faults(parser, number, effort))
         families = sum(1 for _ in parsing.families_of(parser, number, effort))
-        found["parsers"][parser.name] = {"families": families, "faults": len(of_this)}
+        result["parsers"][parser.name] = {"families": families, "faults": len(of_this)}
         print(
             f"{parser.name}: {families} families, {time.process_time() - began:.1f} s", *of_this, sep="\n  "
         )
         faults += of_this
-    write("fuzz", found | {"holds": not faults, "faults": faults[:50]}, depth=2)
+    write("fuzz", result | {"holds": not faults, "faults": faults[:50]}, depth=2)
     return bool(faults)
 
 

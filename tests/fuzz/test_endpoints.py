@@ -38,27 +38,27 @@ _examples: dict[str, dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="u
 
 
 def _with_body() -> list[Operation]:
-    found = [
+    operations = [
         Operation(spec["operationId"], method, path, spec)
         for path, methods in create_app().openapi()["paths"].items()
         for method, spec in methods.items()
         if method in METHODS and "requestBody" in spec
     ]
-    return sorted(found, key=lambda each: (each.id.startswith(LAST), each.path))
+    return sorted(operations, key=lambda operation: (operation.id.startswith(LAST), operation.path))
 
 
 OPERATIONS = _with_body()
 
 
 def test_every_body_has_an_example() -> None:
-    missing = {each.id for each in OPERATIONS if "request" not in _examples.get(each.id, {})}
+    missing = {operation.id for operation in OPERATIONS if "request" not in _examples.get(operation.id, {})}
     assert missing == FORMS - {"putDatasetUploadPart"}
 
 
 @pytest.fixture(scope="module")
 def stranger(backend: Backend) -> Iterator[Stranger]:
-    with backend.rpc_worker() as lane:
-        backend.register(lane.worker, "calls", answers=list(lane.answers))
+    with backend.rpc_worker() as rpc_worker:
+        backend.register(rpc_worker.worker, "calls", answers=list(rpc_worker.answers))
         made = Stranger(backend)
         yield made
         made.api.close()
@@ -66,7 +66,8 @@ def stranger(backend: Backend) -> Iterator[Stranger]:
 
 
 @pytest.mark.parametrize(
-    "operation", [pytest.param(each, id=each.id) for each in OPERATIONS if each.id not in FORMS]
+    "operation",
+    [pytest.param(operation, id=operation.id) for operation in OPERATIONS if operation.id not in FORMS],
 )
 def test_a_growing_field_costs_what_it_weighs(stranger: Stranger, operation: Operation) -> None:
     example = _examples[operation.id]["request"]
@@ -129,8 +130,8 @@ def variants(example: Any, id: str) -> Iterator[tuple[str, Any]]:
 def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     yield path, value
     if isinstance(value, dict):
-        for key, each in value.items():
-            yield from _places(each, (*path, key))
+        for key, item in value.items():
+            yield from _places(item, (*path, key))
     elif isinstance(value, list) and value:
         yield from _places(value[0], (*path, 0))
 

@@ -65,17 +65,17 @@ def test_a_formula_of_many_operations_is_refused() -> None:
 
 def test_of_many_faults_the_first_are_told() -> None:
     """Each one asked for the schema of a job, which takes 80 ms to make."""
-    asked: list[int] = []
+    calls: list[int] = []
 
     def schema() -> dict[str, object]:
-        asked.append(1)
+        calls.append(1)
         return JobSpec.model_json_schema()
 
     value = {f"k{n}": 1 for n in range(500)}
     with pytest.raises(ValidationError) as refused:
         JobSpec.model_validate(value)
     assert len(problems(refused.value.errors(), value, schema)) == MOST_PROBLEMS
-    assert asked == [1]
+    assert calls == [1]
 
 
 def test_of_many_faults_in_a_grader_the_first_are_told() -> None:

@@ -49,7 +49,7 @@ def _quiet() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("number", "parser"), [pytest.param(*each, id=each[1].name) for each in enumerate(parsers.PARSERS)]
+    ("number", "parser"), [pytest.param(*pair, id=pair[1].name) for pair in enumerate(parsers.PARSERS)]
 )
 def test_cost_grows_no_faster_than_the_input(number: int, parser: parsers.Parser) -> None:
     assert list(parsing.faults(parser, number, parsing.CI)) == []
@@ -58,16 +58,16 @@ def test_cost_grows_no_faster_than_the_input(number: int, parser: parsers.Parser
 def test_every_module_that_decodes_is_known() -> None:
     """A new reader gets an entry in `parsers.py`, or a reason in `elsewhere.py` why nobody strange writes its input."""
     tried = {parser.module for parser in parsers.PARSERS}
-    known = {module for modules in ELSEWHERE.values() for module in modules}
-    found = {
+    covered = {module for modules in ELSEWHERE.values() for module in modules}
+    decoding = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for room in ("backend", "reinforge", "worker")
         for path in (ROOT / room).rglob("*.py")
         if _decodes(path) and not str(path.relative_to(ROOT)).startswith(parsers.IN_THE_SANDBOX)
     }
-    assert found - tried - known == set(), "readers that nobody has looked at"
-    assert known - found == set(), "no such readers any more"
-    assert tried & known == set(), "in both lists"
+    assert decoding - tried - covered == set(), "readers that nobody has looked at"
+    assert covered - decoding == set(), "no such readers any more"
+    assert tried & covered == set(), "in both lists"
     for module in tried:
         importlib.import_module(module)
 
@@ -99,32 +99,32 @@ def _faults_of(read: object, seed: str, largest: int = 65_536) -> list[str]:
 
 def test_a_quadratic_pattern_is_found() -> None:
     pattern = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
-    assert any("joined by '': time" in each for each in _faults_of(pattern.findall, "{{"))
+    assert any("joined by '': time" in fault for fault in _faults_of(pattern.findall, "{{"))
 
 
 def test_a_quadratic_loop_is_found() -> None:
-    def read(given: str) -> int:
-        return sum(sum(range(place)) for place in range(len(given)))
+    def read(content: str) -> int:
+        return sum(sum(range(place)) for place in range(len(content)))
 
-    assert any("time" in each for each in _faults_of(read, "ab", 4096))
+    assert any("time" in fault for fault in _faults_of(read, "ab", 4096))
 
 
 def test_a_slow_linear_reader_is_found() -> None:
-    found = _faults_of(lambda given: [len(str(list(range(1000)))) for _ in given], "ab", 4096)
-    assert any("time" in each for each in found)
+    faults = _faults_of(lambda content: [len(str(list(range(1000)))) for _ in content], "ab", 4096)
+    assert any("time" in fault for fault in faults)
 
 
 def test_a_small_input_that_becomes_large_is_found() -> None:
-    found = _faults_of(lambda given: "x" * given.count("9") * 4096, "9", 4096)
-    assert any("memory" in each for each in found)
+    faults = _faults_of(lambda content: "x" * content.count("9") * 4096, "9", 4096)
+    assert any("memory" in fault for fault in faults)
 
 
 def test_an_error_that_nobody_expects_is_found() -> None:
-    def depth(given: str) -> int:
-        return 1 + depth(given[1:]) if given.startswith("[") else 0
+    def depth(content: str) -> int:
+        return 1 + depth(content[1:]) if content.startswith("[") else 0
 
-    assert any("RecursionError" in each for each in _faults_of(depth, "["))
+    assert any("RecursionError" in fault for fault in _faults_of(depth, "["))
 
 
 def test_a_linear_reader_is_not() -> None:
-    assert _faults_of(lambda given: [ord(each) for each in given], "[ab") == []
+    assert _faults_of(lambda content: [ord(character) for character in content], "[ab") == []

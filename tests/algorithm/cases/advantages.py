@@ -10,7 +10,7 @@ from torch import Tensor
 from tests.algorithm.cases.base import (
     Adapter,
     Case,
-    Found,
+    Outputs,
     all_rows,
     group_rows,
     in_groups,
@@ -45,10 +45,10 @@ def _flat(values: list[Any]) -> list[float]:
     return [float(part) for group in _groups(values) for part in group]
 
 
-def _cut(found: Tensor, case: Case) -> list[Any]:
+def _cut(values: Tensor, case: Case) -> list[Any]:
     """(N,) values in the form of the case's rewards: groups, or one group without its own brackets."""
     rewards = case["inputs"]["rewards"]
-    cut = in_groups(found, _groups(rewards))
+    cut = in_groups(values, _groups(rewards))
     return cut if isinstance(rewards[0], list) else cut[0]
 
 
@@ -58,16 +58,16 @@ def _padded(rows: Rows, width: int) -> Rows:
     return replace(rows, mask=mask)
 
 
-def _found(kind: str, rows: Rows, rewards: Tensor, **params: Any) -> Tensor:
+def _estimate(kind: str, rows: Rows, rewards: Tensor, **params: Any) -> Tensor:
     return ADVANTAGES[kind](rows, rewards, all_rows(len(rewards)), **params)
 
 
 def outcome(kind: str, params: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {}) -> Adapter:
     """Estimators of one number per completion; `params` picks their arguments from the case's params."""
 
-    def check(case: Case) -> Found:
+    def check(case: Case) -> Outputs:
         rows, flat = _rows(case)
-        return {"advantages": _cut(_found(kind, rows, flat, **params(case["params"])), case)}
+        return {"advantages": _cut(_estimate(kind, rows, flat, **params(case["params"])), case)}
 
     return check
 
@@ -76,15 +76,15 @@ def _std_eps(params: dict[str, Any]) -> dict[str, Any]:
     return {"std": std_of(params), "eps": params["eps"]}
 
 
-def _rloo(case: Case) -> Found:
+def _rloo(case: Case) -> Outputs:
     rows, flat = _rows(case)
     count = torch.tensor([float(len(group)) for group in _groups(case["inputs"]["rewards"]) for _ in group])
-    centred = _found("dr_grpo", rows, flat) * count / (count - 1)
-    found = outcome("rloo")(case)
-    return found | {"identity_G_over_Gm1_times_centered": _cut(centred, case)}
+    centred = _estimate("dr_grpo", rows, flat) * count / (count - 1)
+    expected_names = outcome("rloo")(case)
+    return expected_names | {"identity_G_over_Gm1_times_centered": _cut(centred, case)}
 
 
-def _reinforce_pp(case: Case) -> Found:
+def _reinforce_pp(case: Case) -> Outputs:
     inputs, params = case["inputs"], case["params"]
     rows, flat = _rows(case)
     rows = _padded(rows, inputs.get("T", 0))
@@ -92,22 +92,22 @@ def _reinforce_pp(case: Case) -> Found:
         penalty = params["kl_coef"] * (tensor(inputs["old_logp"]) - tensor(inputs["ref_logp"]))
         last = torch.zeros_like(penalty).scatter_(1, (rows.lengths - 1)[:, None], flat[:, None])
         rows = replace(rows, token_rewards=torch.where(rows.mask, last - penalty, 0.0))
-    found = _found("reinforce_pp", rows, flat, gamma=params["gamma"], std=std_of(params))
-    return {"token_advantages": found.tolist()}
+    credit = _estimate("reinforce_pp", rows, flat, gamma=params["gamma"], std=std_of(params))
+    return {"token_advantages": credit.tolist()}
 
 
-def _reinforce_pp_baseline(case: Case) -> Found:
+def _reinforce_pp_baseline(case: Case) -> Outputs:
     params = case["params"]
     rows, flat = _rows(case)
     rows = _padded(rows, case["inputs"].get("T", 0))
-    token = _found("reinforce_pp_baseline", rows, flat, level="token", std=std_of(params))
-    found = {"token_advantages": token.tolist()} if "lengths" in case["inputs"] else {}
+    token = _estimate("reinforce_pp_baseline", rows, flat, level="token", std=std_of(params))
+    outputs = {"token_advantages": token.tolist()} if "lengths" in case["inputs"] else {}
     more = {"eps": params["eps"]} if "eps" in params else {}
-    sequence = _found("reinforce_pp_baseline", rows, flat, level="sequence", std=std_of(params), **more)
-    return found | {"advantages": _cut(sequence, case)}
+    sequence = _estimate("reinforce_pp_baseline", rows, flat, level="sequence", std=std_of(params), **more)
+    return outputs | {"advantages": _cut(sequence, case)}
 
 
-def _process(case: Case) -> Found:
+def _process(case: Case) -> Outputs:
     rows_steps = case["inputs"]["steps"]
     lengths = [max((step["end_token_1based"] for step in steps), default=0) for steps in rows_steps]
     flat = [(row, step) for row, steps in enumerate(rows_steps) for step in steps]
@@ -120,8 +120,8 @@ def _process(case: Case) -> Found:
     keep = all_rows(len(rows_steps))
 
     def tokens(std: str, eps: float) -> list[list[float]]:
-        found = _found("process", rows, rows.values[:, 0], std=std, eps=eps)
-        return [row[:length].tolist() for row, length in zip(found, lengths, strict=True)]
+        credit = _estimate("process", rows, rows.values[:, 0], std=std, eps=eps)
+        return [row[:length].tolist() for row, length in zip(credit, lengths, strict=True)]
 
     std, eps = std_of(case["params"]), case["params"]["eps"]
     values = normalised_steps(
@@ -134,13 +134,13 @@ def _process(case: Case) -> Found:
     }
 
 
-def _eda(case: Case) -> Found:
+def _eda(case: Case) -> Outputs:
     entropies = tensor(_flat(case["inputs"]["mean_token_entropy"])).reshape(-1, 1)
     rows, flat = _rows(case, entropies=entropies)
     eps = case["params"]["eps"]
     return {
-        "grpo_advantages": _cut(_found("grpo", rows, flat, eps=eps), case),
-        "advantages": _cut(_found("eda", rows, flat, eps=eps), case),
+        "grpo_advantages": _cut(_estimate("grpo", rows, flat, eps=eps), case),
+        "advantages": _cut(_estimate("eda", rows, flat, eps=eps), case),
     }
 
 
@@ -149,37 +149,37 @@ def _entropy_rows(case: Case) -> tuple[Rows, Tensor]:
     return _rows(case, mask=mask, entropies=tensor(case["inputs"]["entropy"]))
 
 
-def _gtpo(case: Case) -> Found:
+def _gtpo(case: Case) -> Outputs:
     rows, flat = _entropy_rows(case)
     params = case["params"]
     slot = {"base": params["alpha1"], "entropy_weight": params["alpha2"]}
     which = sides(rows, flat, all_rows(len(flat)), 0.5)
-    separate = _found("gtpo", rows, flat, norm_scope="separate", **slot)
+    separate = _estimate("gtpo", rows, flat, norm_scope="separate", **slot)
     right = separate[rows.mask & which.correct[:, None]]
     return {
         "shaped_rewards": gtpo_rewards(rows, which, **slot).tolist(),
         "advantages_separate": separate.tolist(),
-        "advantages_joint_option": _found("gtpo", rows, flat, norm_scope="joint", **slot).tolist(),
+        "advantages_joint_option": _estimate("gtpo", rows, flat, norm_scope="joint", **slot).tolist(),
         "mean_positive_advantage_separate": right.mean().item(),
     }
 
 
-def _grpo_s(case: Case) -> Found:
+def _grpo_s(case: Case) -> Outputs:
     rows, flat = _entropy_rows(case)
     params = case["params"]
     slot = {"base": params["beta1"], "entropy_weight": params["beta2"]}
     which = sides(rows, flat, all_rows(len(flat)), 0.5)
-    found = {
+    outputs = {
         "mean_entropy": rows.row_mean(tensor(case["inputs"]["entropy"])).tolist(),
         "shaped_rewards": grpo_s_rewards(rows, which, **slot).tolist(),
     }
     for scope in ("separate", "joint"):
-        found[f"advantages_{scope}"] = _found("grpo_s", rows, flat, norm_scope=scope, **slot).tolist()
+        outputs[f"advantages_{scope}"] = _estimate("grpo_s", rows, flat, norm_scope=scope, **slot).tolist()
     loss = {key: tensor(value) for key, value in case["loss_tensors"].items()}
     inside = loss["mask"].bool()
     ratio = RATIOS["arithmetic"](torch.where(inside, loss["logp"] - loss["old_logp"], 0.0), inside, None)
-    found["arithmetic_mean_ratio_for_loss_tensors"] = ratio[:, 0].tolist()
-    return found
+    outputs["arithmetic_mean_ratio_for_loss_tensors"] = ratio[:, 0].tolist()
+    return outputs
 
 
 def _trajectories(case: Case) -> tuple[Rows, Tensor, list[str]]:
@@ -208,7 +208,7 @@ def _trajectories(case: Case) -> tuple[Rows, Tensor, list[str]]:
     return rows, tensor(rewards), names
 
 
-def _gagpo(case: Case) -> Found:
+def _gagpo(case: Case) -> Outputs:
     params = case["params"]
     rows, flat, names = _trajectories(case)
     assert rows.turns is not None
@@ -218,9 +218,9 @@ def _gagpo(case: Case) -> Found:
         "state_scope": "batch" if "batch" in params["state_scope"] else "group",
     }
     credit = turn_credit(rows, rows.turns, all_rows(len(flat)), **slot)
-    tokens = _found("gagpo", rows, flat, eps=params["eps"], **slot)
+    tokens = _estimate("gagpo", rows, flat, eps=params["eps"], **slot)
     sizes = rows.lengths.tolist()
-    found: Found = {
+    outputs: Outputs = {
         "V": {
             names[state]: value
             for state, value in zip(rows.turns.states.tolist(), credit.values.tolist(), strict=True)
@@ -229,40 +229,42 @@ def _gagpo(case: Case) -> Found:
     }
     for number in rows.group.unique().tolist():
         members = (rows.group == number).nonzero().squeeze(1).tolist()
-        found[f"group{number}_normalised"] = [tokens[row, : sizes[row]].tolist() for row in members]
-    return found
+        outputs[f"group{number}_normalised"] = [tokens[row, : sizes[row]].tolist() for row in members]
+    return outputs
 
 
-def _lampo(case: Case) -> Found:
+def _lampo(case: Case) -> Outputs:
     likely = tensor(_flat(case["inputs"]["old_seq_logp_per_token"])).reshape(-1, 1)
     rows, flat = _rows(case, old_logprobs=likely)
-    found = {
-        f"{weight}_weight": _cut(_found("lampo", rows, flat, weight=weight, tau=case["params"]["tau"]), case)
+    outputs = {
+        f"{weight}_weight": _cut(
+            _estimate("lampo", rows, flat, weight=weight, tau=case["params"]["tau"]), case
+        )
         for weight in ("lambda", "confidence", "uniform")
     }
-    return found | {"rloo_identity": _cut(_found("rloo", rows, flat), case)}
+    return outputs | {"rloo_identity": _cut(_estimate("rloo", rows, flat), case)}
 
 
-def _two_is_dpo(case: Case) -> Found:
+def _two_is_dpo(case: Case) -> Outputs:
     """Two completions of one token each; DPO's gradient by its definition, GRPO's by the product's loss."""
     inputs, beta = case["inputs"], case["inputs"]["dpo_beta"]
     rows, flat = _rows(case)
-    found: Found = {}
+    outputs: Outputs = {}
     for std in ("population", "sample"):
-        values = _found("grpo", rows, flat, std=std, eps=0.0)
-        found[f"advantages_{std}"] = values.tolist()
-        found[f"grpo_ascent_grad_{std}"] = _ascent(tensor(inputs["logp"]), values)
+        values = _estimate("grpo", rows, flat, std=std, eps=0.0)
+        outputs[f"advantages_{std}"] = values.tolist()
+        outputs[f"grpo_ascent_grad_{std}"] = _ascent(tensor(inputs["logp"]), values)
     best, worst = int(flat.argmax()), int(flat.argmin())
     leaf = tensor(inputs["logp"]).requires_grad_()
     margin = leaf - tensor(inputs["ref_logp"])
     torch.autograd.backward(torch.nn.functional.logsigmoid(beta * (margin[best] - margin[worst])))
     assert leaf.grad is not None
-    ratio = leaf.grad[best].item() / found["grpo_ascent_grad_population"][best]
-    found |= {"dpo_ascent_grad_at_zero_margin": leaf.grad.tolist(), "ratio_dpo_over_grpo_population": ratio}
-    wanted = case["expected"].get("binary_group_identity")
-    if wanted:
-        found["binary_group_identity"] = _binary_group(wanted["p"], wanted["G"])
-    return found
+    ratio = leaf.grad[best].item() / outputs["grpo_ascent_grad_population"][best]
+    outputs |= {"dpo_ascent_grad_at_zero_margin": leaf.grad.tolist(), "ratio_dpo_over_grpo_population": ratio}
+    identity = case["expected"].get("binary_group_identity")
+    if identity:
+        outputs["binary_group_identity"] = _binary_group(identity["p"], identity["G"])
+    return outputs
 
 
 def _ascent(logprobs: Tensor, values: Tensor) -> list[float]:
@@ -280,11 +282,11 @@ def _ascent(logprobs: Tensor, values: Tensor) -> list[float]:
     return [-value for value in leaf.grad[:, 0].tolist()]
 
 
-def _binary_group(p: float, size: int) -> Found:
+def _binary_group(p: float, size: int) -> Outputs:
     """G completions of which p·G are right: their two advantages, and the weight of the contrast between them."""
     right = round(p * size)
     rows, flat = group_rows([[1.0] * right + [0.0] * (size - right)])
-    values = _found("grpo", rows, flat, std="population", eps=0.0)
+    values = _estimate("grpo", rows, flat, std="population", eps=0.0)
     scale = (values[:right].sum() / size).item()
     return {
         "p": p,

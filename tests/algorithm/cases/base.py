@@ -14,8 +14,8 @@ from torch import Tensor
 from worker.algorithm.rows import Rows
 
 Case = dict[str, Any]
-Found = dict[str, Any]
-Adapter = Callable[[Case], Found]
+Outputs = dict[str, Any]
+Adapter = Callable[[Case], Outputs]
 
 
 def rows_of(

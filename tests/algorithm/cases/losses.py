@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tests.algorithm.cases.base import Adapter, Case, Found, all_rows, rows_of, tensor
+from tests.algorithm.cases.base import Adapter, Case, Outputs, all_rows, rows_of, tensor
 from worker.algorithm.advantages import ADVANTAGES
 from worker.algorithm.loss.aggregation import AGGREGATIONS, token_weights
 from worker.algorithm.loss.entropy import quantile, top_entropy
@@ -76,13 +76,13 @@ def _clip(params: Params) -> Slots:
 
 def _tensors(case: Case) -> dict[str, Tensor]:
     names = {"old_logp": "old_logprobs", "ref_logp": "reference_logprobs", "sampler_logp": "sampler_logprobs"}
-    found = {names.get(key, key): tensor(value) for key, value in case["inputs"].items()}
-    found["mask"] = found["mask"].bool()
-    found["advantages"] = found.get("token_advantages", found["advantages"])
-    return found
+    tensors = {names.get(key, key): tensor(value) for key, value in case["inputs"].items()}
+    tensors["mask"] = tensors["mask"].bool()
+    tensors["advantages"] = tensors.get("token_advantages", tensors["advantages"])
+    return tensors
 
 
-def run(case: Case, loss: Slots, **state: Any) -> tuple[LossParts, float, Found]:
+def run(case: Case, loss: Slots, **state: Any) -> tuple[LossParts, float, Outputs]:
     """The loss of a case as one optimizer batch: its parts, Σ count, and value and gradient as cases name them."""
     inputs = _tensors(case)
     group = inputs.get("group_id", torch.zeros(len(inputs["mask"]))).long()
@@ -106,7 +106,7 @@ def loss_case(
 ) -> Adapter:
     """A case that is a loss and its gradient; sequence ratios beside them."""
 
-    def check(case: Case) -> Found:
+    def check(case: Case) -> Outputs:
         params = Params(case)
         loss = {
             "ratio_level": level,
@@ -115,11 +115,11 @@ def loss_case(
             "kl": _kl(params),
         }
         params.done()
-        _, _, found = run(case, loss)
+        _, _, outputs = run(case, loss)
         inputs = _tensors(case)
         gap = torch.where(inputs["mask"], inputs["logp"] - inputs["old_logprobs"], 0.0)
         ratio = RATIOS["sequence"](gap, inputs["mask"], None)[:, 0]
-        return found | {"s_i": ratio.tolist()}
+        return outputs | {"s_i": ratio.tolist()}
 
     return check
 
@@ -135,8 +135,8 @@ def _named(kind: str, *names: str) -> Callable[[Params], Slots]:
     """A surrogate whose arguments the case names as we do."""
 
     def build(params: Params) -> Slots:
-        given = {name: params.take(name) for name in names}
-        return {"type": kind} | {name: value for name, value in given.items() if value is not None}
+        values = {name: params.take(name) for name in names}
+        return {"type": kind} | {name: value for name, value in values.items() if value is not None}
 
     return build
 
@@ -162,7 +162,7 @@ def _with_sampler(case: Case) -> Case:
     return case | {"inputs": {"sampler_logp": inputs["old_logp"]} | inputs}
 
 
-def _drpo(case: Case) -> Found:
+def _drpo(case: Case) -> Outputs:
     params = Params(case)
     slot = _named("drpo", "delta", "mu_weighted")(params)
     loss = {
@@ -172,25 +172,25 @@ def _drpo(case: Case) -> Found:
         "kl": _kl(params),
     }
     params.done()
-    _, _, found = run(_with_sampler(case), loss)
+    _, _, outputs = run(_with_sampler(case), loss)
     logprobs, terms = _drpo_terms(case)
     losses = SURROGATES["drpo"](terms, **{key: slot[key] for key in slot if key != "type"}).losses
     (slope,) = torch.autograd.grad(losses.sum(), logprobs)
     weight = slope / (-terms.advantages * terms.behaviour()[0].detach())
-    return found | {"per_token_loss": losses.tolist(), "gradient_weight": weight.tolist()}
+    return outputs | {"per_token_loss": losses.tolist(), "gradient_weight": weight.tolist()}
 
 
-def _dppo(case: Case) -> Found:
+def _dppo(case: Case) -> Outputs:
     params = Params(case)
     slot = _named("dppo", "delta", "divergence", "ratio_cap")(params)
     params.done()
     _, terms = _drpo_terms(case)
-    found: Surrogate = SURROGATES["dppo"](terms, **{key: slot[key] for key in slot if key != "type"})
-    keep = terms.mask & ~(found.clipped_low | found.clipped_high)
+    surrogate: Surrogate = SURROGATES["dppo"](terms, **{key: slot[key] for key in slot if key != "type"})
+    keep = terms.mask & ~(surrogate.clipped_low | surrogate.clipped_high)
     return {"keep_mask": keep.double().tolist()}
 
 
-def _tic(case: Case) -> Found:
+def _tic(case: Case) -> Outputs:
     params = Params(case)
     loss = {
         "ratio_level": "trajectory",
@@ -200,7 +200,7 @@ def _tic(case: Case) -> Found:
     }
     eps = params.take("eps", 1e-8)
     params.done()
-    _, _, found = run(case, loss)
+    _, _, outputs = run(case, loss)
     inputs = _tensors(case)
     gap = torch.where(inputs["mask"], inputs["logp"] - inputs["old_logprobs"], 0.0)
     ratio = RATIOS["trajectory"](gap, inputs["mask"], None)[:, 0]
@@ -209,13 +209,13 @@ def _tic(case: Case) -> Found:
     advantages = ADVANTAGES["length_corrected"](rows, rewards, all_rows(len(rewards)), eps=eps)
     return {
         "trajectory_ratio": ratio.tolist(),
-        "loss_with_given_advantages": found["loss"],
-        "grad_logp": found["grad_logp"],
+        "loss_with_given_advantages": outputs["loss"],
+        "grad_logp": outputs["grad_logp"],
         "length_corrected_advantages": advantages.tolist(),
     }
 
 
-def _lambda(case: Case) -> Found:
+def _lambda(case: Case) -> Outputs:
     params = Params(case)
     average = {"type": "lambda", "r": params.take("r", 1 / 9), "initial": 0.0, "learning_rate": 0.1}
     exponent = params.take("lambda")
@@ -226,7 +226,7 @@ def _lambda(case: Case) -> Found:
         "kl": _kl(params),
     }
     params.done()
-    parts, denominator, found = run(case, loss, parameters={"lambda": exponent})
+    parts, denominator, outputs = run(case, loss, parameters={"lambda": exponent})
     inputs = _tensors(case)
     lengths = inputs["mask"].sum(1)
     if "lengths" in inputs and not torch.equal(lengths, inputs["lengths"].long()):
@@ -237,51 +237,51 @@ def _lambda(case: Case) -> Found:
         weights = token_weights(average, inputs["mask"], group=group, parameters={"lambda": value})
         return (weights.weights.sum(1) / lengths).tolist()
 
-    return found | {
+    return outputs | {
         "weights": factors(exponent),
         "weights_lambda0": factors(0.0),
         "dloss_dlambda": parts.gradients["lambda"] / denominator,
     }
 
 
-def _averages(case: Case) -> Found:
+def _averages(case: Case) -> Outputs:
     params = Params(case)
     mask, losses = tensor(case["inputs"]["mask"]).bool(), tensor(case["inputs"]["per_token_loss"])
     lengths = {"constant": {"length": params.take("L_const")}}
     params.done()
-    found = {}
+    outputs = {}
     for kind in ("seq_mean", "token_mean", "constant", "seq_sum_mean"):
         weights = token_weights({"type": kind} | lengths.get(kind, {}), mask)
-        found[kind] = ((losses * weights.weights).sum() / weights.counts.sum()).item()
-    return found
+        outputs[kind] = ((losses * weights.weights).sum() / weights.counts.sum()).item()
+    return outputs
 
 
-def _kl_estimators(case: Case) -> Found:
+def _kl_estimators(case: Case) -> Outputs:
     Params(case).done()
     reference = tensor(case["inputs"]["ref_logp"])
     estimators: dict[str, Callable[[Tensor], Tensor]] = {"k1": k1}
     for name in ("k2", "k3"):
         estimators[name] = lambda x, name=name: KL_ESTIMATORS[name](x, torch.ones_like(x))
-    found: Found = {}
+    outputs: Outputs = {}
     for name, estimator in estimators.items():
         logprobs = tensor(case["inputs"]["logp"]).requires_grad_()
         values = estimator(logprobs - reference)
         (slope,) = torch.autograd.grad(values.sum(), logprobs)
-        found |= {name: values.tolist(), f"grad_{name}": slope.tolist()}
-    return found
+        outputs |= {name: values.tolist(), f"grad_{name}": slope.tolist()}
+    return outputs
 
 
-def _mismatch(case: Case) -> Found:
+def _mismatch(case: Case) -> Outputs:
     params = Params(case)
     bounds = {"ratio_max": params.take("C_max"), "ratio_min": params.take("C_min")}
     surrogate, average, kl = _clip(params), _average(params, "seq_mean"), _kl(params)
     params.done()
     inputs = _tensors(case)
     old, sampler, mask = inputs["old_logprobs"], inputs["sampler_logprobs"], inputs["mask"]
-    found: Found = {}
+    outputs: Outputs = {}
     for level in ("token", "sequence"):
         free = {"mode": f"{level}_truncate", "ratio_max": torch.inf}
-        found[f"{level}_ratio"] = mismatch_weights(free, old, sampler, mask).tolist()
+        outputs[f"{level}_ratio"] = mismatch_weights(free, old, sampler, mask).tolist()
         for beyond in ("truncate", "mask"):
             slot = {"type": "importance", "mode": f"{level}_{beyond}"} | bounds
             loss = {
@@ -293,12 +293,12 @@ def _mismatch(case: Case) -> Found:
             }
             _, _, ran = run(case, loss)
             name = slot["mode"]
-            found |= {f"loss_{name}": ran["loss"], f"grad_{name}": ran["grad_logp"]}
-            found[name] = mismatch_weights(slot, old, sampler, mask).tolist()
-    return found
+            outputs |= {f"loss_{name}": ran["loss"], f"grad_{name}": ran["grad_logp"]}
+            outputs[name] = mismatch_weights(slot, old, sampler, mask).tolist()
+    return outputs
 
 
-def _off_policy(case: Case) -> Found:
+def _off_policy(case: Case) -> Outputs:
     params = Params(case)
     delta = params.take("delta")
     params.done()
@@ -308,7 +308,7 @@ def _off_policy(case: Case) -> Found:
     return {"sequence_keep": keep[:, 0].double().tolist()}
 
 
-def _top_entropy(case: Case) -> Found:
+def _top_entropy(case: Case) -> Outputs:
     params = Params(case)
     share = params.take("rho")
     params.done()
@@ -317,7 +317,7 @@ def _top_entropy(case: Case) -> Found:
     return {"keep": keep.double().tolist(), "threshold": quantile(entropies[mask], 1 - share).item()}
 
 
-def _hierarchy(case: Case) -> Found:
+def _hierarchy(case: Case) -> Outputs:
     """One token per row. On the policy, so that the ratio is 1; beside it the same with two separate heads."""
     params, inputs = Params(case), case["inputs"]
     weight, average = params.take("lambda"), _average(params, "token mean")

@@ -14,7 +14,7 @@ import torch
 
 from reinforge.algorithm.plugins import installed
 from tests.algorithm.cases import losses
-from tests.algorithm.cases.base import Adapter, Case, Found, all_rows, in_groups, rows_of, tensor
+from tests.algorithm.cases.base import Adapter, Case, Outputs, all_rows, in_groups, rows_of, tensor
 from worker.algorithm.advantages import advantages
 from worker.algorithm.rows import Rows
 from worker.algorithm.selection import select
@@ -56,29 +56,29 @@ def _rows(case: Case, groups: list[list[Any]], weights: list[float] | None = Non
     return rows_of(values, [number for number, group in enumerate(groups) for _ in group], weights, **more)
 
 
-def _shaping(case: Case) -> Found:
+def _shaping(case: Case) -> Outputs:
     groups = case["inputs"]["rewards_per_func"]
     rows = _rows(case, groups, case["params"].get("weights"))
     return {"reward": in_groups(shape(_slot(case, "shaping", "weights"), rows, {}).rewards, groups)}
 
 
-def _selection(case: Case) -> Found:
+def _selection(case: Case) -> Outputs:
     groups = case["inputs"]["rewards"]
     rows = _rows(case, groups)
-    found = select(_slot(case, "selection"), rows, rows.values[:, 0], {})
-    return {"keep": in_groups(found.keep, groups), **found.metrics}
+    selection = select(_slot(case, "selection"), rows, rows.values[:, 0], {})
+    return {"keep": in_groups(selection.keep, groups), **selection.metrics}
 
 
-def _advantage(case: Case) -> Found:
+def _advantage(case: Case) -> Outputs:
     groups = case["inputs"]["rewards"]
     rows = _rows(case, groups)
-    found = advantages(_slot(case, "advantage"), rows, rows.values[:, 0], all_rows(len(rows.values)))
-    if found.dim() == 2:
-        return {"token_advantages": torch.where(rows.mask, found, 0.0).tolist()}
-    return {"advantages": in_groups(found, groups)}
+    credit = advantages(_slot(case, "advantage"), rows, rows.values[:, 0], all_rows(len(rows.values)))
+    if credit.dim() == 2:
+        return {"token_advantages": torch.where(rows.mask, credit, 0.0).tolist()}
+    return {"advantages": in_groups(credit, groups)}
 
 
-def _loss(case: Case) -> Found:
+def _loss(case: Case) -> Outputs:
     name = "surrogate" if case["variant"] in installed().parts["surrogate"] else "aggregation"
-    _, _, found = losses.run(case, PLAIN_LOSS | {name: _slot(case, name)})
-    return found
+    _, _, outputs = losses.run(case, PLAIN_LOSS | {name: _slot(case, name)})
+    return outputs

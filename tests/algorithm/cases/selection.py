@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from tests.algorithm.cases.base import Adapter, Case, Found, group_rows, std_of
+from tests.algorithm.cases.base import Adapter, Case, Outputs, group_rows, std_of
 from worker.algorithm.advantages import ADVANTAGES
 from worker.algorithm.rows import Rows
 from worker.algorithm.selection import Branch, select
@@ -13,51 +13,53 @@ from worker.algorithm.selection.axpo import split_credit
 from worker.algorithm.selection.gfpo import token_efficiency
 
 
-def _dynamic_sampling(case: Case) -> Found:
+def _dynamic_sampling(case: Case) -> Outputs:
     if case["params"]["rule"] != "keep if 0 < #correct < G":
         raise ValueError(f"unusable rule {case['params']['rule']!r}")
     rows, rewards = group_rows(case["inputs"]["rewards"])
-    found = select({"type": "dynamic_sampling"}, rows, rewards, {})
+    selection = select({"type": "dynamic_sampling"}, rows, rewards, {})
     groups = range(len(case["inputs"]["rewards"]))
     return {
-        "keep_prompt": [bool(found.keep[rows.group == number].all()) for number in groups],
-        "frac_zero_std": found.metrics["select/uniform_share"],
+        "keep_prompt": [bool(selection.keep[rows.group == number].all()) for number in groups],
+        "frac_zero_std": selection.metrics["select/uniform_share"],
     }
 
 
-def _gfpo(case: Case) -> Found:
+def _gfpo(case: Case) -> Outputs:
     lengths, params = case["inputs"]["lengths"], case["params"]
     rows, rewards = group_rows([case["inputs"]["rewards"]], lengths=lengths)
-    found: Found = {"token_efficiency": token_efficiency(rows, rewards).tolist()}
+    outputs: Outputs = {"token_efficiency": token_efficiency(rows, rewards).tolist()}
     for metric, name in (("length", "shortest"), ("token_efficiency", "token_efficiency")):
         chosen = select({"type": "gfpo", "metric": metric, "keep": params["k"]}, rows, rewards, {})
         values = ADVANTAGES["grpo"](rows, rewards, chosen.keep, std=std_of(params), eps=0.0)
-        found |= {f"{name}_mask": chosen.keep.tolist(), f"{name}_advantages": values.tolist()}
+        outputs |= {f"{name}_mask": chosen.keep.tolist(), f"{name}_advantages": values.tolist()}
         assert chosen.counted is not None
-        found["token_norm_denominator"] = int(rows.lengths[chosen.counted].sum())
-    asked = {"length": "shortest", "reward/length": "token_efficiency"}[params.get("metric", "reward/length")]
-    return found | {"mask": found[f"{asked}_mask"], "advantages": found[f"{asked}_advantages"]}
+        outputs["token_norm_denominator"] = int(rows.lengths[chosen.counted].sum())
+    ranking = {"length": "shortest", "reward/length": "token_efficiency"}[
+        params.get("metric", "reward/length")
+    ]
+    return outputs | {"mask": outputs[f"{ranking}_mask"], "advantages": outputs[f"{ranking}_advantages"]}
 
 
-def _gfpo_adaptive(case: Case) -> Found:
+def _gfpo_adaptive(case: Case) -> Outputs:
     """One step per group: enough rows that every size can be told, with the group's mean as each one's reward."""
     params = case["params"]
     sizes = {f"keep_{name}": params[f"k_{short}"] for short, name in _DIFFICULTIES.items()}
     slot = {"type": "gfpo_adaptive", "warmup": params["warmup"], **sizes}
     state: dict[str, Any] = {}
-    found = []
+    counts = []
     for mean in case["inputs"]["group_mean_rewards_in_order"]:
         rows, rewards = group_rows([[mean] * (max(sizes.values()) + 1)])
         chosen = select(slot, rows, rewards, state)
         state = chosen.state
-        found.append(int(chosen.keep.sum()))
-    return {"k": found}
+        counts.append(int(chosen.keep.sum()))
+    return {"k": counts}
 
 
 _DIFFICULTIES = {"easy": "easy", "med": "medium", "hard": "hard", "very_hard": "very_hard"}
 
 
-def _axpo(case: Case) -> Found:
+def _axpo(case: Case) -> Outputs:
     rewards, params = case["inputs"]["rewards"], case["params"]
     used = [bool(flag) for flag in case["inputs"]["uses_tool"]]
     likely = {int(row): value for row, value in case["inputs"]["mean_tool_token_prob"].items()}
@@ -69,16 +71,16 @@ def _axpo(case: Case) -> Found:
     # The worked prompt stands for a batch whose budget reaches it; alone it would have a quarter of 8 rows for 4.
     slot = {"type": "axpo", "branches": params["K"], "extra": params["K"] / len(rewards)}
     plan = select(slot, rows, flat, {})
-    found: Found = {"triggered": bool(plan.metrics["select/triggered_share"])}
+    outputs: Outputs = {"triggered": bool(plan.metrics["select/triggered_share"])}
     eps = {"eps": params["eps"]}
-    found["original_advantages"] = ADVANTAGES["grpo"](rows, flat, ~flat.isnan(), **eps).tolist()
+    outputs["original_advantages"] = ADVANTAGES["grpo"](rows, flat, ~flat.isnan(), **eps).tolist()
     if not plan.again:
-        return found | dict.fromkeys(_WHEN_TRIGGERED)
+        return outputs | dict.fromkeys(_WHEN_TRIGGERED)
     branch = plan.again[0]
     assert isinstance(branch, Branch)
     grown, outcome = _with_branches(rows, spans, rewards, branch.row, case["inputs"]["resampled_rewards"])
     credit = split_credit(grown, outcome, ~outcome.isnan(), **eps)
-    return found | {
+    return outputs | {
         "selected_source": branch.row,
         "recovery_reward": credit.recovery[branch.row].item(),
         "prefix_advantage": credit.advantages[branch.row, 0].item(),

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from tests.algorithm.cases.base import Adapter, Case, Found, all_rows, in_groups, rows_of, std_of, tensor
+from tests.algorithm.cases.base import Adapter, Case, Outputs, all_rows, in_groups, rows_of, std_of, tensor
 from worker.algorithm.advantages import ADVANTAGES
 from worker.algorithm.rows import Rows
 from worker.algorithm.shaping import shape
@@ -17,7 +17,7 @@ def _rows(case: Case) -> Rows:
     return rows_of([row for group in groups for row in group], numbers, case["params"].get("weights"))
 
 
-def _weighted_sum(case: Case) -> Found:
+def _weighted_sum(case: Case) -> Outputs:
     groups, rows = case["inputs"]["rewards_per_func"], _rows(case)
     rewards = shape({"type": "weighted_sum"}, rows, {}).rewards
     keep = all_rows(len(rewards)) & ~rewards.isnan()
@@ -25,7 +25,7 @@ def _weighted_sum(case: Case) -> Found:
     return {"reward": in_groups(rewards, groups), "grpo_advantages": in_groups(advantages, groups)}
 
 
-def _missing_rewards(case: Case) -> Found:
+def _missing_rewards(case: Case) -> Outputs:
     rows = rows_of(case["inputs"]["rewards_per_func"], weights=case["params"].get("weights"))
     rewards = shape({"type": "weighted_sum"}, rows, {}).rewards
     advantages = ADVANTAGES["grpo"](rows, rewards, ~rewards.isnan(), eps=case["params"]["eps"])
@@ -35,11 +35,11 @@ def _missing_rewards(case: Case) -> Found:
 def _shaped_advantages(slot: dict[str, object], case: Case) -> list[list[float]]:
     rows = _rows(case)
     rewards = shape(slot, rows, {}).rewards
-    found = ADVANTAGES["identity"](rows, rewards, ~rewards.isnan())
-    return in_groups(found, case["inputs"]["rewards_per_func"])
+    credit = ADVANTAGES["identity"](rows, rewards, ~rewards.isnan())
+    return in_groups(credit, case["inputs"]["rewards_per_func"])
 
 
-def _mo_grpo(case: Case) -> Found:
+def _mo_grpo(case: Case) -> Outputs:
     slot = {"type": "mo_grpo", "std": std_of(case["params"]), "eps": case["params"]["eps"]}
     plain = {"type": "mo_grpo", "std": "population", "eps": 0.0}
     return {
@@ -48,19 +48,19 @@ def _mo_grpo(case: Case) -> Found:
     }
 
 
-def _gdpo(case: Case) -> Found:
+def _gdpo(case: Case) -> Outputs:
     return {"advantages": _shaped_advantages({"type": "gdpo", "eps": case["params"]["eps"]}, case)}
 
 
-def _soft_overlong(case: Case) -> Found:
+def _soft_overlong(case: Case) -> Outputs:
     lengths, params = case["inputs"]["lengths"], case["params"]
     rows = rows_of([[0.0]] * len(lengths), lengths=lengths)
     term = {"weight": 1.0, "limit": params["L_max"], "cache": params["L_cache"]}
-    found = shape({"type": "weighted_sum", "soft_overlong": term}, rows, {}).rewards
-    return {"penalty": found.tolist()}
+    shaped = shape({"type": "weighted_sum", "soft_overlong": term}, rows, {}).rewards
+    return {"penalty": shaped.tolist()}
 
 
-def _repetition(case: Case) -> Found:
+def _repetition(case: Case) -> Outputs:
     ids, params = case["inputs"]["token_ids"], case["params"]
     width = max(len(row) for row in ids)
     padded = torch.tensor([[*row, *[-1] * (width - len(row))] for row in ids], dtype=torch.int64)
@@ -69,7 +69,7 @@ def _repetition(case: Case) -> Found:
     return {"penalty": shape({"type": "weighted_sum", "repetition": term}, rows, {}).rewards.tolist()}
 
 
-def _kl_in_reward(case: Case) -> Found:
+def _kl_in_reward(case: Case) -> Outputs:
     inputs = case["inputs"]
     rows = rows_of(
         [[value] for value in inputs["outcome_rewards"]],
@@ -90,7 +90,7 @@ def _kl_in_reward(case: Case) -> Found:
     }
 
 
-def _vpo(case: Case) -> Found:
+def _vpo(case: Case) -> Outputs:
     weights = tensor(case["inputs"]["scalarisation_weights_K_d"])
     sets = [tensor(vectors) for vectors in case["inputs"]["vector_rewards_G_m_d"]]
     scores = torch.stack([set_reward(vectors, weights) for vectors in sets])
@@ -103,7 +103,7 @@ def _vpo(case: Case) -> Found:
     }
 
 
-def _pow3r(case: Case) -> Found:
+def _pow3r(case: Case) -> Outputs:
     """The whole slot, with the case's α as the state; its middle values from the functions that it is made of."""
     inputs, params = case["inputs"], case["params"]
     scores, weights = tensor(inputs["criterion_scores_G_J"]), tensor(inputs["human_weights"])

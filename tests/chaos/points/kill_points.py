@@ -52,7 +52,7 @@ class Points:
         self._folder, self._role = folder, role
         self._plan_file = folder / "plan.json"
         self._lock = threading.RLock()
-        self._seen: int | None = None
+        self._stamp: int | None = None
         self._plan: dict[str, Any] = {}
         self._counts: dict[tuple[str, str, str], int] = {}
 
@@ -67,8 +67,8 @@ class Points:
             point = {"role": self._role, "kind": kind, "label": label, "when": when, "count": count}
             if self._plan.get("record"):
                 self._note(point)
-            self._due = [each for each in self._plan["faults"] if each.get("point") == point]
-            return any(self._is_next(each) for each in self._due)
+            self._due = [fault for fault in self._plan["faults"] if fault.get("point") == point]
+            return any(self._is_next(fault) for fault in self._due)
 
     def fire(self) -> None:
         for fault in self._due:
@@ -85,9 +85,9 @@ class Points:
         except FileNotFoundError:
             self._plan = {}
             return
-        if stamp != self._seen:
+        if stamp != self._stamp:
             with contextlib.suppress(FileNotFoundError):
-                self._seen, self._plan, self._counts = stamp, json.loads(self._plan_file.read_text()), {}
+                self._stamp, self._plan, self._counts = stamp, json.loads(self._plan_file.read_text()), {}
 
     def _note(self, point: dict[str, Any]) -> None:
         line = json.dumps(point).encode() + b"\n"
@@ -147,8 +147,8 @@ def wrap_pipe(points: Points, descriptor: int) -> None:
     def write(fd: int, data: Any) -> int:
         if fd != descriptor:
             return real_write(fd, data)
-        found = _KIND.search(bytes(data[:300]))
-        kind = found[1].decode() if found else "rest"
+        match = _KIND.search(bytes(data[:300]))
+        kind = match[1].decode() if match else "rest"
         points.pass_by("pipe", kind, "before")
         if points.reach("pipe", kind, "half"):
             half = real_write(fd, data[: len(data) // 2])
@@ -169,7 +169,7 @@ def wrap_outbox(points: Points, module: ModuleType) -> None:
     outbox.acknowledge = around(points, "outbox", lambda *_: "acknowledge", outbox.acknowledge)
 
 
-def wrap_door(points: Points, module: ModuleType) -> None:
+def wrap_worker_api(points: Points, module: ModuleType) -> None:
     def label(_: Any, method: str, url: str, **__: Any) -> str:
         return f"{method} {plain(url)}"
 
@@ -185,8 +185,8 @@ def wrap_database(points: Points, module: ModuleType) -> None:
 
     @event.listens_for(Engine, "before_cursor_execute")
     def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
-        if found := _WRITES.match(statement):
-            connection.info.setdefault("chaos", set()).add(found[1].lower())
+        if match := _WRITES.match(statement):
+            connection.info.setdefault("chaos", set()).add(match[1].lower())
 
     @event.listens_for(Engine, "rollback")
     def forget(connection: Any) -> None:
@@ -244,7 +244,7 @@ def wrap_sandbox(points: Points, module: ModuleType) -> None:
 
 LATER: dict[str, Callable[[Points, ModuleType], None]] = {
     "worker.backend_api.outbox": wrap_outbox,
-    "worker.backend_api.client": wrap_door,
+    "worker.backend_api.client": wrap_worker_api,
     "backend.data.database": wrap_database,
     "uvicorn.protocols.http.httptools_impl": wrap_server,
     "uvicorn.protocols.http.h11_impl": wrap_server,

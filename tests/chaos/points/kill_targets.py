@@ -34,21 +34,21 @@ def role_of(arguments: Sequence[str]) -> str | None:
 def pids(folder: Path) -> dict[str | None, list[int]]:
     """Role → processes of the platform whose plan lies in `folder`; None: keepers and other helpers."""
     mark = b"REINFORGE_CHAOS=" + os.fsencode(folder)
-    found: dict[str | None, list[int]] = {}
+    pids_by_role: dict[str | None, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             arguments = (entry / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-            mine = mark in (entry / "environ").read_bytes().split(b"\0")
+            is_ours = mark in (entry / "environ").read_bytes().split(b"\0")
         except OSError:  # it has just ended, or is a stranger's
             continue
-        if mine and arguments != [b""]:
-            found.setdefault(role_of([each.decode(errors="replace") for each in arguments]), []).append(
-                int(entry.name)
-            )
-    found["postgres"] = _postgres(folder)
-    return found
+        if is_ours and arguments != [b""]:
+            pids_by_role.setdefault(
+                role_of([argument.decode(errors="replace") for argument in arguments]), []
+            ).append(int(entry.name))
+    pids_by_role["postgres"] = _postgres(folder)
+    return pids_by_role
 
 
 def is_stopped(pid: int) -> bool:
@@ -66,12 +66,12 @@ def _postgres(folder: Path) -> list[int]:
         data = Path((folder / "postgres").read_text())
     except FileNotFoundError:
         return []
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and (entry / "cwd").readlink() == data:
-                found.append(int(entry.name))
-    return sorted(found)
+                pids.append(int(entry.name))
+    return sorted(pids)
 
 
 def strike(folder: Path, victims: Sequence[str], number: signal.Signals) -> list[int]:
