@@ -1,4 +1,4 @@
-"""The algorithm in a job's specification: one page per slot, how they go together, and what does not.
+"""The algorithm in a job's specification: one module per part, rules between parts, and plug-ins.
 
-The tensors' side is `worker.algorithm`; the `type` of a slot names the same thing in both.
+`worker.algorithm` computes it; a part has the same `type` in both.
 """

@@ -1,4 +1,4 @@
-"""Slot 3 in a specification: how much better a completion, or a token of it, is than the others of its group."""
+"""Advantage in a specification: how much better a completion, or a token of it, is than the others of its group."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -12,41 +12,41 @@ CorrectAbove = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class AdvantageModel(SpecModel):
-    """What rules between slots need to know about an estimator."""
+    """Base of estimators, with the facts that rules between parts read."""
 
     needs_turns: ClassVar[bool] = False
-    """It compares the turns of agents: a job with one completion per prompt has none."""
+    """Compares an agent's turns; jobs with one completion per prompt have none."""
 
     reads_old_policy: ClassVar[bool] = False
-    """It reads log-probabilities or entropies under the weights that sampled: a forward pass before the update."""
+    """Reads log-probabilities or entropies under the weights that sampled: needs a forward pass before the update."""
     reads_outcome: ClassVar[bool] = True
-    """It reads the completion's reward; else only what it earned on the way."""
+    """Reads the completion's reward, not only rewards inside it."""
     reads_token_rewards: ClassVar[bool] = False
-    """It reads rewards of single tokens, where slot 1 makes them."""
+    """Reads token rewards, if shaping provides them."""
     reads_values: ClassVar[bool] = False
-    """It compares with what a critic expected."""
+    """Compares with a critic's values."""
     compares_group: ClassVar[bool] = True
-    """It compares the completions of a prompt, so that one alone teaches nothing."""
+    """Compares the completions of a prompt; a single one teaches nothing."""
 
     @property
     def per_token(self) -> bool:
-        """Tokens of a completion differ in advantage, so that losses per completion do not go with it."""
+        """Gives tokens different advantages, which losses per completion cannot use."""
         return False
 
 
 def _changed(model: SpecModel, name: str) -> bool:
-    """A default is no fault where it is not used: resolved specifications hold all of them."""
+    """Whether a field differs from its default; resolved specifications contain all defaults."""
     return bool(getattr(model, name) != type(model).model_fields[name].default)
 
 
 class GrpoAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (std_g + eps); a group whose rewards are all the same gets exactly 0."""
+    """A_i = (R_i - mean_g) / (std_g + eps); exactly 0 for a group with equal rewards."""
 
     type: Literal["grpo"] = "grpo"
     std: Std = "sample"
     """`sample` divides the squares by G - 1 (TRL, verl), `population` by G; for 2 completions they differ by √2."""
     eps: Eps = 1e-4
-    """Added to the standard deviation, against division by nearly 0. TRL has 1e-4, verl 1e-6."""
+    """Added to the standard deviation against division by almost 0. TRL: 1e-4, verl: 1e-6."""
 
 
 class DrGrpoAdvantage(AdvantageModel):
@@ -70,18 +70,18 @@ class RlooAdvantage(AdvantageModel):
 
 
 class ReinforcePpAdvantage(AdvantageModel):
-    """Return-to-go of token rewards, whitened over all tokens of the batch: the batch is the baseline.
+    """Return-to-go of token rewards, whitened over all tokens of the batch, so that the batch is the baseline.
 
-    Long completions weigh more in the whitening, and groups play no part.
+    Long completions weigh more in the whitening; groups are ignored.
     """
 
     type: Literal["reinforce_pp"] = "reinforce_pp"
     reads_token_rewards: ClassVar[bool] = True
     compares_group: ClassVar[bool] = False
     gamma: float = Field(default=1.0, gt=0, le=1)
-    """Discount per token; the literature has 1."""
+    """Discount per token. Papers: 1."""
     std: Std = "sample"
-    """Variance over all tokens: `sample` as verl, `population` as OpenRLHF."""
+    """Variance over all tokens: `sample` (verl) or `population` (OpenRLHF)."""
 
     @property
     def per_token(self) -> bool:
@@ -89,12 +89,12 @@ class ReinforcePpAdvantage(AdvantageModel):
 
 
 class ReinforcePpBaselineAdvantage(AdvantageModel):
-    """R_i - mean_g, then in units of the batch's spread."""
+    """R_i - mean_g, divided by the batch's spread."""
 
     type: Literal["reinforce_pp_baseline"] = "reinforce_pp_baseline"
     level: Literal["token", "sequence"] = "token"
-    """`token`: whitened over all tokens of the batch, so that long completions weigh more and a group without a
-    difference is moved too; `sequence`: divided by the deviation over completions."""
+    """`token`: whitened over all tokens of the batch; long completions weigh more, and groups with equal rewards are
+    changed too. `sequence`: divided by the deviation over completions."""
     std: Std = "sample"
     """`sample` divides the squares by their number - 1, `population` by their number."""
     eps: Eps = 1e-4
@@ -115,13 +115,13 @@ class ReinforcePpBaselineAdvantage(AdvantageModel):
 
 
 class ProcessAdvantage(AdvantageModel):
-    """Process supervision: rewards of steps, normalised over the group's steps; a token gets the sum of those that
-    end at or after it. A reward has to return `steps`; the outcome plays no part."""
+    """Process supervision: step rewards, normalised over the group's steps; a token gets the sum of those that end at
+    or after it. Needs a reward that returns `steps`; ignores the outcome."""
 
     type: Literal["process"] = "process"
     reads_outcome: ClassVar[bool] = False
     std: Std = "sample"
-    """Over all steps of all completions of the group."""
+    """Standard deviation over all steps of the group."""
     eps: Eps = 1e-4
     """Added to the standard deviation."""
 
@@ -133,31 +133,31 @@ class ProcessAdvantage(AdvantageModel):
 class LengthCorrectedAdvantage(AdvantageModel):
     """R_i / L_i, L_i in tokens, normalised in the group (TIC-GRPO).
 
-    Equal rewards are told apart by length: short completions gain while rewards are positive.
+    Equal rewards differ by length: short completions gain while rewards are positive.
     """
 
     type: Literal["length_corrected"] = "length_corrected"
     std: Std = "sample"
     """`sample` divides the squares by G - 1, `population` by G."""
     eps: Eps = 1e-8
-    """Added to the standard deviation, which is small here: rewards are divided by hundreds of tokens."""
+    """Added to the standard deviation, which is small because rewards are divided by hundreds of tokens."""
 
 
 class GaeAdvantage(AdvantageModel):
-    """How much better things went from each token on than a critic expected (PPO). Needs `algorithm.critic`; groups
-    play no part, so that one completion per prompt will do."""
+    """Advantage of each token over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups, so one
+    completion per prompt is enough."""
 
     type: Literal["gae"] = "gae"
     reads_token_rewards: ClassVar[bool] = True
     reads_values: ClassVar[bool] = True
     compares_group: ClassVar[bool] = False
     gamma: float = Field(default=1.0, gt=0, le=1)
-    """Discount per token; the literature has 1 for language models."""
+    """Discount per token. Papers: 1 for language models."""
     lam: float = Field(default=1.0, ge=0, le=1)
     """λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0 trusts the
-    critic after one token. verl has 1, PPO and TRL 0.95, with which a reward at the end fades over dozens of tokens."""
+    critic after one token. verl: 1; PPO and TRL: 0.95, with which a final reward fades over dozens of tokens."""
     whiten: bool = True
-    """Bring advantages to mean 0 and spread 1 over all tokens of the step."""
+    """Normalise advantages to mean 0 and spread 1 over all tokens of the step."""
 
     @property
     def per_token(self) -> bool:
@@ -165,7 +165,7 @@ class GaeAdvantage(AdvantageModel):
 
 
 class GagpoAdvantage(AdvantageModel):
-    """Credit per turn of an agent: values of states that several completions met, and generalised advantages."""
+    """Credit per turn of an agent: values of states that several completions reached, and generalised advantages."""
 
     type: Literal["gagpo"] = "gagpo"
     reads_outcome: ClassVar[bool] = False
@@ -174,7 +174,7 @@ class GagpoAdvantage(AdvantageModel):
     lam: float = Field(default=0.9, ge=0, le=1)
     """How far credit reaches back: 0 one turn, 1 all turns."""
     state_scope: Literal["group", "batch"] = "group"
-    """Whether a state is the same in completions of one prompt only, or of all."""
+    """Whether equal states count as one within a prompt's completions or over all."""
     eps: Eps = 1e-4
     """Added to the standard deviation over the group's turns."""
 
@@ -186,13 +186,13 @@ class GagpoAdvantage(AdvantageModel):
 
 
 class LampoAdvantage(AdvantageModel):
-    """1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by how likely each completion was."""
+    """1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by the completions' probabilities."""
 
     type: Literal["lampo"] = "lampo"
     reads_old_policy: ClassVar[bool] = True
     weight: Literal["lambda", "confidence", "uniform"] = "lambda"
-    """`lambda`: more for pairs that the policy has in the wrong order; `confidence`: more for pairs that it tells
-    apart; `uniform`: all the same, which is RLOO."""
+    """`lambda`: more for pairs in the wrong order under the policy; `confidence`: more for pairs with different
+    probabilities; `uniform`: equal, which is RLOO."""
     tau: float = Field(default=1.0, gt=0, le=100)
     """Temperature of the weights, in nats per token."""
 
@@ -207,19 +207,19 @@ class LampoAdvantage(AdvantageModel):
 
 
 class GtpoAdvantage(AdvantageModel):
-    """Tokens that were uncertain get more of the credit in right completions, and less of the blame in wrong ones."""
+    """Uncertain tokens get more credit in right completions and less blame in wrong ones."""
 
     type: Literal["gtpo"] = "gtpo"
     reads_old_policy: ClassVar[bool] = True
     base: float = Field(default=1.0, ge=0, le=100)
-    """Reward of every token of a right completion, before normalisation."""
+    """Reward of every token of a right completion before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
-    """Weight of the token's share of its position's entropy. Published: 0.1 beside a base of 1."""
+    """Weight of the token's share of its position's entropy. Paper: 0.1, with a base of 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
-    """`separate` (published) normalises right and wrong tokens by themselves, so that both have mean 0 and what
-    tells them apart is lost; `joint` normalises them together."""
+    """`separate` (paper) normalises right and wrong tokens separately, so both have mean 0 and their difference is
+    lost; `joint` normalises them together."""
     correct_above: CorrectAbove = 0.5
-    """A completion is right when its reward is larger than this."""
+    """A completion is right if its reward exceeds this."""
     eps: Eps = 1e-8
     """Added to the variance."""
 
@@ -229,35 +229,36 @@ class GtpoAdvantage(AdvantageModel):
 
 
 class GrpoSAdvantage(AdvantageModel):
-    """As `gtpo`, with the mean entropy of a completion: one advantage for all its tokens."""
+    """Like `gtpo`, with a completion's mean entropy: one advantage for all its tokens."""
 
     type: Literal["grpo_s"] = "grpo_s"
     reads_old_policy: ClassVar[bool] = True
     base: float = Field(default=1.0, ge=0, le=100)
-    """Reward of every right completion, before normalisation."""
+    """Reward of every right completion before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
-    """Weight of the completion's share of its side's entropy. Published: 0.1 beside a base of 1."""
+    """Weight of the completion's share of its side's entropy. Paper: 0.1, with a base of 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
-    """`separate` (published) normalises right and wrong completions by themselves; `joint` together."""
+    """`separate` (paper) normalises right and wrong completions separately, `joint` together."""
     correct_above: CorrectAbove = 0.5
-    """A completion is right when its reward is larger than this."""
+    """A completion is right if its reward exceeds this."""
     eps: Eps = 1e-8
     """Added to the variance."""
 
 
 class EdaAdvantage(AdvantageModel):
-    """GRPO's advantage divided by the completion's entropy relative to its group's: larger for confident ones."""
+    """GRPO's advantage divided by the completion's entropy relative to its group's; larger for confident
+    completions."""
 
     type: Literal["eda"] = "eda"
     reads_old_policy: ClassVar[bool] = True
     eps: Eps = 1e-4
     """Added to the standard deviation."""
     max_scale: float = Field(default=10.0, ge=1, le=1e6)
-    """The relative entropy is kept within 1 / max_scale and max_scale."""
+    """Limits the relative entropy to 1 / max_scale … max_scale."""
 
 
 class PasskMaxAdvantage(AdvantageModel):
-    """The best completion of a group gets how far it is ahead of the second; the others 0."""
+    """The best completion of a group gets its lead over the second, the others 0."""
 
     type: Literal["passk_max"] = "passk_max"
     normalise: bool = True
@@ -275,13 +276,13 @@ class PasskMaxAdvantage(AdvantageModel):
 
 
 class OpoAdvantage(AdvantageModel):
-    """A_i = R_i - Σ_j L_j R_j / Σ_j L_j: the baseline weighs completions by their length in tokens."""
+    """A_i = R_i - Σ_j L_j R_j / Σ_j L_j: a baseline weighted by length in tokens."""
 
     type: Literal["opo"] = "opo"
 
 
 class IdentityAdvantage(AdvantageModel):
-    """Slot 1 has compared the completions already (MO-GRPO, GDPO)."""
+    """Uses rewards that shaping has already compared (MO-GRPO, GDPO)."""
 
     type: Literal["identity"] = "identity"
 

@@ -1,4 +1,4 @@
-"""How slot 4 averages, in a specification: over the tokens of a completion, over completions, over both."""
+"""Averages of the loss in a specification: over tokens of a completion, over completions, or both."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -8,28 +8,28 @@ from reinforge.algorithm.base import SpecModel
 
 
 class AggregationModel(SpecModel):
-    """What rules between parts of the loss need to know about an average."""
+    """Base of averages, with the facts that rules between parts of the loss read."""
 
     by_completion: ClassVar[bool] = False
-    """It is right for objectives with one value for a whole completion: others would weigh completions by length
-    without being asked to."""
+    """Fits objectives with one value per completion; other averages would weigh completions by length."""
     can_be_forced: ClassVar[bool] = True
-    """For such an objective it still means something, so that `force_aggregation` may ask for it."""
+    """Meaningful for such an objective, so `force_aggregation` allows it."""
 
 
 class SeqMean(AggregationModel):
-    """Mean over tokens inside a completion, then over completions (GRPO)."""
+    """Mean over the tokens of a completion, then over completions (GRPO)."""
 
     type: Literal["seq_mean"] = "seq_mean"
     by_completion: ClassVar[bool] = True
 
 
 class TokenMean(AggregationModel):
-    """Mean over all tokens of the optimizer batch, so that a long completion weighs more (DAPO)."""
+    """Mean over all tokens of the optimizer batch; long completions weigh more (DAPO)."""
 
     type: Literal["token_mean"] = "token_mean"
     denominator: Literal["kept", "all"] = "kept"
-    """Divide by the tokens trained on, or by all that were sampled, left-out completions included (GFPO as printed)."""
+    """Divide by the tokens in the loss (`kept`), or by all sampled tokens, those of dropped completions included
+    (`all`; GFPO as printed)."""
 
 
 class Constant(AggregationModel):
@@ -48,19 +48,19 @@ class SeqSumMean(AggregationModel):
 
 
 class LearnableLambda(AggregationModel):
-    """Token mean in which completions count by their length, with an exponent λ that is trained (λ-GRPO).
+    """Token mean weighted by completion length with a trained exponent λ (λ-GRPO).
 
-    λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; it stays within ± 4.
+    λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; limited to ± 4.
     """
 
     type: Literal["lambda"] = "lambda"
     can_be_forced: ClassVar[bool] = False
     r: float = Field(default=1 / 9, gt=0, le=1)
-    """How far a length one standard deviation from its group's mean moves the base of the power. λ-GRPO: 1/9."""
+    """Effect of a length one standard deviation above its group's mean on the base of the power. λ-GRPO: 1/9."""
     initial: float = Field(default=0.0, ge=-4, le=4)
-    """λ at the start."""
+    """Initial λ."""
     learning_rate: float = Field(default=0.1, ge=0, le=10)
-    """Of λ, plain gradient descent; 0 keeps it. Third-party recipe: 0.1."""
+    """Learning rate of λ (plain gradient descent); 0 keeps λ. Third-party recipe: 0.1."""
 
 
 Aggregation = Annotated[

@@ -1,4 +1,4 @@
-"""The critic in a specification: a second model that foresees the reward, for the one estimator that reads it."""
+"""Critic in a specification: a second model that predicts the reward, for advantage `gae`."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -8,33 +8,32 @@ from reinforge.algorithm.base import SpecModel
 
 
 class CriticModel(SpecModel):
-    """What rules between parts need to know about a critic."""
+    """Base of critics, with the facts that rules between parts read."""
 
     foresees: ClassVar[bool] = True
-    """It gives a value for every token."""
+    """Provides a value for every token."""
 
 
 class NoCritic(CriticModel):
-    """None: completions are compared with each other (GRPO and its kin)."""
+    """No critic: completions are compared with each other (GRPO and related methods)."""
 
     type: Literal["none"] = "none"
     foresees: ClassVar[bool] = False
 
 
 class ValueHead(CriticModel):
-    """The base model with an adapter of its own, as large as the policy's, and one number per token in place of the
-    vocabulary (PPO). Starts at 0, is trained on the same mini-batches as the policy, and stays out of checkpoints."""
+    """The base model with its own adapter, as large as the policy's, and one output per token instead of the vocabulary
+    (PPO). Starts at 0, is trained on the policy's mini-batches and is not part of checkpoints."""
 
     type: Literal["value_head"] = "value_head"
     base: Literal["shared", "own"] = "shared"
-    """`shared`: both adapters on one frozen base model, which takes little memory; `own`: a second copy of the base
-    model, as PPO without adapters has it. The numbers are the same."""
+    """`shared`: both adapters on one frozen base model, which needs little memory. `own`: a second copy of the base
+    model, as in PPO without adapters. The numbers are equal."""
     learning_rate: float | None = Field(default=None, gt=0, le=1)
-    """At its highest, it follows the policy's schedule; default `optimizer.learning_rate`. Without adapters about ten
-    times the policy's."""
+    """Peak learning rate, on the policy's schedule; default `optimizer.learning_rate`. Without adapters about ten times
+    the policy's."""
     clip_range: float | None = Field(default=0.2, gt=0, le=1e6)
-    """Values are pulled no further than this from where the step began, in units of reward; null for no bound. TRL
-    has 0.2, verl 0.5."""
+    """Largest change of a value per step, in units of reward; null for none. TRL: 0.2, verl: 0.5."""
 
 
 Critic = Annotated[NoCritic | ValueHead, Field(discriminator="type")]

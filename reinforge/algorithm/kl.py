@@ -1,4 +1,4 @@
-"""A weight of the distance from the reference that follows the distance, for the loss and for the reward."""
+"""Adaptive KL coefficient of loss and reward."""
 
 from pydantic import Field
 
@@ -6,9 +6,9 @@ from reinforge.algorithm.base import SpecModel
 
 
 class AdaptiveKl(SpecModel):
-    """β follows the distance: up by as much as a fifth while the KL is above `target`, down while it is below."""
+    """β follows the KL: up by at most a fifth above `target`, down below it."""
 
     target: float = Field(default=0.05, gt=0, le=100)
-    """Mean nats per token to keep to; 0.01 to 0.1 is usual."""
+    """Target in mean nats per token; usually 0.01 to 0.1."""
     horizon: int = Field(default=10_000, ge=1, le=1_000_000_000)
-    """Completions over which β moves by the whole of its error. verl: 10000."""
+    """Completions over which β changes by its whole error. verl: 10000."""

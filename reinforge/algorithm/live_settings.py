@@ -1,6 +1,6 @@
-"""What of a specification can be changed while a job runs: single numbers that a trainer takes up between two steps.
+"""Settings of a running job that can be changed between two steps: single numbers.
 
-What samples, scores and trains stays what it was made for: shapes, data, slots and lengths are for a new job.
+Shapes, data, parts and lengths need a new job.
 """
 
 from collections.abc import Mapping
@@ -21,18 +21,18 @@ SETTINGS: Mapping[str, str] = {
     "algorithm.loss.surrogate.ratio_cap": "ratio cap",
     "algorithm.loss.surrogate.log_clip": "clip range of the log-ratio",
 }
-"""Dotted path from the job's root → its name in words. A job has those that its slots have."""
+"""Dotted path from the job's root → label. A job has the settings of its parts."""
 
 
 def live_settings(spec: JobSpec) -> dict[str, float]:
-    """The settings that a job with this specification can change, with their values."""
+    """A job's changeable settings with their values."""
     dumped = spec.model_dump()
     settings = {path: _value(dumped, path) for path in SETTINGS if _refusal(dumped, path) is None}
     return {path: float(value) for path, value in settings.items() if value is not None}
 
 
 def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:
-    """The specification with one setting changed, as valid as a new one.
+    """The specification with one setting changed and validated.
 
     Raises InvalidInput (`unknown_setting`, `setting_follows`, `invalid_value`).
     """
@@ -78,7 +78,7 @@ def _value(dumped: Mapping[str, Any], path: str) -> float | None:
 
 
 def _refusal(dumped: Mapping[str, Any], path: str) -> str | None:
-    """Why a number that is there is not a person's to change."""
+    """Why an existing number cannot be changed."""
     if not path.endswith("kl.beta"):
         return None
     part: Any = dumped

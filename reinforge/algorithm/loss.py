@@ -1,5 +1,4 @@
-"""Slot 4 in a specification: what is minimised. Objectives are in `surrogate`, averages in `aggregation`, the other
-terms here."""
+"""Loss in a specification. Objectives are in `surrogate`, averages in `aggregation`, other terms here."""
 
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -23,25 +22,26 @@ class BetaBy(SpecModel):
     """β by the value of a column, for rows that may drift more or less than others (DeepSeek-V3.2, by domain)."""
 
     column: str = Field(min_length=1, max_length=200)
-    """Of the dataset, such as `domain`."""
+    """Column of the dataset, such as `domain`."""
     values: dict[str, Annotated[float, Field(ge=0, le=10)]] = Field(min_length=1, max_length=64)
-    """β of each value; rows with another value have `beta`."""
+    """β of each value; other values use `beta`."""
 
 
 class KlPenalty(SpecModel):
-    """β · KL(policy ‖ reference), added to the loss. The reference runs only when beta > 0."""
+    """β · KL(policy ‖ reference), added to the loss. The reference runs only if beta > 0."""
 
     beta: float = Field(default=0.0, ge=0, le=10)
     """Weight of the penalty; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath)."""
     estimator: Literal["k2", "k3", "unbiased_k3"] = "k3"
-    """Of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3 times the policy
-    ratio (DeepSeek-V3.2)."""
+    """Estimator, with x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3 times the
+    policy ratio (DeepSeek-V3.2)."""
     level: Literal["token", "sequence"] = "token"
-    """Estimate per token, averaged like the loss; or from each completion's mean x, averaged over completions."""
+    """`token`: estimate per token, averaged like the loss; `sequence`: from each completion's mean x, averaged over
+    completions."""
     adaptive: AdaptiveKl | None = None
-    """Let β follow the distance it causes; `beta` is where it starts."""
+    """Adapt β to the KL; `beta` is its initial value."""
     beta_by: BetaBy | None = None
-    """β by the value of a column; metrics tell those values apart when `data.columns.slice` names the column too."""
+    """β by the value of a column. Metrics per value need the column in `data.columns.slice`."""
 
     @model_validator(mode="after")
     def one_way_to_beta(self) -> Self:
@@ -57,7 +57,7 @@ class KlPenalty(SpecModel):
 
     @property
     def acts(self) -> bool:
-        """Some row is penalised."""
+        """Whether any row is penalised."""
         return self.beta > 0 or (self.beta_by is not None and any(self.beta_by.values.values()))
 
     @model_validator(mode="after")
@@ -77,11 +77,11 @@ class AllTokens(SpecModel):
 
 
 class TopEntropy(SpecModel):
-    """Only the tokens where the policy is least certain, over the whole optimizer batch (the 80/20 rule)."""
+    """Only the most uncertain tokens of the optimizer batch (the 80/20 rule)."""
 
     type: Literal["top_entropy"] = "top_entropy"
     share: float = Field(default=0.2, gt=0, le=1)
-    """Of the batch's tokens that keep their policy term. Paper: 0.2."""
+    """Share of the batch's tokens that keep their policy term. Paper: 0.2."""
 
 
 PolicyTokens = Annotated[AllTokens | TopEntropy, Field(discriminator="type")]
@@ -94,7 +94,7 @@ class NoEntropyBonus(SpecModel):
 
 
 class StaticEntropy(SpecModel):
-    """- coefficient · mean entropy: keeps the policy from committing early."""
+    """- coefficient · mean entropy: delays the policy's commitment."""
 
     type: Literal["static"] = "static"
     coefficient: float = Field(default=0.001, gt=0, le=1)
@@ -102,15 +102,15 @@ class StaticEntropy(SpecModel):
 
 
 class AdaptiveEntropy(SpecModel):
-    """A bonus whose coefficient follows the entropy, and acts only at or below the target (Skywork-OR1)."""
+    """A bonus whose coefficient follows the entropy and acts only at or below the target (Skywork-OR1)."""
 
     type: Literal["adaptive"] = "adaptive"
     target: float = Field(default=0.2, gt=0, le=20)
     """Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need more."""
     initial: float = Field(default=0.0, ge=0, le=1)
-    """Coefficient at the start."""
+    """Initial coefficient."""
     step: float = Field(default=0.005, gt=0, le=1)
-    """What one update adds at or below the target, and takes away above. Skywork-OR1: 0.005."""
+    """Change of the coefficient per update: up at or below the target, down above it. Skywork-OR1: 0.005."""
     maximum: float = Field(default=1.0, gt=0, le=10)
     """Highest coefficient; the lowest is 0."""
 
@@ -125,67 +125,67 @@ Entropy = Annotated[NoEntropyBonus | StaticEntropy | AdaptiveEntropy, Field(disc
 
 
 class NoOffPolicyMask(SpecModel):
-    """No completion is left out for having drifted."""
+    """No completion is dropped for its drift."""
 
     type: Literal["none"] = "none"
 
 
 class OffPolicySequenceMask(SpecModel):
-    """Leaves out the policy term of bad completions that the policy has moved away from (DeepSeek-V3.2, eq. 9)."""
+    """Drops the policy term of bad completions from which the policy has moved away (DeepSeek-V3.2, eq. 9)."""
 
     type: Literal["sequence"] = "sequence"
     delta: float = Field(default=0.5, ge=0, le=100)
-    """Left out at A < 0 when the mean of log sampler - log policy over the tokens exceeds this. TRL suggests 0.5."""
+    """Dropped at A < 0 if the mean of log sampler - log policy over the tokens exceeds this. TRL suggests 0.5."""
 
 
 OffPolicyMask = Annotated[NoOffPolicyMask | OffPolicySequenceMask, Field(discriminator="type")]
 
 
 class NoMismatchCorrection(SpecModel):
-    """Sampler and trainer are taken to agree."""
+    """No correction: sampler and trainer count as equal."""
 
     type: Literal["none"] = "none"
 
 
 class ImportanceWeights(SpecModel):
-    """Weighs the policy term by trainer ÷ sampler probability, where the two engines disagree (TIS, MIS)."""
+    """Weighs the policy term by trainer ÷ sampler probability, which differ between engines (TIS, MIS)."""
 
     type: Literal["importance"] = "importance"
     mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"] = "sequence_mask"
-    """Weights per token or one per completion; beyond the bounds they are cut off (TIS) or set to 0 (MIS)."""
+    """Weight per token or per completion; outside the bounds it is truncated (TIS) or 0 (MIS)."""
     ratio_max: float = Field(default=3.0, gt=0, le=1000)
-    """Upper bound. TRL 3.0 with sequence_mask, verl 2.0."""
+    """Upper bound. TRL: 3.0 with sequence_mask; verl: 2.0."""
     ratio_min: float | None = Field(default=None, ge=0, le=1)
-    """Lower bound; default none."""
+    """Lower bound; default: none."""
 
 
 Mismatch = Annotated[NoMismatchCorrection | ImportanceWeights, Field(discriminator="type")]
 
 
 class NoAuxiliary(SpecModel):
-    """No term beside the policy loss."""
+    """No term besides the policy loss."""
 
     type: Literal["none"] = "none"
 
 
 class DpoPair(SpecModel):
-    """+ weight · DPO loss between the best and the worst completion of each prompt whose rewards differ."""
+    """+ weight · DPO loss between the best and the worst completion of each prompt with different rewards."""
 
     type: Literal["dpo_pair"] = "dpo_pair"
     weight: float = Field(default=0.1, gt=0, le=100)
-    """η: against the policy loss; the term is a mean over pairs."""
+    """η: weight relative to the policy loss; the term is a mean over pairs."""
     beta: float = Field(default=0.1, gt=0, le=10)
-    """Of DPO: how sharply a margin in log-probability satisfies it. DPO: 0.1 to 0.5."""
+    """β of DPO: how quickly a margin in log-probability saturates. DPO: 0.1 to 0.5."""
 
 
 class Hierarchy(SpecModel):
-    """+ weight · IH-GRPO's term: whether to execute code and what to write are credited as two decisions."""
+    """+ weight · IH-GRPO's term: credits executing code and writing as two decisions."""
 
     type: Literal["hierarchy"] = "hierarchy"
     weight: float = Field(default=1e-3, gt=0, le=1)
     """λ. Paper: 1e-3; useful from 1e-4 to 1e-2."""
     execute_token: str = Field(default="<tool_call>", min_length=1, max_length=64)
-    """The one token that runs what is pending."""
+    """The token that executes pending code."""
 
 
 Auxiliary = Annotated[NoAuxiliary | DpoPair | Hierarchy, Field(discriminator="type")]
@@ -196,31 +196,32 @@ BY_COMPLETION = frozenset({"sequence", "arithmetic", "trajectory"})
 
 
 class Loss(SpecModel):
-    """Slot 4, the only differentiable one."""
+    """The loss, the only differentiable part."""
 
     ratio_level: Literal["token", "sequence", "gspo_token", "arithmetic", "trajectory", "action"] = "token"
-    """What new and old policy are compared over: each token; the whole completion by geometric mean (GSPO), with
-    each token's own gradient (gspo_token), by arithmetic mean (GRPO-S) or by product (trajectory); each action."""
+    """Level at which new and old policy are compared: `token`; the completion by geometric mean (`sequence`, GSPO),
+    with each token's own gradient (`gspo_token`), by arithmetic mean (`arithmetic`, GRPO-S) or by product
+    (`trajectory`); `action`."""
     surrogate: AnySurrogate = PpoClip()
     """Objective per token."""
     aggregation: AnyAggregation = SeqMean()
-    """How tokens and completions are averaged."""
+    """Average over tokens and completions."""
     force_aggregation: bool = False
-    """Let `token_mean` or `constant` average an objective that has one value for a whole completion, although it then
-    weighs completions by their length."""
+    """Allow `token_mean` or `constant` for an objective with one value per completion, although it then weighs
+    completions by length."""
     kl: KlPenalty = KlPenalty()
-    """Penalty for leaving the base model."""
+    """Penalty for the distance from the base model."""
     policy_tokens: PolicyTokens = AllTokens()
-    """Tokens whose policy term and entropy count; the KL penalty is on all."""
+    """Tokens whose policy term and entropy count; the KL penalty applies to all."""
     entropy: Entropy = NoEntropyBonus()
-    """Reward for staying uncertain."""
+    """Bonus for entropy."""
     off_policy_mask: OffPolicyMask = NoOffPolicyMask()
-    """Completions whose policy term is left out."""
+    """Completions whose policy term is dropped."""
     mismatch: Mismatch = NoMismatchCorrection()
-    """Correction for a sampler that computes other probabilities than the trainer. Left out with rollout.engine
-    `vllm`: importance, mode token_truncate, ratio_max 2, where the surrogate does not look at the sampler itself."""
+    """Correction for different probabilities of sampler and trainer. Default with rollout.engine `vllm`: importance,
+    mode token_truncate, ratio_max 2, unless the surrogate compares with the sampler itself."""
     aux: Auxiliary = NoAuxiliary()
-    """A further term."""
+    """An additional term."""
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:
@@ -246,7 +247,7 @@ class Loss(SpecModel):
         return self
 
     def _average_fits(self) -> None:
-        """A value per completion is averaged over completions, unless something else is meant."""
+        """Objectives with one value per completion need an average over completions, unless forced."""
         average, forced = self.aggregation, self.force_aggregation
         one_value = self.ratio_level in BY_COMPLETION or self.surrogate.per_completion
         odd = one_value and not average.by_completion

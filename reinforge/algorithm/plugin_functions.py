@@ -1,4 +1,4 @@
-"""Whether a package's function can be called for its slot, told from its source: nothing here loads torch."""
+"""Checks from a package's source whether its function can be called; does not load torch."""
 
 import ast
 import inspect
@@ -15,11 +15,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "surrogate": ("terms",),
     "aggregation": ("tokens",),
 }
-"""By slot: what the worker calls its function with, by position; the part's fields follow as keywords."""
+"""Positional arguments by part; the settings follow as keywords."""
 
 
 def call_problem(slot: str, signature: inspect.Signature, parameters: Iterable[str]) -> str | None:
-    """Why a function with this signature cannot be called for a slot; None when it can."""
+    """Why a function with this signature cannot be called; None if it can."""
     names = ARGUMENTS[slot]
     try:
         signature.bind(*names, **dict.fromkeys(parameters))
@@ -30,7 +30,7 @@ def call_problem(slot: str, signature: inspect.Signature, parameters: Iterable[s
 
 
 def function_problem(slot: str, module: str, name: str, parameters: Iterable[str]) -> str | None:
-    """Why `module:name` cannot be what a slot calls; None when it can, or when its source does not tell."""
+    """Why `module:name` cannot be called; None if it can, or if the source does not show it."""
     module_spec = util.find_spec(module)  # loads the packages that the module is in, not the module
     if module_spec is None:
         return f"there is no module {module}"
@@ -46,15 +46,13 @@ def function_problem(slot: str, module: str, name: str, parameters: Iterable[str
     return None
 
 
-class _Given:
-    """Stands for a default."""
-
+class _Default:
     def __repr__(self) -> str:
         return "…"
 
 
 def _signature(node: ast.FunctionDef) -> inspect.Signature:
-    """As `inspect.signature` has it, without annotations and with `…` for defaults."""
+    """Like `inspect.signature`, without annotations and with `…` for defaults."""
     parameters, arguments = [], node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     for number, one in enumerate(positional):
@@ -65,12 +63,12 @@ def _signature(node: ast.FunctionDef) -> inspect.Signature:
         )
         has_default = number >= len(positional) - len(arguments.defaults)
         parameters.append(
-            inspect.Parameter(one.arg, kind, default=_Given() if has_default else inspect.Parameter.empty)
+            inspect.Parameter(one.arg, kind, default=_Default() if has_default else inspect.Parameter.empty)
         )
     if arguments.vararg:
         parameters.append(inspect.Parameter(arguments.vararg.arg, inspect.Parameter.VAR_POSITIONAL))
     for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        empty = inspect.Parameter.empty if default is None else _Given()
+        empty = inspect.Parameter.empty if default is None else _Default()
         parameters.append(inspect.Parameter(one.arg, inspect.Parameter.KEYWORD_ONLY, default=empty))
     if arguments.kwarg:
         parameters.append(inspect.Parameter(arguments.kwarg.arg, inspect.Parameter.VAR_KEYWORD))
@@ -78,7 +76,7 @@ def _signature(node: ast.FunctionDef) -> inspect.Signature:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    """Names that a module binds in other ways than by a plain `def`; `*` where it imports all of another one."""
+    """Names that a module binds other than by a plain `def`; `*` if it imports everything from another."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):

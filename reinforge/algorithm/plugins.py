@@ -1,4 +1,4 @@
-"""Parts of the algorithm and presets that installed packages bring, found by their entry points.
+"""Plug-ins: algorithm parts and presets of installed packages, by entry points.
 
     [project.entry-points."reinforge.slots"]        # the part in a specification: a pydantic model
     "advantage.centred_rank" = "own_algorithm.spec:CentredRank"
@@ -9,8 +9,8 @@
     [project.entry-points."reinforge.vectors"]      # worked cases, run by tests/algorithm/test_vectors.py
     cases = "own_algorithm:VECTORS"
 
-What cannot be used is left out and the reason kept (`Installed.faults`): a broken package takes nothing else down.
-`REINFORGE_PLUGINS=off` looks for none. Packages are looked for once per process.
+Unusable entry points are skipped and their reasons recorded (`Installed.faults`). `REINFORGE_PLUGINS=off` disables
+plug-ins. Entry points are read once per process.
 """
 
 import logging
@@ -43,16 +43,16 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class SlotKind:
-    """A place in the algorithm that a package can offer parts for."""
+    """A part of the algorithm that packages can implement."""
 
     path: str
-    """In the algorithm: `loss.surrogate`."""
+    """Path in the algorithm, for example `loss.surrogate`."""
     base: type[SpecModel]
     built_in: Any
-    """Annotated union of the models that are always there."""
+    """Annotated union of the built-in models."""
 
     def models(self) -> dict[str, type[SpecModel]]:
-        """The built-in ones, by type."""
+        """Built-in models by type."""
         return {one.model_fields["type"].default: one for one in get_args(get_args(self.built_in)[0])}
 
 
@@ -65,7 +65,7 @@ SLOT_KINDS: dict[str, SlotKind] = {
 }
 
 Kind = tuple[str, str]
-"""A slot, or `preset`, and a name in it."""
+"""Part, or `preset`, and a name in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An entry point that cannot be used, and why."""
+    """An unusable entry point and the reason."""
 
     package: Package
     group: str
@@ -92,20 +92,20 @@ class Fault:
 
 @dataclass(slots=True)
 class Installed:
-    """What packages bring. Everything in `parts` and `presets` can be used."""
+    """Usable parts and presets of packages."""
 
     parts: dict[str, dict[str, type[SpecModel]]] = field(
         default_factory=lambda: {slot: {} for slot in SLOT_KINDS}
     )
-    """By slot and type."""
+    """By part and type."""
     presets: dict[str, Preset] = field(default_factory=dict)
     owners: dict[Kind, Package] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     blocked: dict[Kind, Fault] = field(default_factory=dict)
-    """Why a name that nothing else has cannot be used."""
+    """Why a name cannot be used, if nothing else has it."""
 
     def refuse(self, kind: Kind, fault: Fault, *, name_taken: bool = False) -> None:
-        """Leave something out, keep why, and say so once. `name_taken`: its name is somebody else's, who keeps it."""
+        """Record and log why an entry point is unusable. name_taken: its name belongs to another implementation."""
         self.faults.append(fault)
         if not name_taken:
             self.blocked[kind] = fault
@@ -118,7 +118,7 @@ def enabled() -> bool:
 
 @cache
 def installed() -> Installed:
-    """What the packages of this environment bring."""
+    """Plug-ins of this environment."""
     plugins = Installed()
     if not enabled():
         return plugins
@@ -134,7 +134,7 @@ def installed() -> Installed:
 
 
 def _take(plugins: Installed, kind: Kind, entry: metadata.EntryPoint, take: Callable[[], None]) -> None:
-    """Take an entry point; whatever its package raises becomes a fault of that entry point."""
+    """Load an entry point; any exception of its package becomes a fault."""
     package = package_of(entry)
     try:
         take()
@@ -146,11 +146,11 @@ def _take(plugins: Installed, kind: Kind, entry: metadata.EntryPoint, take: Call
 
 
 class Unusable(Exception):
-    """What is wrong with an entry point, in words."""
+    """An entry point is unusable; the message is the reason."""
 
 
 class NameTaken(Unusable):
-    """Somebody else has the name, and keeps it."""
+    """The name belongs to another implementation."""
 
 
 def package_of(entry: metadata.EntryPoint) -> Package:
@@ -204,13 +204,13 @@ def _preset(plugins: Installed, kind: Kind, entry: metadata.EntryPoint) -> None:
 
 
 def parameters_of(slot: str, model: type[SpecModel]) -> list[str]:
-    """The fields that the worker hands to the function as keyword arguments: the part's own ones."""
+    """Fields that the worker passes to the function as keyword arguments: the part's own."""
     shared = OutcomeShaping.model_fields.keys() if slot == "shaping" else ()
     return [name for name in model.model_fields if name != "type" and name not in shared]
 
 
 def union(slot: str) -> Any:
-    """The type of a slot in a specification: what is built in and what packages bring, told apart by `type`."""
+    """Type of a part in a specification: built-in and package models, discriminated by `type`."""
     place, own = SLOT_KINDS[slot], installed().parts[slot]
     if not own:
         return place.built_in
@@ -219,7 +219,7 @@ def union(slot: str) -> Any:
 
 
 def own_presets(built_in: Collection[str]) -> dict[str, Preset]:
-    """Presets of packages, less those whose names are name_taken."""
+    """Presets of packages whose names are free."""
     plugins = installed()
     for name in [name for name in plugins.presets if name in built_in]:
         withdraw(name, f"`{name}` is built in: choose another name", name_taken=True)
@@ -227,14 +227,14 @@ def own_presets(built_in: Collection[str]) -> dict[str, Preset]:
 
 
 def withdraw(name: str, reason: str, *, name_taken: bool = False) -> None:
-    """A package's preset cannot be used after all."""
+    """Mark a package's preset as unusable."""
     plugins, kind = installed(), ("preset", name)
     del plugins.presets[name]
     plugins.refuse(kind, Fault(plugins.owners.pop(kind), PRESETS_GROUP, name, reason), name_taken=name_taken)
 
 
 def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:
-    """The preset and the slots that an algorithm, as a mapping, names. Whatever is not a name is passed over."""
+    """The preset and parts that an algorithm, as a mapping, names; skips invalid values."""
     if isinstance(name := algorithm.get("preset"), str):
         yield "preset", name
     for slot, place in SLOT_KINDS.items():
@@ -246,7 +246,7 @@ def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:
 
 
 def packages_of(algorithm: Mapping[str, Any]) -> dict[str, str]:
-    """Name → version of the packages that an algorithm, as a mapping, takes its preset or slots from."""
+    """Name → version of the packages of an algorithm's preset and parts."""
     owners = installed().owners
     used = [owners[kind] for kind in named_parts(algorithm) if kind in owners]
     return {package.name: package.version for package in used}
@@ -259,7 +259,7 @@ def package_of_preset(name: str) -> str | None:
 
 
 def package_problem(name: str, version: str) -> str | None:
-    """Why a job made with this version of a package would not be the same here; None when it would."""
+    """Why a job made with this version of a package would differ here; None if it would not."""
     try:
         here = metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -268,6 +268,6 @@ def package_problem(name: str, version: str) -> str | None:
 
 
 def vector_files() -> list[Path]:
-    """Files with worked cases that packages bring. Raises what loading them raises."""
+    """Vector files of packages. Raises exceptions of loading them."""
     entries = metadata.entry_points(group=VECTORS_GROUP) if enabled() else ()
     return [Path(entry.load()) for entry in entries]

@@ -1,4 +1,4 @@
-"""What a preset is."""
+"""The preset type."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -8,33 +8,32 @@ Confidence = Literal["high", "medium", "low"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """A way to fill the slots of `reinforge.algorithm.slots.Algorithm`, and what a person needs to choose it."""
+    """Settings for the parts of `reinforge.algorithm.slots.Algorithm`, with the information needed to choose them."""
 
     title: str
     summary: str
-    """A paragraph: what it does, when to choose it, what to know."""
+    """One paragraph: what it does, when to choose it, limits."""
     formula: str
-    """What is special about it, in one line."""
+    """Its distinctive formula in one line."""
     source: str
     """Paper and equation, or library and function."""
     confidence: Confidence = "high"
-    """That the formula is the authors': `high` read in their paper or code or in a maintained library, `medium` put
-    together from independent accounts, `low` a short description filled in by us."""
+    """Confidence that the formula is the authors': `high`: read in their paper or code or in a maintained library;
+    `medium`: combined from independent accounts; `low`: a short description completed by us."""
     deviations: tuple[str, ...] = ()
-    """Where this differs from the source, or fills a gap in it."""
+    """Differences from the source, and gaps filled."""
     learning: str = ""
-    """Why it does not get from half of the demo's held-out additions right to 85 % within 80 steps
-    (`benchmarks/learning.py`); empty where it does."""
+    """Why it does not get from 50 % to 85 % of the demo's held-out additions within 80 steps
+    (`benchmarks/learning.py`); empty if it does."""
     needs: tuple[str, ...] = ()
-    """What a job must bring: a reward that returns something special, tools, turns."""
+    """Requirements on a job: rewards with special values, tools, turns."""
     slots: dict[str, Any] = field(default_factory=dict)
-    """Those that differ from the defaults."""
+    """Parts that differ from the defaults."""
     job: dict[str, Any] = field(default_factory=dict)
-    """Parts of the job outside the slots without which it is not this variant; filled like the slots."""
+    """Required settings outside the parts; applied like the parts."""
     recipe: dict[str, Any] = field(default_factory=dict)
-    """Parts of a job as published; not filled in unless asked for. A learning rate in it is used as it is, whatever the
-    model: leave it out, so that it stays `auto`."""
+    """Published settings, applied on request. Leave the learning rate out, so that it stays `auto` for other models."""
     published_rate: float | None = None
-    """The learning rate of the source. It is shown and never filled in."""
+    """Learning rate of the source; shown, never applied."""
     published_rate_trains: Literal["all weights", "an adapter"] = "all weights"
     """What the source trained with it."""

@@ -1,7 +1,6 @@
-"""How the slots go together, and with the rest of a job: each rule names the field at fault and what to change.
+"""Rules between the parts of an algorithm and the rest of a job; each names the field and a remedy.
 
-Rules read what the parts say about themselves (`per_token`, `compares`, …) and not their names, so that a part of
-one's own is held to them too.
+Rules read facts of the parts (`per_token`, `compares`, …), not their names, so they apply to plug-ins too.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ SINGLE_TURN = "single_turn"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What rules read of a job beside its algorithm."""
+    """Facts about a job besides its algorithm."""
 
     environment: str
     """Its `type`."""
@@ -41,7 +40,7 @@ def identity_follows_comparison(algorithm: Algorithm, job: Job) -> None:
     if kind == "identity" and not shaping.compares:
         raise fault_at(
             "algorithm.advantage.type",
-            f"advantage `identity` takes what slot 1 compared, and shaping `{shaping.type}` compares nothing: take "
+            f"advantage `identity` needs rewards that shaping has compared; `{shaping.type}` compares nothing: take "
             "`grpo`, or shaping `mo_grpo` or `gdpo`",
         )
 
@@ -56,7 +55,7 @@ def comparison_sees_all(algorithm: Algorithm, job: Job) -> None:
 
 
 def one_value_per_completion(algorithm: Algorithm, job: Job) -> None:
-    """(N, T) advantages have no place in a loss with one value per completion."""
+    """Losses with one value per completion cannot use (N, T) advantages."""
     loss, kind = algorithm.loss, algorithm.advantage.type
     if not algorithm.advantage.per_token:
         return
@@ -117,7 +116,7 @@ def kl_on_tokens_is_read(algorithm: Algorithm, job: Job) -> None:
 
 
 def outcome_is_read(algorithm: Algorithm, job: Job) -> None:
-    """What is added to an outcome that slot 3 does not read would be ignored."""
+    """Additions to an outcome that the advantage does not read would be ignored."""
     shaping, kind = algorithm.shaping, algorithm.advantage.type
     if algorithm.advantage.reads_outcome or not isinstance(shaping, OutcomeShaping):
         return
@@ -165,7 +164,7 @@ def left_out_rows_exist(algorithm: Algorithm, job: Job) -> None:
 
 
 def turns_and_tools(algorithm: Algorithm, job: Job) -> None:
-    """Parts that credit turns or tool calls have nothing to work on where a rollout is one completion."""
+    """Parts for turns or tool calls need rollouts with them."""
     if job.environment != SINGLE_TURN:
         return
     parts = (
@@ -194,15 +193,15 @@ def turns_and_tools(algorithm: Algorithm, job: Job) -> None:
             "take `none`, or an environment with delayed execution",
         ),
     )
-    for param, found, what, remedy in parts:
-        if found:
+    for param, applies, what, remedy in parts:
+        if applies:
             raise fault_at(
                 f"algorithm.{param}",
                 f"{what}; with environment `{SINGLE_TURN}` a rollout is one completion: {remedy}",
             )
 
 
-def fewer_are_kept(algorithm: Algorithm, job: Job) -> None:
+def selection_is_smaller_than_group(algorithm: Algorithm, job: Job) -> None:
     keeps, sampled = algorithm.selection.keeps, job.completions_per_prompt
     if keeps is not None and keeps >= sampled:
         raise fault_at(
@@ -212,8 +211,8 @@ def fewer_are_kept(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def one_alone_is_not_compared(algorithm: Algorithm, job: Job) -> None:
-    """With one completion per prompt, parts that compare those of a prompt have nothing to compare."""
+def single_completion_has_no_group(algorithm: Algorithm, job: Job) -> None:
+    """With one completion per prompt, group comparisons have nothing to compare."""
     if job.completions_per_prompt > 1:
         return
     selection, loss = algorithm.selection, algorithm.loss
@@ -232,8 +231,8 @@ def one_alone_is_not_compared(algorithm: Algorithm, job: Job) -> None:
         (loss.aux.type == "dpo_pair", "aux `dpo_pair` makes pairs of", "`none`"),
         (loss.aggregation.type == "lambda", "aggregation `lambda` compares the lengths of", "`token_mean`"),
     )
-    for found, what, instead in parts:
-        if found:
+    for applies, what, instead in parts:
+        if applies:
             raise fault_at(
                 "rollout.completions_per_prompt",
                 f"{what} the completions of a prompt, and 1 is sampled: sample at least 2, or take {instead}",
@@ -281,14 +280,14 @@ RULES: tuple[Callable[[Algorithm, Job], None], ...] = (
     critic_is_read,
     left_out_rows_exist,
     turns_and_tools,
-    fewer_are_kept,
-    one_alone_is_not_compared,
+    selection_is_smaller_than_group,
+    single_completion_has_no_group,
     deciding_reward_exists,
     punishment_can_act,
 )
 
 
 def check(algorithm: Algorithm, job: Job) -> None:
-    """Raises PydanticCustomError for the first rule that is broken."""
+    """Raises PydanticCustomError for the first violated rule."""
     for rule in RULES:
         rule(algorithm, job)

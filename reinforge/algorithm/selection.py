@@ -1,4 +1,4 @@
-"""Slot 2 in a specification: which groups and completions are trained on."""
+"""Selection in a specification: which groups and completions are trained on."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -10,56 +10,54 @@ Keep = Annotated[int, Field(ge=2, le=1024)]
 
 
 class SelectionModel(SpecModel):
-    """What rules between slots need to know about a selection."""
+    """Base of selections, with the facts that rules between parts read."""
 
     needs_tools: ClassVar[bool] = False
-    """It works on tool calls: a job with one completion per prompt has none."""
+    """Works on tool calls; jobs with one completion per prompt have none."""
     reads_old_policy: ClassVar[bool] = False
-    """It reads log-probabilities under the weights that sampled: a forward pass before this slot."""
+    """Reads log-probabilities under the weights that sampled: needs a forward pass before the selection."""
 
     @property
     def keeps(self) -> int | None:
-        """Completions of a group that are trained on, at most; None for all."""
+        """Most completions of a group to train on; None for all."""
         return None
 
 
 class KeepAll(SelectionModel):
-    """Every group is trained on."""
+    """Trains on every group."""
 
     type: Literal["keep_all"] = "keep_all"
 
 
 class DynamicSampling(SelectionModel):
-    """Groups whose rewards are all the same are replaced by other prompts until the step has enough (DAPO)."""
+    """Replaces groups with equal rewards by other prompts until the step has enough (DAPO)."""
 
     type: Literal["dynamic_sampling"] = "dynamic_sampling"
     by: str | None = None
-    """Name of the reward whose spread decides; default the combined one. Name the one for correctness where length
-    or format are rewarded too."""
+    """Name of the reward whose spread decides; default the combined one. Name the correctness reward if length or
+    format are rewarded too."""
     tolerance: float = Field(default=1e-6, ge=0, le=1e6)
-    """A group is kept when its standard deviation is larger."""
+    """Keep a group if its standard deviation exceeds this."""
     max_rounds: int = Field(default=10, ge=1, le=1000)
-    """Times that prompts are sampled for a step, the first included; then it trains on what there is."""
+    """Most rounds of sampling per step; then the step trains on fewer groups."""
 
 
 First = Annotated[KeepAll | DynamicSampling, Field(discriminator="type")]
 
 
 class GfpoModel(SelectionModel):
-    """What both forms of GFPO share."""
-
     metric: Literal["length", "token_efficiency"] = "length"
-    """Keep the shortest, or those with most reward per token; the latter needs graded rewards."""
+    """Keep the shortest completions, or those with the most reward per token, which needs graded rewards."""
     first: First = KeepAll()
-    """Runs before: which groups there are to keep completions of."""
+    """An earlier selection of groups."""
 
 
 class Gfpo(GfpoModel):
-    """Of each group only the best by length are compared and trained on (GFPO): answers stay short."""
+    """Compares and trains only the best completions of each group by length (GFPO), which keeps answers short."""
 
     type: Literal["gfpo"] = "gfpo"
     keep: Keep = 4
-    """Completions kept of each group. Paper: 8 of 16 or 24, 4 of 8."""
+    """Completions to keep per group. Paper: 8 of 16 or 24, 4 of 8."""
 
     @property
     def keeps(self) -> int:
@@ -67,20 +65,20 @@ class Gfpo(GfpoModel):
 
 
 class GfpoAdaptive(GfpoModel):
-    """GFPO that keeps fewer completions of easier prompts: by the quarter of all prompts so far that its mean reward
-    is in."""
+    """GFPO that keeps fewer completions of easier prompts, by the quartile of their mean reward among all prompts so
+    far."""
 
     type: Literal["gfpo_adaptive"] = "gfpo_adaptive"
     keep_easy: Keep = 4
-    """Of the quarter with most reward."""
+    """Completions to keep in the quartile with most reward."""
     keep_medium: Keep = 6
-    """Of the next."""
+    """Completions to keep in the next quartile."""
     keep_hard: Keep = 8
-    """Of the next."""
+    """Completions to keep in the third quartile."""
     keep_very_hard: Keep = 8
-    """Of the quarter with least, and of all before the warm-up is over."""
+    """Completions to keep in the quartile with least reward, and during the warm-up."""
     warmup: int = Field(default=64, ge=1, le=1_000_000)
-    """Groups seen before prompts are told apart."""
+    """Groups before prompts are distinguished."""
 
     @property
     def keeps(self) -> int:
@@ -88,26 +86,26 @@ class GfpoAdaptive(GfpoModel):
 
 
 class GuidedCorrection(SelectionModel):
-    """Completions below full reward are repaired before they are compared (EDGE-GRPO): told that they look wrong,
-    shown the answer, or replaced by the dataset's solution."""
+    """Repairs completions below full reward before they are compared (EDGE-GRPO): with a cue, with the answer, or by
+    the dataset's solution."""
 
     type: Literal["guided_correction"] = "guided_correction"
     full_reward: float = Field(default=1.0, ge=-1e6, le=1e6)
-    """A completion with less is repaired. Paper: 2, accuracy and format."""
+    """Completions with less reward are repaired. Paper: 2, accuracy and format."""
     cue: str = Field(
         default="\nWait, that looks wrong. Let me go through it again.\n", min_length=1, max_length=2000
     )
-    """Put behind a wrong completion, which the policy then continues."""
+    """Text appended to a wrong completion, which the policy then continues."""
     cue_share: Probability = 0.5
-    """Of repairs: by the cue alone."""
+    """Share of repairs by the cue alone."""
     answer_share: Probability = 0.25
-    """Of repairs: by the cue and the answer; the rest become the solution."""
+    """Share of repairs by cue and answer; the rest are replaced by the solution."""
     max_tokens: int = Field(default=256, ge=1, le=1_048_576)
-    """Tokens sampled behind the cue."""
+    """Tokens sampled after the cue."""
     max_prompt_tokens: int = Field(default=256, ge=1, le=1_048_576)
-    """Longer prompts are left alone; so is one of exactly this length."""
+    """Prompts of at least this many tokens are not repaired."""
     train_injected: bool = False
-    """Train on the tokens that were put in as well, as the authors do."""
+    """Also train on inserted tokens, as the authors do."""
 
     @model_validator(mode="after")
     def shares_fit(self) -> Self:
@@ -120,17 +118,17 @@ class GuidedCorrection(SelectionModel):
 
 
 class Axpo(SelectionModel):
-    """Prompts on which every tool call went wrong are sampled again from behind the call's opening marker (AXPO)."""
+    """Samples prompts whose tool calls all failed again, from after the call's opening marker (AXPO)."""
 
     type: Literal["axpo"] = "axpo"
     needs_tools: ClassVar[bool] = True
     reads_old_policy: ClassVar[bool] = True
     extra: Probability = 0.25
-    """Continuations of a step, as a share of its completions."""
+    """Most continuations of a step, as a share of its completions."""
     branches: int = Field(default=4, ge=2, le=1024)
-    """K continuations of each call chosen."""
+    """K: continuations per selected call."""
     correct_above: float = Field(default=0.5, ge=-1e6, le=1e6)
-    """A completion is right when its reward is larger than this."""
+    """A completion is right if its reward exceeds this."""
 
 
 Selection = Annotated[

@@ -1,4 +1,4 @@
-"""`Algorithm`: the four slots together. A variant is a way to fill them; rules between them are in `rules`."""
+"""`Algorithm`: the four parts together. Rules between them are in `rules`."""
 
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,13 +27,13 @@ _LISTED = "`reinforge presets list` shows all."
 
 
 class Reference(SpecModel):
-    """What a KL penalty measures the distance from: the base model, or the policy of an earlier step."""
+    """Reference of a KL penalty: the base model, or the policy of an earlier step."""
 
     refresh_every: int = Field(default=0, ge=0, le=1_000_000)
-    """Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO: each iteration)."""
+    """Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO: every iteration)."""
     mixup: float = Field(default=1.0, gt=0, le=1)
-    """Share of the policy in the new reference, the rest is the old one, each adapter matrix by itself; 1 for a copy,
-    at which the KL falls to 0. TRL: 0.6."""
+    """Share of the policy in the new reference, for each adapter matrix; the rest is the old reference. 1 copies the
+    policy, so that the KL falls to 0. TRL: 0.6."""
 
     @model_validator(mode="after")
     def mixup_is_used(self) -> Self:
@@ -47,37 +47,37 @@ class Reference(SpecModel):
 
 class Algorithm(SpecModel):
     preset: str | None = "grpo"
-    """Where the slots came from; a label only, the slots decide."""
+    """Preset of the settings; a label only."""
     shaping: AnyShaping = WeightedSum()
-    """Slot 1: from the rewards of a completion to one number."""
+    """Shaping: from the rewards of a completion to one number."""
     selection: AnySelection = KeepAll()
-    """Slot 2: which groups and completions are trained on."""
+    """Selection: which groups and completions are trained on."""
     advantage: AnyAdvantage = GrpoAdvantage()
-    """Slot 3: how much better a completion is than the others of its group."""
+    """Advantage: how much better a completion is than the others of its group."""
     loss: Loss = Loss()
-    """Slot 4: what is minimised."""
+    """Loss: what is minimised."""
     critic: Critic = NoCritic()
-    """A second model for slot 3 that foresees the reward; only advantage `gae` reads one."""
+    """A second model that predicts the reward; only advantage `gae` reads it."""
     updates_per_step: int = Field(default=1, ge=1, le=64)
     """Optimizer updates per step: the groups are split into this many mini-batches."""
     reference: Reference = Reference()
-    """The policy that a KL penalty holds on to."""
+    """Reference of the KL penalty."""
 
     packages: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Installed packages that preset and slots come from, with their versions. Filled in when a job is created; a
-    machine with another version refuses the job."""
+    """Installed packages of preset and parts, with their versions. Filled in when a job is created; a machine with
+    other versions refuses the job."""
 
     @model_validator(mode="before")
     @classmethod
     def packages_can_be_used(cls, value: Any) -> Any:
-        """What a package offers and cannot be used is refused with the reason, instead of as unknown."""
+        """Reports the reason for an unusable package part, instead of an unknown type."""
         if isinstance(value, dict):
             _refuse_unusable(value)
         return value
 
     @field_validator("preset")
     @classmethod
-    def known_preset(cls, name: str | None) -> str | None:
+    def preset_exists(cls, name: str | None) -> str | None:
         if name is not None and name not in PRESETS:
             raise ValueError(f"There is no preset {name!r}. {did_you_mean(name, PRESETS) or _LISTED}")
         return name
@@ -98,7 +98,7 @@ def _refuse_unusable(algorithm: dict[str, Any]) -> None:
 
 
 def _check_own_presets() -> None:
-    """A package's preset that is no algorithm is left out, with the reason kept."""
+    """Marks package presets that are no valid algorithm as unusable."""
     own = plugins.installed()
     for name in list(own.presets):
         slots = PRESETS[name].slots
@@ -117,12 +117,12 @@ _check_own_presets()
 
 
 def fill_packages(algorithm: dict[str, Any]) -> None:
-    """Put the packages that a dumped `Algorithm` takes parts from beside them, in place."""
+    """Add the packages of a dumped `Algorithm`'s parts, in place."""
     algorithm["packages"] = {**algorithm["packages"], **plugins.packages_of(algorithm)}
 
 
 def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
-    """Put the longest completion wherever a dumped `Algorithm` leaves a number of tokens to it, in place."""
+    """Replace default lengths of a dumped `Algorithm` by the longest completion, in place."""
     aggregation = algorithm["loss"]["aggregation"]
     if aggregation["type"] == "constant" and aggregation["length"] is None:
         aggregation["length"] = max_completion_tokens
@@ -134,15 +134,14 @@ def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
 
 
 def fill_mismatch(algorithm: dict[str, Any], loss: Loss) -> None:
-    """Weigh the policy term of a dumped `Algorithm` by trainer ÷ sampler probability, where its loss does not compare
-    with the sampler itself, in place."""
+    """Add importance weights to a dumped `Algorithm` unless its loss compares with the sampler itself, in place."""
     if not loss.surrogate.reads_sampler:
         slot = ImportanceWeights(mode="token_truncate", ratio_max=2.0)
         algorithm["loss"]["mismatch"] = slot.model_dump()
 
 
 def fill_critic(algorithm: dict[str, Any], learning_rate: float) -> None:
-    """Put the policy's learning rate where a dumped `Algorithm` leaves the critic's to it, in place."""
+    """Replace the critic's default learning rate of a dumped `Algorithm` by the policy's, in place."""
     critic = algorithm["critic"]
     if "learning_rate" in critic and critic["learning_rate"] is None:
         critic["learning_rate"] = learning_rate

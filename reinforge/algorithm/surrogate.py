@@ -1,4 +1,4 @@
-"""Objectives of slot 4 in a specification: from a ratio w and an advantage A to a loss per token."""
+"""Surrogate objectives in a specification: from a ratio w and an advantage A to a loss per token."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -8,16 +8,16 @@ from reinforge.algorithm.base import SpecModel, fault_at
 
 
 class SurrogateModel(SpecModel):
-    """What rules between parts of the loss need to know about an objective."""
+    """Base of objectives, with the facts that rules between parts of the loss read."""
 
     reads_sampler: ClassVar[bool] = False
-    """It compares with the sampler itself: no correction for a mismatch goes on top."""
+    """Compares with the sampler itself: no mismatch correction is applied."""
     per_completion: ClassVar[bool] = False
-    """One value for a whole completion: averages that weigh tokens would weigh completions by length."""
+    """One value per completion: averages over tokens would weigh completions by length."""
 
     @property
     def reads_ratio(self) -> bool:
-        """It looks at the ratio at `ratio_level`."""
+        """Reads the ratio at `ratio_level`."""
         return True
 
 
@@ -26,14 +26,14 @@ class PpoClip(SurrogateModel):
 
     type: Literal["ppo_clip"] = "ppo_clip"
     eps_low: float = Field(default=0.2, gt=0, le=1)
-    """Below ratio 1 - eps_low a bad completion's tokens are pushed no further. Papers: 0.2; GSPO 3e-4."""
+    """Tokens of bad completions have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4."""
     eps_high: float = Field(default=0.2, gt=0, le=100)
-    """Above ratio 1 + eps_high a good completion's tokens are pushed no further. Papers: 0.2; clip-higher 0.28
-    (DAPO) to 0.4; GSPO 4e-4; R1-Zero 10."""
+    """Tokens of good completions have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher 0.28 (DAPO) to
+    0.4; GSPO 4e-4; R1-Zero 10."""
     delta: float | None = Field(default=None, gt=1, le=1000)
-    """Two-sided clip: above this ratio a bad completion's tokens are pushed no further either. INTELLECT-2: 4."""
+    """Two-sided clip: tokens of bad completions have no gradient above this ratio. INTELLECT-2: 4."""
     dual_clip: float | None = Field(default=None, gt=1, le=1000)
-    """Dual clip: bounds the loss of a bad completion's token at dual_clip · |A|, the same as `delta`. verl: 3."""
+    """Dual clip: bounds the loss of a bad completion's token at dual_clip · |A|, equivalent to `delta`. verl: 3."""
 
     @model_validator(mode="after")
     def bounds_agree(self) -> Self:
@@ -53,11 +53,11 @@ class PpoClip(SurrogateModel):
 
 
 class UpperOnly(SurrogateModel):
-    """-min(w·A, min(w, ratio_cap)·A): good completions are bounded, bad ones never (TIC-GRPO). Add a KL penalty."""
+    """-min(w·A, min(w, ratio_cap)·A): bounds good completions, never bad ones (TIC-GRPO). Add a KL penalty."""
 
     type: Literal["upper_only"] = "upper_only"
     ratio_cap: float = Field(default=1.28, gt=1, le=1000)
-    """Above this ratio a good completion is pushed no further: 1 + eps_high of a clip."""
+    """Good completions have no gradient above this ratio (1 + eps_high of a clip)."""
 
 
 class Cispo(SurrogateModel):
@@ -65,7 +65,7 @@ class Cispo(SurrogateModel):
 
     type: Literal["cispo"] = "cispo"
     ratio_cap: float = Field(default=5.0, gt=0, le=1000)
-    """The weight's upper bound itself, not a distance from 1; there is no lower one. ScaleRL: 5."""
+    """Upper bound of the weight itself, not a distance from 1; no lower bound. ScaleRL: 5."""
 
 
 class CispoTwoSided(SurrogateModel):
@@ -79,24 +79,26 @@ class CispoTwoSided(SurrogateModel):
 
 
 class Sapo(SurrogateModel):
-    """-A·sigmoid(τ·(w - 1))·4/τ: a soft gate in place of the clip (SAPO)."""
+    """-A·sigmoid(τ·(w - 1))·4/τ: a soft gate instead of the clip (SAPO)."""
 
     type: Literal["sapo"] = "sapo"
     tau_pos: float = Field(default=1.0, gt=0, le=100)
     """Sharpness for good completions. Paper: 1.0."""
     tau_neg: float = Field(default=1.05, gt=0, le=100)
-    """Sharpness for bad ones; higher lets their gradient fade sooner. Paper: 1.05."""
+    """Sharpness for bad ones; higher values reduce their gradient sooner. Paper: 1.05."""
 
 
 class Drpo(SurrogateModel):
-    """-A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic pull back in place of a clip (DRPO)."""
+    """-A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic penalty instead of a clip (DRPO)."""
 
     type: Literal["drpo"] = "drpo"
     reads_sampler: ClassVar[bool] = True
     delta: float = Field(default=12.5, gt=0, le=1000)
-    """Smaller pulls harder. Paper: 12.5, which moves the gradient by 8 % at most; below 1 the pull can turn it."""
+    """Smaller values penalise more. Paper: 12.5, which changes the gradient by at most 8 %; below 1 the penalty can
+    reverse it."""
     mu_weighted: bool = True
-    """Weigh the pull by the sampler's probability μ; without it (SPO) rare tokens are pulled as hard as common ones."""
+    """Weigh the penalty by the sampler's probability μ; without it (SPO) rare tokens are penalised as much as common
+    ones."""
 
     @property
     def reads_ratio(self) -> bool:
@@ -104,14 +106,15 @@ class Drpo(SurrogateModel):
 
 
 class Dppo(SurrogateModel):
-    """-A·min(r, ratio_cap)·log policy, left out where policy and sampler are too far apart already (DPPO)."""
+    """-A·min(r, ratio_cap)·log policy, without tokens for which policy and sampler already differ too much (DPPO)."""
 
     type: Literal["dppo"] = "dppo"
     reads_sampler: ClassVar[bool] = True
     divergence: Literal["binary_tv", "binary_kl"] = "binary_tv"
-    """Distance per token, of "this token or another": |policy - sampler|, or KL(sampler ‖ policy)."""
+    """Distance per token that distinguishes only "this token or another": |policy - sampler|, or KL(sampler ‖
+    policy)."""
     delta: float = Field(default=0.15, gt=0, le=100)
-    """Beyond this a token that would move further away is left out. Paper: 0.15 for TV, 0.05 for KL."""
+    """Tokens at a larger distance that would move further away are dropped. Paper: 0.15 for TV, 0.05 for KL."""
     ratio_cap: float = Field(default=20.0, gt=0, le=1000)
     """Upper bound of the weight r. Paper: 20."""
 
@@ -125,7 +128,7 @@ class Reinforce(SurrogateModel):
 
     type: Literal["reinforce"] = "reinforce"
     weighted: bool = False
-    """Multiply by the ratio to the old policy, without gradient, when there is more than one update per step."""
+    """Multiply by the ratio to the old policy, without gradient, for more than one update per step."""
 
     @property
     def reads_ratio(self) -> bool:
@@ -133,7 +136,7 @@ class Reinforce(SurrogateModel):
 
 
 class Gmpo(SurrogateModel):
-    """-A·geometric mean of the ratios, each clipped within exp(± log_clip), per completion (GMPO)."""
+    """-A·geometric mean of the ratios, each limited to exp(± log_clip), per completion (GMPO)."""
 
     type: Literal["gmpo"] = "gmpo"
     per_completion: ClassVar[bool] = True

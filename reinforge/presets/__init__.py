@@ -1,4 +1,4 @@
-"""Named algorithm presets. A preset only fills slots; nothing in the trainer knows its name."""
+"""Named algorithm presets: settings of parts. Nothing in the trainer depends on their names."""
 
 from copy import deepcopy
 from typing import Any
@@ -24,17 +24,17 @@ FAMILIES: dict[str, dict[str, Preset]] = {
     "agents": AGENTS,
     "recipes": RECIPES,
 }
-"""Presets by what they change, in the order in which lists show them."""
+"""Presets by what they change, in the order of lists."""
 PRESETS: dict[str, Preset] = {name: preset for family in FAMILIES.values() for name, preset in family.items()}
 
 if own := plugins.own_presets(PRESETS):
     FAMILIES["own"] = own
-    """Of installed packages."""
+    """Presets of installed packages."""
     PRESETS |= own
 
 
 def family_of(name: str) -> str:
-    """The family of a preset. KeyError for an unknown one."""
+    """The family of a preset. Raises KeyError for an unknown one."""
     for family, presets in FAMILIES.items():
         if name in presets:
             return family
@@ -42,7 +42,7 @@ def family_of(name: str) -> str:
 
 
 def withdraw(name: str, reason: str) -> None:
-    """Leave out a package's preset that cannot be used after all."""
+    """Remove a package's unusable preset."""
     plugins.withdraw(name, reason)
     del PRESETS[name]
     if not FAMILIES["own"]:
@@ -50,7 +50,7 @@ def withdraw(name: str, reason: str) -> None:
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """`over` wins; tagged parts (with `type`) are replaced whole when their type differs."""
+    """Merge mappings; `over` wins. Parts with different `type` are replaced as a whole."""
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)
@@ -64,10 +64,8 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_preset(value: Any) -> Any:
-    """Fill the slots of a raw job specification from `algorithm.preset`; other values pass through.
-
-    So does an unknown name, which `Algorithm` refuses in its field.
-    """
+    """Apply `algorithm.preset` to a raw job specification; given values stay. Unknown names pass through to the
+    validation of `Algorithm`."""
     if not isinstance(value, dict) or not isinstance(value.get("algorithm"), dict):
         return value
     name = value["algorithm"].get("preset", "grpo")
@@ -78,7 +76,7 @@ def apply_preset(value: Any) -> Any:
 
 
 def with_recipe(value: dict[str, Any]) -> dict[str, Any]:
-    """A raw job specification with its preset's published numbers wherever it gives none. KeyError for an unknown
-    preset."""
+    """Apply the published numbers of the preset to a raw job specification; given values stay. Raises KeyError for an
+    unknown preset."""
     preset = PRESETS[value.get("algorithm", {}).get("preset", "grpo")]
     return merge(deepcopy(preset.recipe), value)

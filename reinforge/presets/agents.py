@@ -1,4 +1,4 @@
-"""Presets for rollouts with tools or turns. A job with one completion per prompt refuses them."""
+"""Presets for rollouts with tools or turns, which jobs with one completion per prompt refuse."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, clip, recipe
 

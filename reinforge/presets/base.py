@@ -1,4 +1,4 @@
-"""What presets are made with."""
+"""Helpers for the definition of presets."""
 
 from typing import Any
 
@@ -15,10 +15,8 @@ def recipe(
     warmup: int | None = None,
     tokens: int | None = None,
 ) -> dict[str, Any]:
-    """Published numbers at their places in a job; what is not published stays out.
-
-    The learning rate is `Preset.published_rate`: it suits the weights and the model of the source, no other.
-    """
+    """Published numbers at their places in a job. The learning rate is only in `Preset.published_rate`, since it fits
+    the source's model."""
     places = {
         ("rollout", "completions_per_prompt"): group,
         ("rollout", "prompts_per_step"): prompts,
@@ -26,16 +24,15 @@ def recipe(
         ("optimizer", "warmup_steps"): warmup,
         ("algorithm", "updates_per_step"): updates,
     }
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for (part, name), value in places.items():
         if value is not None:
-            found.setdefault(part, {})[name] = value
-    return found
+            settings.setdefault(part, {})[name] = value
+    return settings
 
 
 TOKEN_MEAN: dict[str, Any] = {"type": "token_mean"}
 
 
 def clip(low: float = 0.2, high: float = 0.2, **more: float) -> dict[str, Any]:
-    """A `ppo_clip` surrogate."""
     return {"type": "ppo_clip", "eps_low": low, "eps_high": high, **more}

@@ -1,4 +1,4 @@
-"""Presets that differ in what a completion is compared with."""
+"""Presets with different baselines."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, recipe
 

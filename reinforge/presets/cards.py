@@ -1,4 +1,4 @@
-"""What a preset comes to: its whole algorithm, whether a single-turn job can run it, and text for a job file."""
+"""Views of presets: the whole algorithm, whether a single-turn job can run it, text for a job file."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ _SINGLE = Job(environment=SINGLE_TURN, rewards=(), completions_per_prompt=2, max
 
 
 def algorithm_of(name: str, preset: Preset) -> Algorithm:
-    """All four slots as the preset has them."""
+    """The preset's algorithm with all parts."""
     return Algorithm.model_validate({"preset": name, **preset.slots})
 
 
 def single_turn_refusal(name: str, preset: Preset) -> str | None:
-    """Why a job with one completion per prompt cannot run it; None when it can."""
+    """Why a job with one completion per prompt cannot run it; None if it can."""
     try:
         turns_and_tools(algorithm_of(name, preset), _SINGLE)
     except PydanticCustomError as refusal:
@@ -27,7 +27,7 @@ def single_turn_refusal(name: str, preset: Preset) -> str | None:
 
 
 def runnable() -> dict[str, dict[str, Preset]]:
-    """The presets that a job can run today, by family: those that lists and forms show."""
+    """Presets that jobs can run today, by family, for lists and forms."""
     families = {
         family: {
             name: preset for name, preset in members.items() if single_turn_refusal(name, preset) is None
@@ -38,12 +38,12 @@ def runnable() -> dict[str, dict[str, Preset]]:
 
 
 def job_yaml(name: str, preset: Preset) -> str:
-    """The part of a job file that the preset stands for, every slot that it fills written out."""
+    """Job-file text of the preset with all its settings."""
     return as_yaml({**preset.job, "algorithm": {"preset": name, **preset.slots}})
 
 
 def rate_note(preset: Preset) -> str:
-    """What a person should know about the learning rate of the source; empty where it gives none."""
+    """Note about the source's learning rate; may be empty."""
     if preset.published_rate is None:
         return ""
     return (

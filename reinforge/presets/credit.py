@@ -1,4 +1,4 @@
-"""Presets that spread credit by how sure the policy was."""
+"""Presets that distribute credit by the policy's certainty."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, clip
 

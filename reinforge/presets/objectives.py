@@ -1,4 +1,4 @@
-"""Presets that differ in the loss: what new and old policy are compared over, and what bounds a step."""
+"""Presets with different losses: ratio level, and bound of a step."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, clip, recipe
 

@@ -1,4 +1,4 @@
-"""Presets of well-known reports and libraries: slots as they had them, with the numbers of their runs."""
+"""Presets of well-known reports and libraries, with the numbers of their runs."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, clip, recipe
 

@@ -1,4 +1,4 @@
-"""Presets that differ in how several rewards become one number."""
+"""Presets that combine several rewards differently."""
 
 from reinforge.presets.base import Preset, recipe
 

@@ -1,4 +1,4 @@
-"""Presets that train on some of the completions sampled."""
+"""Presets that train on a part of the sampled completions."""
 
 from typing import Any
 

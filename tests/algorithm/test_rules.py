@@ -79,7 +79,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
         "loss.surrogate.type",
         "use `ppo_clip`",
     ),
-    # Rule 3: identity exactly where slot 1 compared.
+    # Rule 3: identity exactly if shaping compares.
     "mo_grpo without identity": (
         {"shaping": {"type": "mo_grpo"}},
         "advantage.type",

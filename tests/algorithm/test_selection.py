@@ -35,11 +35,11 @@ DYNAMIC = {"type": "dynamic_sampling", "max_rounds": 3}
 
 
 @few
-@given(rewards=same_size, rounds=st.integers(1, 4), wanted=st.integers(1, 8))
+@given(rewards=same_size, rounds=st.integers(1, 4), target=st.integers(1, 8))
 def test_groups_with_signal_are_kept_and_the_missing_ones_asked_for(
     rewards: list[list[float]], rounds: int, target: int
 ) -> None:
-    rows, flat = group_rows(rewards, wanted=target, rounds=rounds)
+    rows, flat = group_rows(rewards, group_count=target, rounds=rounds)
     selection = select(DYNAMIC, rows, flat, {})
     signal = [number for number, group in enumerate(rewards) if len(set(group)) > 1]
     assert sorted(set(rows.group[selection.keep].tolist())) == signal[:target]
@@ -54,7 +54,7 @@ def test_sampling_ends_with_enough_groups_or_at_the_bound() -> None:
     rewards: list[list[float]] = [[1.0, 1.0], [0.0, 1.0]]
     sizes = []
     for rounds in range(1, 100):
-        rows, flat = group_rows(rewards, wanted=2, rounds=rounds)
+        rows, flat = group_rows(rewards, group_count=2, rounds=rounds)
         selection = select({"type": "dynamic_sampling", "max_rounds": 50}, rows, flat, {})
         sizes.append(requested_groups(selection))
         if not selection.again:
@@ -120,7 +120,7 @@ def test_a_small_group_is_kept_whole() -> None:
 
 
 def test_groups_without_signal_are_replaced_before_the_shortest_are_chosen() -> None:
-    rows, flat = group_rows([[1.0, 1.0, 1.0], [0.0, 1.0, 0.0]], lengths=[1, 2, 3, 4, 5, 6], wanted=2)
+    rows, flat = group_rows([[1.0, 1.0, 1.0], [0.0, 1.0, 0.0]], lengths=[1, 2, 3, 4, 5, 6], group_count=2)
     selection = select({"type": "gfpo", "keep": 2, "first": DYNAMIC}, rows, flat, {})
     assert selection.keep.tolist() == [False, False, False, True, True, False]
     assert requested_groups(selection) == 1

@@ -115,7 +115,7 @@ class SmallJob:
         )
 
     def train(self) -> Outcome:
-        journal = JobReporter(
+        job_reporter = JobReporter(
             self.reporter, self.text.pieces, model=self.spec.model, revisions=lambda: self.scorer.revisions
         )
         return asyncio.run(
@@ -125,7 +125,11 @@ class SmallJob:
                 Rollouts(self.engine, SingleTurn(), self.scorer, self.text.completions, self.base.stop_ids),
                 self.prompts,
                 self.position,
-                Control(self.reporter, journal, Changes(self.changes, self._change, self.reporter, journal)),
+                Control(
+                    self.reporter,
+                    job_reporter,
+                    Changes(self.changes, self._change, self.reporter, job_reporter),
+                ),
             )
         )
 

@@ -1,8 +1,8 @@
-"""A DPO term beside the policy loss: the best completion of a prompt against its worst.
+"""DPO term besides the policy loss: the best completion of a prompt against its worst.
 
-The margin of a pair spans two rows that may land in different micro-batches. So values and slopes are computed once
-for the optimizer batch, from log-probabilities under the weights that the update starts from; in the loss each row
-then adds slope · (Σ logp - stop_gradient(Σ logp)), which has exactly the term's gradient at those weights.
+A pair's rows may be in different micro-batches. So values and slopes are computed once for the optimizer batch, under
+the weights before the update; in the loss each row adds slope · (Σ logp - stop_gradient(Σ logp)), which has exactly the
+term's gradient at those weights.
 """
 
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ from worker.algorithm.rows import UNIFORM_STD
 
 @dataclass(frozen=True, slots=True)
 class PairTerm:
-    """(N,) float64 each, not yet weighted or averaged."""
+    """(N,) float64, not weighted or averaged."""
 
     losses: Tensor
     """-log σ(beta · margin), on the best row of each pair."""
     slopes: Tensor
     """∂ loss / ∂ Σ_t logp of the row."""
     count: int
-    """Pairs: groups whose rewards differ."""
+    """Number of pairs: groups with different rewards."""
 
 
 def dpo_pairs(gains: Tensor, rewards: Tensor, group: Tensor, keep: Tensor, beta: float) -> PairTerm:
     """-log σ(beta · (gain_best - gain_worst)) for each group with unequal rewards (DPO, Rafailov et al. 2023, eq. 7).
 
-    `gains` (N,): Σ_t (logp - reference). Among equal rewards the first row is taken. Rows outside `keep` take no part.
+    gains: (N,), Σ_t (logp - reference). The first of equal rewards counts. Rows outside `keep` are ignored.
     """
     losses, slopes = (
         torch.zeros_like(gains, dtype=torch.float64),

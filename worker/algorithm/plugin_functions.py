@@ -1,7 +1,7 @@
-"""Functions of installed packages for a part, from entry points of the group `reinforge.functions`.
+"""Functions of installed packages, from entry points of the group `reinforge.functions`.
 
-`advantage.centred_rank = own_algorithm.functions:centred_rank` fills the slot `advantage` where its type is
-`centred_rank`. It is called like the built-in ones, and loaded when it is first called.
+`advantage.centred_rank = own_algorithm.functions:centred_rank` implements the advantage of type `centred_rank`. It is
+called like a built-in function and loaded at its first call.
 """
 
 import os
@@ -23,7 +23,7 @@ class NotFiniteError(OwnFunctionError):
 
 @cache
 def own_function(what: str, kind: str) -> Callable[..., Any] | None:
-    """The function that a package brings for a slot and type; None when none does. Raises OwnFunctionError."""
+    """A package's function for a part and type, or None. Raises OwnFunctionError."""
     if os.environ.get("REINFORGE_PLUGINS") == "off":
         return None
     for entry in metadata.entry_points(group=GROUP, name=f"{what}.{kind}"):
@@ -40,7 +40,7 @@ def own_function(what: str, kind: str) -> Callable[..., Any] | None:
 
 
 def check_type(value: Any, expected: type, what: str, kind: str) -> None:
-    """Raises OwnFunctionError unless a package's function returned the type that its slot needs."""
+    """Raises OwnFunctionError unless a package's function returned the expected type."""
     if not isinstance(value, expected):
         raise OwnFunctionError(
             f"{_named(what, kind)} handed back {type(value).__name__}, and has to hand back {expected.__name__}"
@@ -57,10 +57,7 @@ def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: 
 
 
 def check_finite(output: Any, name: str, what: str, kind: str, *, inputs: Sequence[Any] = ()) -> None:
-    """Raises NotFiniteError if a package's function returned NaN or infinity for finite inputs.
-
-    Not if one of the `inputs` has such a value itself: then the function is not the cause.
-    """
+    """Raises NotFiniteError if a package's function returned NaN or infinity although all `inputs` are finite."""
     count = int((~output.isfinite()).sum())
     if count and all(bool(tensor.isfinite().all()) for tensor in inputs):
         raise NotFiniteError(

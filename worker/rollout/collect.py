@@ -102,7 +102,7 @@ class Collected:
 Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 PROGRESS_ROWS = 5
 
-Tell = Callable[[str, int, int, list[int]], None]
+ProgressCallback = Callable[[str, int, int, list[int]], None]
 """Progress callback: "generating" or "scoring", completed groups, all groups, first rows still open."""
 
 
@@ -123,7 +123,7 @@ class Collector:
         """Release engine memory until the next sampling."""
         await self._engine.rest()
 
-    async def collect(self, prompts: Sequence[Prompt], round: Round, tell: Tell) -> Collected:
+    async def collect(self, prompts: Sequence[Prompt], round: Round, progress: ProgressCallback) -> Collected:
         """One scored group per prompt. Raises Interrupted, and what the engine and the scorer raise."""
         groups: list[list[Rollout]] = [[] for _ in prompts]
         unsampled, unscored = (dict.fromkeys(range(len(prompts))) for _ in range(2))
@@ -133,7 +133,7 @@ class Collector:
         def report(phase: str, number: int, waiting: dict[int, None]) -> None:
             del waiting[number]
             rows = [prompts[index].row_index for index in islice(waiting, PROGRESS_ROWS)]
-            tell(phase, len(prompts) - len(waiting), len(prompts), rows)
+            progress(phase, len(prompts) - len(waiting), len(prompts), rows)
 
         async def sampled() -> AsyncGenerator[Group, None]:
             nonlocal generated
@@ -152,7 +152,11 @@ class Collector:
         return Collected(groups, generated - started, time.monotonic() - generated)
 
     async def repair(
-        self, groups: Sequence[Sequence[Rollout]], repairs: Sequence[Repair], round: Round, tell: Tell
+        self,
+        groups: Sequence[Sequence[Rollout]],
+        repairs: Sequence[Repair],
+        round: Round,
+        progress: ProgressCallback,
     ) -> Collected:
         """Replace some rollouts and score their groups again. Raises like `collect`."""
         started = time.monotonic()
@@ -162,7 +166,7 @@ class Collector:
         async with aclosing(self._engine.generate(continuations)) as answers:
             async for answer in answers:
                 ends[answer.request.tag] = answer.samples[0]
-                tell("generating", len(ends), len(repairs), [])
+                progress("generating", len(ends), len(repairs), [])
         generated = time.monotonic()
         stop_ids = round.sampling.stop_ids
         replaced = {

@@ -66,7 +66,7 @@ def rollout_engine(
     base: BaseModel,
     host: LocalHost,
     policy: LoraPolicy,
-    journal: JobReporter,
+    job_reporter: JobReporter,
     model: Path,
     folder: Path,
     longest: int,
@@ -76,10 +76,10 @@ def rollout_engine(
     if spec.rollout.engine != "vllm":
         prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
         own = own_engine(
-            prompts, completions, base, host, policy, lambda message: journal.log("warning", message)
+            prompts, completions, base, host, policy, lambda message: job_reporter.log("warning", message)
         )
         if isinstance(own, ParallelEngines):
-            journal.log(
+            job_reporter.log(
                 "info", f"Completions are sampled by {own.processes} processes: the trainer and forks of it"
             )
         return own
@@ -88,10 +88,10 @@ def rollout_engine(
     assert python is not None
 
     def say(message: str) -> None:
-        journal.log("info", message)
+        job_reporter.log("info", message)
 
     def progress(stage: Stage) -> None:
-        journal.phase("starting_engine", 0, stage.done, stage.total)
+        job_reporter.phase("starting_engine", 0, stage.done, stage.total)
 
     def export(_: str, target: Path) -> None:
         policy.export(target, base_model=spec.model)
@@ -112,7 +112,7 @@ def rollout_engine(
         scorer(policy.reference_log_probs),
         exact=base.model.dtype == torch.float32,
         say=say,
-        warn=lambda message: journal.log("warning", message),
+        warn=lambda message: job_reporter.log("warning", message),
     )
     return VllmEngine(server, export, probe=probe)
 

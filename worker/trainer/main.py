@@ -100,7 +100,7 @@ class Job:
         self.position = Position()
         self.policy: LoraPolicy | None = None
         self.critic: LoraCritic | None = None
-        self.journal: JobReporter | None = None
+        self.job_reporter: JobReporter | None = None
         self.scorer: CompositeScorer | None = None
         self.services: Services | None = None
         self.secrets = take_secrets()
@@ -127,16 +127,16 @@ class Job:
 
     def _keep(self) -> None:
         """Save the state after the last completed step."""
-        if self.journal is None or self.policy is None:
+        if self.job_reporter is None or self.policy is None:
             return
         if self.scorer is not None:
             self.position.rewards = self.scorer.state()
         try:
-            self.journal.resume_state(self.position, self.policy, self.critic)
+            self.job_reporter.resume_state(self.position, self.policy, self.critic)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            self.journal.log(
+            self.job_reporter.log(
                 "warning", "No memory for a resume state: the last one counts", self.position.step
             )
 
@@ -174,31 +174,31 @@ class Job:
                 check_columns(spec, manifest, client, self._columns(prompts))
             scorer = self._scorer(client)
             self.policy, self.critic = policy, critic
-            self.journal = JobReporter(
+            self.job_reporter = JobReporter(
                 reporter, texts.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
             facts = host.facts | policy.passes.facts | {"layout": policy.layout}
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
             self._started(facts)
-            self._introduce(facts, prompts)
+            self._log_setup(facts, prompts)
             engine = self._engine(base, host, prompts)
-            changes = Changes(manifest.changes, self._change, reporter, self.journal)
+            changes = Changes(manifest.changes, self._change, reporter, self.job_reporter)
             training = train(
                 spec,
                 Models(policy, critic),
                 Rollouts(engine, SingleTurn(), scorer, texts.completions, base.stop_ids),
                 prompts,
                 self.position,
-                Control(reporter, self.journal, changes),
+                Control(reporter, self.job_reporter, changes),
             )
             return asyncio.run(_closing(engine, training))
 
     def _engine(self, base: BaseModel, host: LocalHost, prompts: Prompts) -> RolloutEngine:
-        assert self.policy is not None and self.journal is not None
+        assert self.policy is not None and self.job_reporter is not None
         longest = prompts.max_tokens + self.spec.rollout.max_completion_tokens
         folders = Path(self.manifest.model_path), self.reporter.folder
-        return rollout_engine(self.spec, base, host, self.policy, self.journal, *folders, longest)
+        return rollout_engine(self.spec, base, host, self.policy, self.job_reporter, *folders, longest)
 
     def _critic(self, host: LocalHost) -> LoraCritic | None:
         """The critic, on the policy's base model or on its own."""
@@ -274,30 +274,30 @@ class Job:
     def _started(self, facts: dict[str, Any]) -> None:
         """Report the start, and report again when micro-batch sizes change."""
         policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
-        assert policy is not None and self.journal is not None
+        assert policy is not None and self.job_reporter is not None
 
         def changed(message: str, new_facts: dict[str, Any]) -> None:
-            assert self.journal is not None
-            self.journal.log("info", message, self.position.step)
+            assert self.job_reporter is not None
+            self.job_reporter.log("info", message, self.position.step)
             facts.update(new_facts)
             reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
         def changed_for_critic(message: str, new_facts: dict[str, Any]) -> None:
             changed(f"Critic: {message}", {f"critic_{name}": value for name, value in new_facts.items()})
 
-        policy.passes.tell = changed
+        policy.passes.on_change = changed
         if self.critic is not None:
-            self.critic.passes.tell = changed_for_critic
+            self.critic.passes.on_change = changed_for_critic
         for model in (policy, self.critic):
             if model is not None:
-                model.passes.heartbeat = self.journal.heartbeat
+                model.passes.heartbeat = self.job_reporter.heartbeat
         reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
-    def _introduce(self, facts: dict[str, Any], prompts: Prompts) -> None:
+    def _log_setup(self, facts: dict[str, Any], prompts: Prompts) -> None:
         """Log model, device and data."""
-        assert self.journal is not None
+        assert self.job_reporter is not None
         trainable, whole = facts["trainable_parameters"], facts["parameters"]
-        self.journal.log(
+        self.job_reporter.log(
             "info",
             f"{self.spec.model}: {facts['architecture']}, {whole:,} parameters and {trainable:,} in the adapter, "
             f"on {facts['device']} in {facts['precision']}, torch threads: {facts['torch_threads']}; "
@@ -305,16 +305,16 @@ class Job:
             + (f"rewards run in jail {facts['jail']}" if facts["jail"] else "no reward runs code"),
         )
         for note in prompts.notes:
-            self.journal.log("info", note)
+            self.job_reporter.log("info", note)
         if fork := self.manifest.fork:
             taken = ", ".join(fork.carried)
-            self.journal.log(
+            self.job_reporter.log(
                 "info", f"Continues from step {fork.step} of another job with its {taken}", fork.step
             )
         elif self.position.step:
-            self.journal.log("info", f"Continuing after step {self.position.step}", self.position.step)
+            self.job_reporter.log("info", f"Continuing after step {self.position.step}", self.position.step)
         if self.spec.rollout.top_p < 1:
-            self.journal.log(
+            self.job_reporter.log(
                 "warning",
                 "top_p is below 1: completions come from a truncated distribution, the loss is taken under the "
                 "whole one.",

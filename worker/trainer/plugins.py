@@ -42,26 +42,26 @@ def checked_spec(raw: dict[str, Any]) -> JobSpec:
     return JobSpec.model_validate(raw)
 
 
-def function_problem(slot: str, kind: str) -> str | None:
+def function_problem(part: str, kind: str) -> str | None:
     """Why a package part's function cannot be called; None if it can, and for built-in parts."""
     installed = plugins.installed()
-    model = installed.parts.get(slot, {}).get(kind)
+    model = installed.parts.get(part, {}).get(kind)
     if model is None:
         return None
-    package = installed.owners[(slot, kind)]
+    package = installed.owners[(part, kind)]
     try:
-        function = own_function(slot, kind)
+        function = own_function(part, kind)
     except OwnFunctionError as error:
         return str(error)
     if function is None:
-        return f"{package} says no function for {slot} `{kind}`"
-    problem = call_problem(slot, inspect.signature(function), plugins.parameters_of(slot, model))
-    return f"{slot} `{kind}` of {package} does not fit: {problem}" if problem else None
+        return f"{package} provides no function for {part} `{kind}`"
+    problem = call_problem(part, inspect.signature(function), plugins.parameters_of(part, model))
+    return f"{part} `{kind}` of {package} does not fit: {problem}" if problem else None
 
 
 def main() -> None:
-    kinds = [(slot, kind) for slot, parts in plugins.installed().parts.items() for kind in parts]
-    json.dump([problem for slot, kind in kinds if (problem := function_problem(slot, kind))], sys.stdout)
+    kinds = [(part, kind) for part, parts in plugins.installed().parts.items() for kind in parts]
+    json.dump([problem for part, kind in kinds if (problem := function_problem(part, kind))], sys.stdout)
 
 
 if __name__ == "__main__":

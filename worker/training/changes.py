@@ -20,12 +20,12 @@ class Changes:
         scheduled: Sequence[ScheduledChange],
         replace_reward: Callable[[RewardChange], None],
         reporter: Reporter,
-        journal: JobReporter,
+        job_reporter: JobReporter,
     ) -> None:
         self._scheduled = list(scheduled)
         self._change_ids = {change.id for change in scheduled}
         self._requested: list[tuple[str, Change]] = []
-        self._replace_reward, self._reporter, self._journal = replace_reward, reporter, journal
+        self._replace_reward, self._reporter, self._journal = replace_reward, reporter, job_reporter
 
     def ask(self, commands: Iterable[Command]) -> None:
         """Queue the requested changes for the next step."""

@@ -62,7 +62,7 @@ def choose(
     rows = replace(
         rows,
         seed=spec.seed,
-        wanted=spec.rollout.prompts_per_step,
+        group_count=spec.rollout.prompts_per_step,
         rounds=rounds,
         old_logprobs=old.logprobs if old else None,
         entropies=old.entropies if old else None,
@@ -144,5 +144,5 @@ def _missing(error: ValueError) -> JobFailure:
     return JobFailure(
         f"The algorithm cannot use what the rewards returned: {error}",
         code="algorithm_input_missing",
-        hint="Let a reward return what the slot reads, or choose another value for the slot in `algorithm`.",
+        hint="Let a reward return it, or choose another type of this part in `algorithm`.",
     )

@@ -72,7 +72,7 @@ class Control:
     """Reports out; commands and changes in."""
 
     reporter: Reporter
-    journal: JobReporter
+    job_reporter: JobReporter
     changes: Changes
 
 
@@ -86,14 +86,14 @@ async def train(
     """
     policy, critic = models.policy, models.critic
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
-    reporter, journal, changes = control.reporter, control.journal, control.changes
+    reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes
     sampling = _sampling(spec, rollouts.stop_ids)
     collector = Collector(engine, rollouts.environment, scorer, decode)
     breaker = Breaker(spec.limits.error_share, list(position.reward_errors))
-    sampler = StepSampler(spec, policy, collector, scorer, prompts, journal, breaker, decode)
+    sampler = StepSampler(spec, policy, collector, scorer, prompts, job_reporter, breaker, decode)
     slices = prompts.slices(spec.data.columns.slice)
     held_out_prompts = prompts.for_evaluation(spec.evaluation.rows)
-    held_out = HeldOutEvaluations(collector, scorer, decode, held_out_prompts, slices, reporter, journal)
+    held_out = HeldOutEvaluations(collector, scorer, decode, held_out_prompts, slices, reporter, job_reporter)
     deadline = time.monotonic() + (spec.limits.max_seconds or float("inf"))
     reporter.on_cancel(collector.cancel)
     await engine.publish(policy.name, position.step)
@@ -108,7 +108,7 @@ async def train(
             if held_out.due(spec, position, last=ending(spec, position, out_of_time=out_of_time) is not None):
                 await held_out.evaluate(spec, position, policy.name, sampling)
             end = ending(spec, position, out_of_time=out_of_time)
-            _save_if_due(spec, position, models, journal, commands, last=end is not None)
+            _save_if_due(spec, position, models, job_reporter, commands, last=end is not None)
             if end is not None:
                 return Outcome("succeeded", None if end == "steps_done" else end)
 
@@ -126,7 +126,7 @@ async def train(
 
             # ── Assign credit, update ──
             update_started = time.monotonic()
-            journal.phase("updating", step)
+            job_reporter.phase("updating", step)
             await engine.rest()
             passes = update_passes(spec, policy, batch.sequences, sampled.passes, critic)
             credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
@@ -145,7 +145,7 @@ async def train(
             values |= running_values(position, sampled.collected, clock, rate) | scorer.metrics()
             values["memory/state"] = state_gib(policy, critic)
             note_step(spec, position, values["groups/zero_variance_share"])
-            journal.step(step, values, batch, credit, step_update)
+            job_reporter.step(step, values, batch, credit, step_update)
             refuse_if_not_finite(position)
     except Interrupted:
         return _stop(position, models, control, reporter.commands())
@@ -194,27 +194,27 @@ def _save_if_due(
     spec: JobSpec,
     position: Position,
     models: Models,
-    journal: JobReporter,
+    job_reporter: JobReporter,
     commands: list[Command],
     *,
     last: bool,
 ) -> None:
     """A checkpoint, with a resume state unless the job ends; then marks save commands as done."""
     if checkpoint_due(spec, position, last=last, requested=_contain(commands, "checkpoint")):
-        journal.checkpoint(position, models.policy, final=last)
+        job_reporter.checkpoint(position, models.policy, final=last)
         if not last:
-            journal.resume_state(position, models.policy, models.critic)
-    journal.obeyed(commands, position.step)
+            job_reporter.resume_state(position, models.policy, models.critic)
+    job_reporter.obeyed(commands, position.step)
 
 
 def _stop(position: Position, models: Models, control: Control, commands: list[Command]) -> Outcome:
     """End as cancelled, or as paused with the last completed step's state. The next attempt makes a due evaluation."""
     if control.reporter.cancelling:
         return Outcome("cancelled", "cancel_requested")
-    journal = control.journal
+    job_reporter = control.job_reporter
     requested = _contain(commands, "checkpoint")
     if requested and position.step > 0 and position.checkpoint_step != position.step:
-        journal.checkpoint(position, models.policy, final=False)
-    journal.resume_state(position, models.policy, models.critic)
-    journal.obeyed(commands, position.step)
+        job_reporter.checkpoint(position, models.policy, final=False)
+    job_reporter.resume_state(position, models.policy, models.critic)
+    job_reporter.obeyed(commands, position.step)
     return Outcome("paused", "pause_requested")

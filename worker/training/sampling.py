@@ -42,7 +42,7 @@ class StepSampler:
     collector: Collector
     scorer: Scorer
     prompts: Prompts
-    journal: JobReporter
+    job_reporter: JobReporter
     breaker: Breaker
     decode: Decode
 
@@ -52,7 +52,7 @@ class StepSampler:
         Raises RewardsFailed with the completions reported, JobFailure, Interrupted.
         """
         step = round.noise_step
-        collected = await self.collector.collect(chosen, round, self.journal.sampling(step, chosen))
+        collected = await self.collector.collect(chosen, round, self.job_reporter.sampling(step, chosen))
         rounds, metrics = 1, dict[str, float]()
         while True:
             batch = assemble(collected.groups, self.scorer, round.sampling.temperature, self.decode)
@@ -79,7 +79,7 @@ class StepSampler:
         try:
             self.breaker.check(batch.scores)
         except RewardsFailed:
-            self.journal.completions(step, batch, no_credit(batch), None)
+            self.job_reporter.completions(step, batch, no_credit(batch), None)
             raise
 
     async def _again(self, choice: Choice, collected: Collected, round: Round) -> Collected | None:
@@ -97,10 +97,10 @@ class StepSampler:
             possible_repairs = [repair for repair in planned if repair is not None]
             if not possible_repairs:
                 return None
-            tell = self.journal.sampling(
+            progress = self.job_reporter.sampling(
                 round.noise_step, [repair.rollout.prompt for repair in possible_repairs]
             )
-            return await self.collector.repair(collected.groups, possible_repairs, round, tell)
+            return await self.collector.repair(collected.groups, possible_repairs, round, progress)
         if not missing:
             return None
         dealt = {rollout.prompt.row_index for rollout in collected.rollouts}
@@ -108,7 +108,9 @@ class StepSampler:
         if not prompts:
             return None
         later = replace(round, first_prompt=len(collected.groups))
-        added = await self.collector.collect(prompts, later, self.journal.sampling(round.noise_step, prompts))
+        added = await self.collector.collect(
+            prompts, later, self.job_reporter.sampling(round.noise_step, prompts)
+        )
         return replace(added, groups=[*collected.groups, *added.groups])
 
     def _repair(self, rollout: Rollout, plan: selection.Repair, stop_ids: Sequence[int]) -> Repair | None:

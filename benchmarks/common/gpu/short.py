@@ -42,7 +42,7 @@ def _step(label: str, setting: Setting, taken: torch.Tensor | None, share: float
     model = trainable("0.5B", setting)
     rows = sequences(model.shape, 2, 4, 48, 32) if setting.tiny else sequences(model.shape, 8, 8, 1024, 3072)
     passes, messages = model.policy.passes, list[str]()
-    passes.tell = lambda message, facts: messages.append(message)
+    passes.on_change = lambda message, facts: messages.append(message)
     before = passes.facts
     if setting.device == "cpu":
         _without_memory(share)

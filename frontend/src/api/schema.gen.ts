@@ -3108,7 +3108,7 @@ export interface components {
         };
         /**
          * AdaptiveEntropy
-         * @description A bonus whose coefficient follows the entropy, and acts only at or below the target (Skywork-OR1).
+         * @description A bonus whose coefficient follows the entropy and acts only at or below the target (Skywork-OR1).
          */
         AdaptiveEntropy: {
             /**
@@ -3124,13 +3124,13 @@ export interface components {
             target?: number;
             /**
              * Initial
-             * @description Coefficient at the start.
+             * @description Initial coefficient.
              * @default 0
              */
             initial?: number;
             /**
              * Step
-             * @description What one update adds at or below the target, and takes away above. Skywork-OR1: 0.005.
+             * @description Change of the coefficient per update: up at or below the target, down above it. Skywork-OR1: 0.005.
              * @default 0.005
              */
             step?: number;
@@ -3143,18 +3143,18 @@ export interface components {
         };
         /**
          * AdaptiveKl
-         * @description β follows the distance: up by as much as a fifth while the KL is above `target`, down while it is below.
+         * @description β follows the KL: up by at most a fifth above `target`, down below it.
          */
         AdaptiveKl: {
             /**
              * Target
-             * @description Mean nats per token to keep to; 0.01 to 0.1 is usual.
+             * @description Target in mean nats per token; usually 0.01 to 0.1.
              * @default 0.05
              */
             target?: number;
             /**
              * Horizon
-             * @description Completions over which β moves by the whole of its error. verl: 10000.
+             * @description Completions over which β changes by its whole error. verl: 10000.
              * @default 10000
              */
             horizon?: number;
@@ -3163,13 +3163,13 @@ export interface components {
         Algorithm: {
             /**
              * Preset
-             * @description Where the slots came from; a label only, the slots decide.
+             * @description Preset of the settings; a label only.
              * @default grpo
              */
             preset?: string | null;
             /**
              * Shaping
-             * @description Slot 1: from the rewards of a completion to one number.
+             * @description Shaping: from the rewards of a completion to one number.
              * @default {
              *       "mask_truncated": false,
              *       "soft_overlong": {
@@ -3202,7 +3202,7 @@ export interface components {
             shaping?: components["schemas"]["WeightedSum"] | components["schemas"]["MoGrpo"] | components["schemas"]["Gdpo"] | components["schemas"]["Pow3r"] | components["schemas"]["Vpo"];
             /**
              * Selection
-             * @description Slot 2: which groups and completions are trained on.
+             * @description Selection: which groups and completions are trained on.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -3210,7 +3210,7 @@ export interface components {
             selection?: components["schemas"]["KeepAll"] | components["schemas"]["DynamicSampling"] | components["schemas"]["Gfpo"] | components["schemas"]["GfpoAdaptive"] | components["schemas"]["GuidedCorrection"] | components["schemas"]["Axpo"];
             /**
              * Advantage
-             * @description Slot 3: how much better a completion is than the others of its group.
+             * @description Advantage: how much better a completion is than the others of its group.
              * @default {
              *       "type": "grpo",
              *       "std": "sample",
@@ -3219,7 +3219,7 @@ export interface components {
              */
             advantage?: components["schemas"]["GrpoAdvantage"] | components["schemas"]["DrGrpoAdvantage"] | components["schemas"]["GrpoBatchStdAdvantage"] | components["schemas"]["RlooAdvantage"] | components["schemas"]["ReinforcePpAdvantage"] | components["schemas"]["ReinforcePpBaselineAdvantage"] | components["schemas"]["ProcessAdvantage"] | components["schemas"]["LengthCorrectedAdvantage"] | components["schemas"]["GaeAdvantage"] | components["schemas"]["GagpoAdvantage"] | components["schemas"]["LampoAdvantage"] | components["schemas"]["GtpoAdvantage"] | components["schemas"]["GrpoSAdvantage"] | components["schemas"]["EdaAdvantage"] | components["schemas"]["PasskMaxAdvantage"] | components["schemas"]["OpoAdvantage"] | components["schemas"]["IdentityAdvantage"];
             /**
-             * @description Slot 4: what is minimised.
+             * @description Loss: what is minimised.
              * @default {
              *       "ratio_level": "token",
              *       "surrogate": {
@@ -3256,7 +3256,7 @@ export interface components {
             loss?: components["schemas"]["Loss"];
             /**
              * Critic
-             * @description A second model for slot 3 that foresees the reward; only advantage `gae` reads one.
+             * @description A second model that predicts the reward; only advantage `gae` reads it.
              * @default {
              *       "type": "none"
              *     }
@@ -3269,7 +3269,7 @@ export interface components {
              */
             updates_per_step?: number;
             /**
-             * @description The policy that a KL penalty holds on to.
+             * @description Reference of the KL penalty.
              * @default {
              *       "refresh_every": 0,
              *       "mixup": 1
@@ -3278,8 +3278,8 @@ export interface components {
             reference?: components["schemas"]["Reference"];
             /**
              * Packages
-             * @description Installed packages that preset and slots come from, with their versions. Filled in when a job is created; a
-             *     machine with another version refuses the job.
+             * @description Installed packages of preset and parts, with their versions. Filled in when a job is created; a machine with
+             *     other versions refuses the job.
              */
             packages?: {
                 [key: string]: string;
@@ -3480,7 +3480,7 @@ export interface components {
         };
         /**
          * Axpo
-         * @description Prompts on which every tool call went wrong are sampled again from behind the call's opening marker (AXPO).
+         * @description Samples prompts whose tool calls all failed again, from after the call's opening marker (AXPO).
          */
         Axpo: {
             /**
@@ -3490,19 +3490,19 @@ export interface components {
             type: "axpo";
             /**
              * Extra
-             * @description Continuations of a step, as a share of its completions.
+             * @description Most continuations of a step, as a share of its completions.
              * @default 0.25
              */
             extra?: number;
             /**
              * Branches
-             * @description K continuations of each call chosen.
+             * @description K: continuations per selected call.
              * @default 4
              */
             branches?: number;
             /**
              * Correct Above
-             * @description A completion is right when its reward is larger than this.
+             * @description A completion is right if its reward exceeds this.
              * @default 0.5
              */
             correct_above?: number;
@@ -3587,12 +3587,12 @@ export interface components {
         BetaBy: {
             /**
              * Column
-             * @description Of the dataset, such as `domain`.
+             * @description Column of the dataset, such as `domain`.
              */
             column: string;
             /**
              * Values
-             * @description β of each value; rows with another value have `beta`.
+             * @description β of each value; other values use `beta`.
              */
             values: {
                 [key: string]: number;
@@ -4125,7 +4125,7 @@ export interface components {
             type: "cispo";
             /**
              * Ratio Cap
-             * @description The weight's upper bound itself, not a distance from 1; there is no lower one. ScaleRL: 5.
+             * @description Upper bound of the weight itself, not a distance from 1; no lower bound. ScaleRL: 5.
              * @default 5
              */
             ratio_cap?: number;
@@ -4651,13 +4651,12 @@ export interface components {
         };
         /**
          * CosineLength
-         * @description Adds `weight` · a value that falls with length along a cosine: short and right is best, short and wrong is
-         *     worst.
+         * @description Adds `weight` · a value that falls with length along a cosine: short and right is best, short and wrong worst.
          */
         CosineLength: {
             /**
              * Weight
-             * @description Factor of the value; 0 for nothing.
+             * @description Factor of the value; 0 for none.
              * @default 0
              */
             weight?: number;
@@ -4668,13 +4667,13 @@ export interface components {
             limit?: number | null;
             /**
              * Correct Above
-             * @description A completion is right when the combined reward, before anything is added, is larger than this.
+             * @description A completion is right if the combined reward, before additions, exceeds this.
              * @default 0.5
              */
             correct_above?: number;
             /**
              * Correct
-             * @description Values of right completions at the limit and at no tokens. open-r1: 0.5 and 1.
+             * @description Values of right completions at the limit and at 0 tokens. open-r1: 0.5 and 1.
              * @default [
              *       0.5,
              *       1
@@ -4686,7 +4685,7 @@ export interface components {
             ];
             /**
              * Wrong
-             * @description Values of wrong completions at the limit and at no tokens. open-r1: -0.5 and -1.
+             * @description Values of wrong completions at the limit and at 0 tokens. open-r1: -0.5 and -1.
              * @default [
              *       -0.5,
              *       -1
@@ -5066,7 +5065,7 @@ export interface components {
         };
         /**
          * DpoPair
-         * @description + weight · DPO loss between the best and the worst completion of each prompt whose rewards differ.
+         * @description + weight · DPO loss between the best and the worst completion of each prompt with different rewards.
          */
         DpoPair: {
             /**
@@ -5076,20 +5075,20 @@ export interface components {
             type: "dpo_pair";
             /**
              * Weight
-             * @description η: against the policy loss; the term is a mean over pairs.
+             * @description η: weight relative to the policy loss; the term is a mean over pairs.
              * @default 0.1
              */
             weight?: number;
             /**
              * Beta
-             * @description Of DPO: how sharply a margin in log-probability satisfies it. DPO: 0.1 to 0.5.
+             * @description β of DPO: how quickly a margin in log-probability saturates. DPO: 0.1 to 0.5.
              * @default 0.1
              */
             beta?: number;
         };
         /**
          * Dppo
-         * @description -A·min(r, ratio_cap)·log policy, left out where policy and sampler are too far apart already (DPPO).
+         * @description -A·min(r, ratio_cap)·log policy, without tokens for which policy and sampler already differ too much (DPPO).
          */
         Dppo: {
             /**
@@ -5099,14 +5098,15 @@ export interface components {
             type: "dppo";
             /**
              * Divergence
-             * @description Distance per token, of "this token or another": |policy - sampler|, or KL(sampler ‖ policy).
+             * @description Distance per token that distinguishes only "this token or another": |policy - sampler|, or KL(sampler ‖
+             *     policy).
              * @default binary_tv
              * @enum {string}
              */
             divergence?: "binary_tv" | "binary_kl";
             /**
              * Delta
-             * @description Beyond this a token that would move further away is left out. Paper: 0.15 for TV, 0.05 for KL.
+             * @description Tokens at a larger distance that would move further away are dropped. Paper: 0.15 for TV, 0.05 for KL.
              * @default 0.15
              */
             delta?: number;
@@ -5130,7 +5130,7 @@ export interface components {
         };
         /**
          * Drpo
-         * @description -A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic pull back in place of a clip (DRPO).
+         * @description -A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic penalty instead of a clip (DRPO).
          */
         Drpo: {
             /**
@@ -5140,13 +5140,15 @@ export interface components {
             type: "drpo";
             /**
              * Delta
-             * @description Smaller pulls harder. Paper: 12.5, which moves the gradient by 8 % at most; below 1 the pull can turn it.
+             * @description Smaller values penalise more. Paper: 12.5, which changes the gradient by at most 8 %; below 1 the penalty can
+             *     reverse it.
              * @default 12.5
              */
             delta?: number;
             /**
              * Mu Weighted
-             * @description Weigh the pull by the sampler's probability μ; without it (SPO) rare tokens are pulled as hard as common ones.
+             * @description Weigh the penalty by the sampler's probability μ; without it (SPO) rare tokens are penalised as much as common
+             *     ones.
              * @default true
              */
             mu_weighted?: boolean;
@@ -5165,7 +5167,7 @@ export interface components {
         };
         /**
          * DynamicSampling
-         * @description Groups whose rewards are all the same are replaced by other prompts until the step has enough (DAPO).
+         * @description Replaces groups with equal rewards by other prompts until the step has enough (DAPO).
          */
         DynamicSampling: {
             /**
@@ -5175,19 +5177,19 @@ export interface components {
             type: "dynamic_sampling";
             /**
              * By
-             * @description Name of the reward whose spread decides; default the combined one. Name the one for correctness where length
-             *     or format are rewarded too.
+             * @description Name of the reward whose spread decides; default the combined one. Name the correctness reward if length or
+             *     format are rewarded too.
              */
             by?: string | null;
             /**
              * Tolerance
-             * @description A group is kept when its standard deviation is larger.
+             * @description Keep a group if its standard deviation exceeds this.
              * @default 0.000001
              */
             tolerance?: number;
             /**
              * Max Rounds
-             * @description Times that prompts are sampled for a step, the first included; then it trains on what there is.
+             * @description Most rounds of sampling per step; then the step trains on fewer groups.
              * @default 10
              */
             max_rounds?: number;
@@ -5223,7 +5225,8 @@ export interface components {
         };
         /**
          * EdaAdvantage
-         * @description GRPO's advantage divided by the completion's entropy relative to its group's: larger for confident ones.
+         * @description GRPO's advantage divided by the completion's entropy relative to its group's; larger for confident
+         *     completions.
          */
         EdaAdvantage: {
             /**
@@ -5239,7 +5242,7 @@ export interface components {
             eps?: number;
             /**
              * Max Scale
-             * @description The relative entropy is kept within 1 / max_scale and max_scale.
+             * @description Limits the relative entropy to 1 / max_scale … max_scale.
              * @default 10
              */
             max_scale?: number;
@@ -5748,8 +5751,8 @@ export interface components {
         };
         /**
          * GaeAdvantage
-         * @description How much better things went from each token on than a critic expected (PPO). Needs `algorithm.critic`; groups
-         *     play no part, so that one completion per prompt will do.
+         * @description Advantage of each token over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups, so one
+         *     completion per prompt is enough.
          */
         GaeAdvantage: {
             /**
@@ -5759,27 +5762,27 @@ export interface components {
             type: "gae";
             /**
              * Gamma
-             * @description Discount per token; the literature has 1 for language models.
+             * @description Discount per token. Papers: 1 for language models.
              * @default 1
              */
             gamma?: number;
             /**
              * Lam
              * @description λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0 trusts the
-             *     critic after one token. verl has 1, PPO and TRL 0.95, with which a reward at the end fades over dozens of tokens.
+             *     critic after one token. verl: 1; PPO and TRL: 0.95, with which a final reward fades over dozens of tokens.
              * @default 1
              */
             lam?: number;
             /**
              * Whiten
-             * @description Bring advantages to mean 0 and spread 1 over all tokens of the step.
+             * @description Normalise advantages to mean 0 and spread 1 over all tokens of the step.
              * @default true
              */
             whiten?: boolean;
         };
         /**
          * GagpoAdvantage
-         * @description Credit per turn of an agent: values of states that several completions met, and generalised advantages.
+         * @description Credit per turn of an agent: values of states that several completions reached, and generalised advantages.
          */
         GagpoAdvantage: {
             /**
@@ -5801,7 +5804,7 @@ export interface components {
             lam?: number;
             /**
              * State Scope
-             * @description Whether a state is the same in completions of one prompt only, or of all.
+             * @description Whether equal states count as one within a prompt's completions or over all.
              * @default group
              * @enum {string}
              */
@@ -5838,12 +5841,12 @@ export interface components {
         };
         /**
          * Gdpo
-         * @description MO-GRPO's sum, brought to mean 0 and deviation 1 over the whole batch. Needs `advantage: identity`.
+         * @description MO-GRPO's sum, normalised to mean 0 and deviation 1 over the whole batch. Needs `advantage: identity`.
          */
         Gdpo: {
             /**
              * Mask Truncated
-             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -5861,19 +5864,19 @@ export interface components {
         };
         /**
          * Gfpo
-         * @description Of each group only the best by length are compared and trained on (GFPO): answers stay short.
+         * @description Compares and trains only the best completions of each group by length (GFPO), which keeps answers short.
          */
         Gfpo: {
             /**
              * Metric
-             * @description Keep the shortest, or those with most reward per token; the latter needs graded rewards.
+             * @description Keep the shortest completions, or those with the most reward per token, which needs graded rewards.
              * @default length
              * @enum {string}
              */
             metric?: "length" | "token_efficiency";
             /**
              * First
-             * @description Runs before: which groups there are to keep completions of.
+             * @description An earlier selection of groups.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -5886,27 +5889,27 @@ export interface components {
             type: "gfpo";
             /**
              * Keep
-             * @description Completions kept of each group. Paper: 8 of 16 or 24, 4 of 8.
+             * @description Completions to keep per group. Paper: 8 of 16 or 24, 4 of 8.
              * @default 4
              */
             keep?: number;
         };
         /**
          * GfpoAdaptive
-         * @description GFPO that keeps fewer completions of easier prompts: by the quarter of all prompts so far that its mean reward
-         *     is in.
+         * @description GFPO that keeps fewer completions of easier prompts, by the quartile of their mean reward among all prompts so
+         *     far.
          */
         GfpoAdaptive: {
             /**
              * Metric
-             * @description Keep the shortest, or those with most reward per token; the latter needs graded rewards.
+             * @description Keep the shortest completions, or those with the most reward per token, which needs graded rewards.
              * @default length
              * @enum {string}
              */
             metric?: "length" | "token_efficiency";
             /**
              * First
-             * @description Runs before: which groups there are to keep completions of.
+             * @description An earlier selection of groups.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -5919,38 +5922,38 @@ export interface components {
             type: "gfpo_adaptive";
             /**
              * Keep Easy
-             * @description Of the quarter with most reward.
+             * @description Completions to keep in the quartile with most reward.
              * @default 4
              */
             keep_easy?: number;
             /**
              * Keep Medium
-             * @description Of the next.
+             * @description Completions to keep in the next quartile.
              * @default 6
              */
             keep_medium?: number;
             /**
              * Keep Hard
-             * @description Of the next.
+             * @description Completions to keep in the third quartile.
              * @default 8
              */
             keep_hard?: number;
             /**
              * Keep Very Hard
-             * @description Of the quarter with least, and of all before the warm-up is over.
+             * @description Completions to keep in the quartile with least reward, and during the warm-up.
              * @default 8
              */
             keep_very_hard?: number;
             /**
              * Warmup
-             * @description Groups seen before prompts are told apart.
+             * @description Groups before prompts are distinguished.
              * @default 64
              */
             warmup?: number;
         };
         /**
          * Gmpo
-         * @description -A·geometric mean of the ratios, each clipped within exp(± log_clip), per completion (GMPO).
+         * @description -A·geometric mean of the ratios, each limited to exp(± log_clip), per completion (GMPO).
          */
         Gmpo: {
             /**
@@ -6315,7 +6318,7 @@ export interface components {
         };
         /**
          * GrpoAdvantage
-         * @description A_i = (R_i - mean_g) / (std_g + eps); a group whose rewards are all the same gets exactly 0.
+         * @description A_i = (R_i - mean_g) / (std_g + eps); exactly 0 for a group with equal rewards.
          */
         GrpoAdvantage: {
             /**
@@ -6332,7 +6335,7 @@ export interface components {
             std?: "sample" | "population";
             /**
              * Eps
-             * @description Added to the standard deviation, against division by nearly 0. TRL has 1e-4, verl 1e-6.
+             * @description Added to the standard deviation against division by almost 0. TRL: 1e-4, verl: 1e-6.
              * @default 0.0001
              */
             eps?: number;
@@ -6356,7 +6359,7 @@ export interface components {
         };
         /**
          * GrpoSAdvantage
-         * @description As `gtpo`, with the mean entropy of a completion: one advantage for all its tokens.
+         * @description Like `gtpo`, with a completion's mean entropy: one advantage for all its tokens.
          */
         GrpoSAdvantage: {
             /**
@@ -6366,26 +6369,26 @@ export interface components {
             type: "grpo_s";
             /**
              * Base
-             * @description Reward of every right completion, before normalisation.
+             * @description Reward of every right completion before normalisation.
              * @default 1
              */
             base?: number;
             /**
              * Entropy Weight
-             * @description Weight of the completion's share of its side's entropy. Published: 0.1 beside a base of 1.
+             * @description Weight of the completion's share of its side's entropy. Paper: 0.1, with a base of 1.
              * @default 0.1
              */
             entropy_weight?: number;
             /**
              * Norm Scope
-             * @description `separate` (published) normalises right and wrong completions by themselves; `joint` together.
+             * @description `separate` (paper) normalises right and wrong completions separately, `joint` together.
              * @default separate
              * @enum {string}
              */
             norm_scope?: "separate" | "joint";
             /**
              * Correct Above
-             * @description A completion is right when its reward is larger than this.
+             * @description A completion is right if its reward exceeds this.
              * @default 0.5
              */
             correct_above?: number;
@@ -6398,7 +6401,7 @@ export interface components {
         };
         /**
          * GtpoAdvantage
-         * @description Tokens that were uncertain get more of the credit in right completions, and less of the blame in wrong ones.
+         * @description Uncertain tokens get more credit in right completions and less blame in wrong ones.
          */
         GtpoAdvantage: {
             /**
@@ -6408,27 +6411,27 @@ export interface components {
             type: "gtpo";
             /**
              * Base
-             * @description Reward of every token of a right completion, before normalisation.
+             * @description Reward of every token of a right completion before normalisation.
              * @default 1
              */
             base?: number;
             /**
              * Entropy Weight
-             * @description Weight of the token's share of its position's entropy. Published: 0.1 beside a base of 1.
+             * @description Weight of the token's share of its position's entropy. Paper: 0.1, with a base of 1.
              * @default 0.1
              */
             entropy_weight?: number;
             /**
              * Norm Scope
-             * @description `separate` (published) normalises right and wrong tokens by themselves, so that both have mean 0 and what
-             *     tells them apart is lost; `joint` normalises them together.
+             * @description `separate` (paper) normalises right and wrong tokens separately, so both have mean 0 and their difference is
+             *     lost; `joint` normalises them together.
              * @default separate
              * @enum {string}
              */
             norm_scope?: "separate" | "joint";
             /**
              * Correct Above
-             * @description A completion is right when its reward is larger than this.
+             * @description A completion is right if its reward exceeds this.
              * @default 0.5
              */
             correct_above?: number;
@@ -6441,8 +6444,8 @@ export interface components {
         };
         /**
          * GuidedCorrection
-         * @description Completions below full reward are repaired before they are compared (EDGE-GRPO): told that they look wrong,
-         *     shown the answer, or replaced by the dataset's solution.
+         * @description Repairs completions below full reward before they are compared (EDGE-GRPO): with a cue, with the answer, or by
+         *     the dataset's solution.
          */
         GuidedCorrection: {
             /**
@@ -6452,43 +6455,43 @@ export interface components {
             type: "guided_correction";
             /**
              * Full Reward
-             * @description A completion with less is repaired. Paper: 2, accuracy and format.
+             * @description Completions with less reward are repaired. Paper: 2, accuracy and format.
              * @default 1
              */
             full_reward?: number;
             /**
              * Cue
-             * @description Put behind a wrong completion, which the policy then continues.
+             * @description Text appended to a wrong completion, which the policy then continues.
              * @default Wait, that looks wrong. Let me go through it again.
              */
             cue?: string;
             /**
              * Cue Share
-             * @description Of repairs: by the cue alone.
+             * @description Share of repairs by the cue alone.
              * @default 0.5
              */
             cue_share?: number;
             /**
              * Answer Share
-             * @description Of repairs: by the cue and the answer; the rest become the solution.
+             * @description Share of repairs by cue and answer; the rest are replaced by the solution.
              * @default 0.25
              */
             answer_share?: number;
             /**
              * Max Tokens
-             * @description Tokens sampled behind the cue.
+             * @description Tokens sampled after the cue.
              * @default 256
              */
             max_tokens?: number;
             /**
              * Max Prompt Tokens
-             * @description Longer prompts are left alone; so is one of exactly this length.
+             * @description Prompts of at least this many tokens are not repaired.
              * @default 256
              */
             max_prompt_tokens?: number;
             /**
              * Train Injected
-             * @description Train on the tokens that were put in as well, as the authors do.
+             * @description Also train on inserted tokens, as the authors do.
              * @default false
              */
             train_injected?: boolean;
@@ -6518,7 +6521,7 @@ export interface components {
         };
         /**
          * Hierarchy
-         * @description + weight · IH-GRPO's term: whether to execute code and what to write are credited as two decisions.
+         * @description + weight · IH-GRPO's term: credits executing code and writing as two decisions.
          */
         Hierarchy: {
             /**
@@ -6534,7 +6537,7 @@ export interface components {
             weight?: number;
             /**
              * Execute Token
-             * @description The one token that runs what is pending.
+             * @description The token that executes pending code.
              * @default <tool_call>
              */
             execute_token?: string;
@@ -6567,7 +6570,7 @@ export interface components {
         };
         /**
          * IdentityAdvantage
-         * @description Slot 1 has compared the completions already (MO-GRPO, GDPO).
+         * @description Uses rewards that shaping has already compared (MO-GRPO, GDPO).
          */
         IdentityAdvantage: {
             /**
@@ -6596,7 +6599,7 @@ export interface components {
         };
         /**
          * ImportanceWeights
-         * @description Weighs the policy term by trainer ÷ sampler probability, where the two engines disagree (TIS, MIS).
+         * @description Weighs the policy term by trainer ÷ sampler probability, which differ between engines (TIS, MIS).
          */
         ImportanceWeights: {
             /**
@@ -6606,20 +6609,20 @@ export interface components {
             type: "importance";
             /**
              * Mode
-             * @description Weights per token or one per completion; beyond the bounds they are cut off (TIS) or set to 0 (MIS).
+             * @description Weight per token or per completion; outside the bounds it is truncated (TIS) or 0 (MIS).
              * @default sequence_mask
              * @enum {string}
              */
             mode?: "token_truncate" | "token_mask" | "sequence_truncate" | "sequence_mask";
             /**
              * Ratio Max
-             * @description Upper bound. TRL 3.0 with sequence_mask, verl 2.0.
+             * @description Upper bound. TRL: 3.0 with sequence_mask; verl: 2.0.
              * @default 3
              */
             ratio_max?: number;
             /**
              * Ratio Min
-             * @description Lower bound; default none.
+             * @description Lower bound; default: none.
              */
             ratio_min?: number | null;
         };
@@ -7617,7 +7620,7 @@ export interface components {
         };
         /**
          * KeepAll
-         * @description Every group is trained on.
+         * @description Trains on every group.
          */
         KeepAll: {
             /**
@@ -7628,7 +7631,7 @@ export interface components {
         };
         /**
          * KlPenalty
-         * @description β · KL(policy ‖ reference), added to the loss. The reference runs only when beta > 0.
+         * @description β · KL(policy ‖ reference), added to the loss. The reference runs only if beta > 0.
          */
         KlPenalty: {
             /**
@@ -7639,22 +7642,23 @@ export interface components {
             beta?: number;
             /**
              * Estimator
-             * @description Of x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3 times the policy
-             *     ratio (DeepSeek-V3.2).
+             * @description Estimator, with x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3 times the
+             *     policy ratio (DeepSeek-V3.2).
              * @default k3
              * @enum {string}
              */
             estimator?: "k2" | "k3" | "unbiased_k3";
             /**
              * Level
-             * @description Estimate per token, averaged like the loss; or from each completion's mean x, averaged over completions.
+             * @description `token`: estimate per token, averaged like the loss; `sequence`: from each completion's mean x, averaged over
+             *     completions.
              * @default token
              * @enum {string}
              */
             level?: "token" | "sequence";
-            /** @description Let β follow the distance it causes; `beta` is where it starts. */
+            /** @description Adapt β to the KL; `beta` is its initial value. */
             adaptive?: components["schemas"]["AdaptiveKl"] | null;
-            /** @description β by the value of a column; metrics tell those values apart when `data.columns.slice` names the column too. */
+            /** @description β by the value of a column. Metrics per value need the column in `data.columns.slice`. */
             beta_by?: components["schemas"]["BetaBy"] | null;
         };
         /** LabelCreate */
@@ -7828,7 +7832,7 @@ export interface components {
         };
         /**
          * LampoAdvantage
-         * @description 1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by how likely each completion was.
+         * @description 1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by the completions' probabilities.
          */
         LampoAdvantage: {
             /**
@@ -7838,8 +7842,8 @@ export interface components {
             type: "lampo";
             /**
              * Weight
-             * @description `lambda`: more for pairs that the policy has in the wrong order; `confidence`: more for pairs that it tells
-             *     apart; `uniform`: all the same, which is RLOO.
+             * @description `lambda`: more for pairs in the wrong order under the policy; `confidence`: more for pairs with different
+             *     probabilities; `uniform`: equal, which is RLOO.
              * @default lambda
              * @enum {string}
              */
@@ -7905,9 +7909,9 @@ export interface components {
         };
         /**
          * LearnableLambda
-         * @description Token mean in which completions count by their length, with an exponent λ that is trained (λ-GRPO).
+         * @description Token mean weighted by completion length with a trained exponent λ (λ-GRPO).
          *
-         *     λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; it stays within ± 4.
+         *     λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; limited to ± 4.
          */
         LearnableLambda: {
             /**
@@ -7917,19 +7921,19 @@ export interface components {
             type: "lambda";
             /**
              * R
-             * @description How far a length one standard deviation from its group's mean moves the base of the power. λ-GRPO: 1/9.
+             * @description Effect of a length one standard deviation above its group's mean on the base of the power. λ-GRPO: 1/9.
              * @default 0.1111111111111111
              */
             r?: number;
             /**
              * Initial
-             * @description λ at the start.
+             * @description Initial λ.
              * @default 0
              */
             initial?: number;
             /**
              * Learning Rate
-             * @description Of λ, plain gradient descent; 0 keeps it. Third-party recipe: 0.1.
+             * @description Learning rate of λ (plain gradient descent); 0 keeps λ. Third-party recipe: 0.1.
              * @default 0.1
              */
             learning_rate?: number;
@@ -7947,7 +7951,7 @@ export interface components {
          * LengthCorrectedAdvantage
          * @description R_i / L_i, L_i in tokens, normalised in the group (TIC-GRPO).
          *
-         *     Equal rewards are told apart by length: short completions gain while rewards are positive.
+         *     Equal rewards differ by length: short completions gain while rewards are positive.
          */
         LengthCorrectedAdvantage: {
             /**
@@ -7964,7 +7968,7 @@ export interface components {
             std?: "sample" | "population";
             /**
              * Eps
-             * @description Added to the standard deviation, which is small here: rewards are divided by hundreds of tokens.
+             * @description Added to the standard deviation, which is small because rewards are divided by hundreds of tokens.
              * @default 1e-8
              */
             eps?: number;
@@ -8096,13 +8100,14 @@ export interface components {
         };
         /**
          * Loss
-         * @description Slot 4, the only differentiable one.
+         * @description The loss, the only differentiable part.
          */
         Loss: {
             /**
              * Ratio Level
-             * @description What new and old policy are compared over: each token; the whole completion by geometric mean (GSPO), with
-             *     each token's own gradient (gspo_token), by arithmetic mean (GRPO-S) or by product (trajectory); each action.
+             * @description Level at which new and old policy are compared: `token`; the completion by geometric mean (`sequence`, GSPO),
+             *     with each token's own gradient (`gspo_token`), by arithmetic mean (`arithmetic`, GRPO-S) or by product
+             *     (`trajectory`); `action`.
              * @default token
              * @enum {string}
              */
@@ -8119,7 +8124,7 @@ export interface components {
             surrogate?: components["schemas"]["PpoClip"] | components["schemas"]["UpperOnly"] | components["schemas"]["Cispo"] | components["schemas"]["CispoTwoSided"] | components["schemas"]["Sapo"] | components["schemas"]["Drpo"] | components["schemas"]["Dppo"] | components["schemas"]["Reinforce"] | components["schemas"]["Gmpo"] | components["schemas"]["Vespo"];
             /**
              * Aggregation
-             * @description How tokens and completions are averaged.
+             * @description Average over tokens and completions.
              * @default {
              *       "type": "seq_mean"
              *     }
@@ -8127,13 +8132,13 @@ export interface components {
             aggregation?: components["schemas"]["SeqMean"] | components["schemas"]["TokenMean"] | components["schemas"]["Constant"] | components["schemas"]["SeqSumMean"] | components["schemas"]["LearnableLambda"];
             /**
              * Force Aggregation
-             * @description Let `token_mean` or `constant` average an objective that has one value for a whole completion, although it then
-             *     weighs completions by their length.
+             * @description Allow `token_mean` or `constant` for an objective with one value per completion, although it then weighs
+             *     completions by length.
              * @default false
              */
             force_aggregation?: boolean;
             /**
-             * @description Penalty for leaving the base model.
+             * @description Penalty for the distance from the base model.
              * @default {
              *       "beta": 0,
              *       "estimator": "k3",
@@ -8143,7 +8148,7 @@ export interface components {
             kl?: components["schemas"]["KlPenalty"];
             /**
              * Policy Tokens
-             * @description Tokens whose policy term and entropy count; the KL penalty is on all.
+             * @description Tokens whose policy term and entropy count; the KL penalty applies to all.
              * @default {
              *       "type": "all"
              *     }
@@ -8151,7 +8156,7 @@ export interface components {
             policy_tokens?: components["schemas"]["AllTokens"] | components["schemas"]["TopEntropy"];
             /**
              * Entropy
-             * @description Reward for staying uncertain.
+             * @description Bonus for entropy.
              * @default {
              *       "type": "none"
              *     }
@@ -8159,7 +8164,7 @@ export interface components {
             entropy?: components["schemas"]["NoEntropyBonus"] | components["schemas"]["StaticEntropy"] | components["schemas"]["AdaptiveEntropy"];
             /**
              * Off Policy Mask
-             * @description Completions whose policy term is left out.
+             * @description Completions whose policy term is dropped.
              * @default {
              *       "type": "none"
              *     }
@@ -8167,8 +8172,8 @@ export interface components {
             off_policy_mask?: components["schemas"]["NoOffPolicyMask"] | components["schemas"]["OffPolicySequenceMask"];
             /**
              * Mismatch
-             * @description Correction for a sampler that computes other probabilities than the trainer. Left out with rollout.engine
-             *     `vllm`: importance, mode token_truncate, ratio_max 2, where the surrogate does not look at the sampler itself.
+             * @description Correction for different probabilities of sampler and trainer. Default with rollout.engine `vllm`: importance,
+             *     mode token_truncate, ratio_max 2, unless the surrogate compares with the sampler itself.
              * @default {
              *       "type": "none"
              *     }
@@ -8176,7 +8181,7 @@ export interface components {
             mismatch?: components["schemas"]["NoMismatchCorrection"] | components["schemas"]["ImportanceWeights"];
             /**
              * Aux
-             * @description A further term.
+             * @description An additional term.
              * @default {
              *       "type": "none"
              *     }
@@ -8419,14 +8424,14 @@ export interface components {
         };
         /**
          * MoGrpo
-         * @description A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): each reward counts by its weight whatever its scale.
+         * @description A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): rewards count by weight, regardless of scale.
          *
          *     Needs `advantage: identity`.
          */
         MoGrpo: {
             /**
              * Mask Truncated
-             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -8584,7 +8589,7 @@ export interface components {
         };
         /**
          * NoAuxiliary
-         * @description No term beside the policy loss.
+         * @description No term besides the policy loss.
          */
         NoAuxiliary: {
             /**
@@ -8595,7 +8600,7 @@ export interface components {
         };
         /**
          * NoCritic
-         * @description None: completions are compared with each other (GRPO and its kin).
+         * @description No critic: completions are compared with each other (GRPO and related methods).
          */
         NoCritic: {
             /**
@@ -8617,7 +8622,7 @@ export interface components {
         };
         /**
          * NoMismatchCorrection
-         * @description Sampler and trainer are taken to agree.
+         * @description No correction: sampler and trainer count as equal.
          */
         NoMismatchCorrection: {
             /**
@@ -8628,7 +8633,7 @@ export interface components {
         };
         /**
          * NoOffPolicyMask
-         * @description No completion is left out for having drifted.
+         * @description No completion is dropped for its drift.
          */
         NoOffPolicyMask: {
             /**
@@ -8675,7 +8680,7 @@ export interface components {
         };
         /**
          * OffPolicySequenceMask
-         * @description Leaves out the policy term of bad completions that the policy has moved away from (DeepSeek-V3.2, eq. 9).
+         * @description Drops the policy term of bad completions from which the policy has moved away (DeepSeek-V3.2, eq. 9).
          */
         OffPolicySequenceMask: {
             /**
@@ -8685,7 +8690,7 @@ export interface components {
             type: "sequence";
             /**
              * Delta
-             * @description Left out at A < 0 when the mean of log sampler - log policy over the tokens exceeds this. TRL suggests 0.5.
+             * @description Dropped at A < 0 if the mean of log sampler - log policy over the tokens exceeds this. TRL suggests 0.5.
              * @default 0.5
              */
             delta?: number;
@@ -8703,7 +8708,7 @@ export interface components {
         };
         /**
          * OpoAdvantage
-         * @description A_i = R_i - Σ_j L_j R_j / Σ_j L_j: the baseline weighs completions by their length in tokens.
+         * @description A_i = R_i - Σ_j L_j R_j / Σ_j L_j: a baseline weighted by length in tokens.
          */
         OpoAdvantage: {
             /**
@@ -9239,7 +9244,7 @@ export interface components {
         };
         /**
          * PasskMaxAdvantage
-         * @description The best completion of a group gets how far it is ahead of the second; the others 0.
+         * @description The best completion of a group gets its lead over the second, the others 0.
          */
         PasskMaxAdvantage: {
             /**
@@ -9322,26 +9327,26 @@ export interface components {
         };
         /**
          * Pow3r
-         * @description Rubrics whose weights move, prompt by prompt, to the criteria that still tell completions apart (POW3R).
+         * @description Rubrics whose weights move, per prompt, to the criteria that still distinguish completions (POW3R).
          *
-         *     A reward has to return `criteria`. Metrics show the reward's own score, and beside it the shaped reward.
+         *     Needs a reward that returns `criteria`. Metrics show the reward's own score and the shaped reward.
          */
         Pow3r: {
             /**
              * Mask Truncated
-             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
             /**
-             * @description Punishment for nearing the token limit.
+             * @description Penalty for nearing the token limit.
              * @default {
              *       "weight": 0
              *     }
              */
             soft_overlong?: components["schemas"]["SoftOverlong"];
             /**
-             * @description Punishment for repeating oneself.
+             * @description Penalty for repetition.
              * @default {
              *       "weight": 0,
              *       "n": 5
@@ -9349,7 +9354,7 @@ export interface components {
              */
             repetition?: components["schemas"]["Repetition"];
             /**
-             * @description Value of length, by whether the completion is right.
+             * @description Value of length, by correctness.
              * @default {
              *       "weight": 0,
              *       "correct_above": 0.5,
@@ -9366,7 +9371,7 @@ export interface components {
              */
             cosine_length?: components["schemas"]["CosineLength"];
             /**
-             * @description Distance from the base model, taken off the reward. Not together with `loss.kl`.
+             * @description Distance from the base model, subtracted from the reward. Not together with `loss.kl`.
              * @default {
              *       "beta": 0,
              *       "level": "sequence"
@@ -9380,29 +9385,28 @@ export interface components {
             type: "pow3r";
             /**
              * Weights
-             * @description What each criterion is worth, by the names that the reward returns; negative for what should not happen; 1 for
-             *     one not listed.
+             * @description Weight of each criterion, by the names that the reward returns; negative for faults; default 1.
              */
             weights?: {
                 [key: string]: number;
             };
             /**
              * Categories
-             * @description Each criterion's category. Categories count the same, however many criteria they have; those not listed are one
-             *     category.
+             * @description Category of each criterion. Categories count equally, whatever their number of criteria; unlisted criteria share
+             *     one.
              */
             categories?: {
                 [key: string]: string;
             };
             /**
              * Blend
-             * @description How far weights follow the spread of a criterion: 0 not at all.
+             * @description How far weights follow a criterion's spread; 0: not at all.
              * @default 0.5
              */
             blend?: number;
             /**
              * Smoothing
-             * @description How fast they move: 1 at once.
+             * @description How fast weights move; 1: at once.
              * @default 0.5
              */
             smoothing?: number;
@@ -9431,25 +9435,25 @@ export interface components {
             type: "ppo_clip";
             /**
              * Eps Low
-             * @description Below ratio 1 - eps_low a bad completion's tokens are pushed no further. Papers: 0.2; GSPO 3e-4.
+             * @description Tokens of bad completions have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4.
              * @default 0.2
              */
             eps_low?: number;
             /**
              * Eps High
-             * @description Above ratio 1 + eps_high a good completion's tokens are pushed no further. Papers: 0.2; clip-higher 0.28
-             *     (DAPO) to 0.4; GSPO 4e-4; R1-Zero 10.
+             * @description Tokens of good completions have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher 0.28 (DAPO) to
+             *     0.4; GSPO 4e-4; R1-Zero 10.
              * @default 0.2
              */
             eps_high?: number;
             /**
              * Delta
-             * @description Two-sided clip: above this ratio a bad completion's tokens are pushed no further either. INTELLECT-2: 4.
+             * @description Two-sided clip: tokens of bad completions have no gradient above this ratio. INTELLECT-2: 4.
              */
             delta?: number | null;
             /**
              * Dual Clip
-             * @description Dual clip: bounds the loss of a bad completion's token at dual_clip · |A|, the same as `delta`. verl: 3.
+             * @description Dual clip: bounds the loss of a bad completion's token at dual_clip · |A|, equivalent to `delta`. verl: 3.
              */
             dual_clip?: number | null;
         };
@@ -9615,8 +9619,8 @@ export interface components {
         };
         /**
          * ProcessAdvantage
-         * @description Process supervision: rewards of steps, normalised over the group's steps; a token gets the sum of those that
-         *     end at or after it. A reward has to return `steps`; the outcome plays no part.
+         * @description Process supervision: step rewards, normalised over the group's steps; a token gets the sum of those that end at
+         *     or after it. Needs a reward that returns `steps`; ignores the outcome.
          */
         ProcessAdvantage: {
             /**
@@ -9626,7 +9630,7 @@ export interface components {
             type: "process";
             /**
              * Std
-             * @description Over all steps of all completions of the group.
+             * @description Standard deviation over all steps of the group.
              * @default sample
              * @enum {string}
              */
@@ -10272,19 +10276,19 @@ export interface components {
         };
         /**
          * Reference
-         * @description What a KL penalty measures the distance from: the base model, or the policy of an earlier step.
+         * @description Reference of a KL penalty: the base model, or the policy of an earlier step.
          */
         Reference: {
             /**
              * Refresh Every
-             * @description Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO: each iteration).
+             * @description Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO: every iteration).
              * @default 0
              */
             refresh_every?: number;
             /**
              * Mixup
-             * @description Share of the policy in the new reference, the rest is the old one, each adapter matrix by itself; 1 for a copy,
-             *     at which the KL falls to 0. TRL: 0.6.
+             * @description Share of the policy in the new reference, for each adapter matrix; the rest is the old reference. 1 copies the
+             *     policy, so that the KL falls to 0. TRL: 0.6.
              * @default 1
              */
             mixup?: number;
@@ -10478,16 +10482,16 @@ export interface components {
             type: "reinforce";
             /**
              * Weighted
-             * @description Multiply by the ratio to the old policy, without gradient, when there is more than one update per step.
+             * @description Multiply by the ratio to the old policy, without gradient, for more than one update per step.
              * @default false
              */
             weighted?: boolean;
         };
         /**
          * ReinforcePpAdvantage
-         * @description Return-to-go of token rewards, whitened over all tokens of the batch: the batch is the baseline.
+         * @description Return-to-go of token rewards, whitened over all tokens of the batch, so that the batch is the baseline.
          *
-         *     Long completions weigh more in the whitening, and groups play no part.
+         *     Long completions weigh more in the whitening; groups are ignored.
          */
         ReinforcePpAdvantage: {
             /**
@@ -10497,13 +10501,13 @@ export interface components {
             type: "reinforce_pp";
             /**
              * Gamma
-             * @description Discount per token; the literature has 1.
+             * @description Discount per token. Papers: 1.
              * @default 1
              */
             gamma?: number;
             /**
              * Std
-             * @description Variance over all tokens: `sample` as verl, `population` as OpenRLHF.
+             * @description Variance over all tokens: `sample` (verl) or `population` (OpenRLHF).
              * @default sample
              * @enum {string}
              */
@@ -10511,7 +10515,7 @@ export interface components {
         };
         /**
          * ReinforcePpBaselineAdvantage
-         * @description R_i - mean_g, then in units of the batch's spread.
+         * @description R_i - mean_g, divided by the batch's spread.
          */
         ReinforcePpBaselineAdvantage: {
             /**
@@ -10521,8 +10525,8 @@ export interface components {
             type: "reinforce_pp_baseline";
             /**
              * Level
-             * @description `token`: whitened over all tokens of the batch, so that long completions weigh more and a group without a
-             *     difference is moved too; `sequence`: divided by the deviation over completions.
+             * @description `token`: whitened over all tokens of the batch; long completions weigh more, and groups with equal rewards are
+             *     changed too. `sequence`: divided by the deviation over completions.
              * @default token
              * @enum {string}
              */
@@ -10627,12 +10631,12 @@ export interface components {
         };
         /**
          * Repetition
-         * @description Takes off `weight` · the share of n-grams of tokens that a completion repeats.
+         * @description Penalty of `weight` · the share of repeated n-grams of tokens.
          */
         Repetition: {
             /**
              * Weight
-             * @description Taken off a completion that only repeats itself; 0 for nothing.
+             * @description Penalty of a completion that only repeats itself; 0 for none.
              * @default 0
              */
             weight?: number;
@@ -10927,7 +10931,7 @@ export interface components {
         };
         /**
          * RewardKl
-         * @description β · (log policy - log reference) of the sampled tokens, taken off the reward: a penalty without gradient.
+         * @description β · (log policy - log reference) of sampled tokens, subtracted from the reward: a penalty without gradient.
          */
         RewardKl: {
             /**
@@ -10938,12 +10942,13 @@ export interface components {
             beta?: number;
             /**
              * Level
-             * @description Take the sum over tokens off the completion's reward (RLOO), or each token's off that token (REINFORCE++).
+             * @description Subtract the sum over tokens from the completion's reward (RLOO), or each token's from that token
+             *     (REINFORCE++).
              * @default sequence
              * @enum {string}
              */
             level?: "sequence" | "token";
-            /** @description Let β follow the distance it causes (PPO for language models, verl); `beta` is where it starts. */
+            /** @description Adapt β to the KL (PPO for language models, verl); `beta` is its initial value. */
             adaptive?: components["schemas"]["AdaptiveKl"] | null;
         };
         /**
@@ -11660,7 +11665,7 @@ export interface components {
         };
         /**
          * Sapo
-         * @description -A·sigmoid(τ·(w - 1))·4/τ: a soft gate in place of the clip (SAPO).
+         * @description -A·sigmoid(τ·(w - 1))·4/τ: a soft gate instead of the clip (SAPO).
          */
         Sapo: {
             /**
@@ -11676,7 +11681,7 @@ export interface components {
             tau_pos?: number;
             /**
              * Tau Neg
-             * @description Sharpness for bad ones; higher lets their gradient fade sooner. Paper: 1.05.
+             * @description Sharpness for bad ones; higher values reduce their gradient sooner. Paper: 1.05.
              * @default 1.05
              */
             tau_neg?: number;
@@ -11804,7 +11809,7 @@ export interface components {
         };
         /**
          * SeqMean
-         * @description Mean over tokens inside a completion, then over completions (GRPO).
+         * @description Mean over the tokens of a completion, then over completions (GRPO).
          */
         SeqMean: {
             /**
@@ -11916,24 +11921,23 @@ export interface components {
         };
         /**
          * SoftOverlong
-         * @description Takes off more and more as a completion nears the limit: 0 until limit - cache tokens, then evenly to `weight`
-         *     (DAPO).
+         * @description Penalty for nearing the token limit: 0 until limit - cache tokens, then linear to `weight` (DAPO).
          */
         SoftOverlong: {
             /**
              * Weight
-             * @description Taken off at the limit; 0 for nothing. Papers: 1.
+             * @description Penalty at the limit; 0 for none. Papers: 1.
              * @default 0
              */
             weight?: number;
             /**
              * Limit
-             * @description Tokens at which all is taken off; default `rollout.max_completion_tokens`. DAPO: 20480.
+             * @description Tokens of the full penalty; default `rollout.max_completion_tokens`. DAPO: 20480.
              */
             limit?: number | null;
             /**
              * Cache
-             * @description Tokens before the limit at which it begins; default a fifth of the limit, as in DAPO (4096 of 20480).
+             * @description Tokens before the limit at which the penalty begins; default a fifth of the limit, as in DAPO (4096 of 20480).
              */
             cache?: number | null;
         };
@@ -12076,7 +12080,7 @@ export interface components {
         };
         /**
          * StaticEntropy
-         * @description - coefficient · mean entropy: keeps the policy from committing early.
+         * @description - coefficient · mean entropy: delays the policy's commitment.
          */
         StaticEntropy: {
             /**
@@ -12453,7 +12457,7 @@ export interface components {
         };
         /**
          * TokenMean
-         * @description Mean over all tokens of the optimizer batch, so that a long completion weighs more (DAPO).
+         * @description Mean over all tokens of the optimizer batch; long completions weigh more (DAPO).
          */
         TokenMean: {
             /**
@@ -12463,7 +12467,8 @@ export interface components {
             type: "token_mean";
             /**
              * Denominator
-             * @description Divide by the tokens trained on, or by all that were sampled, left-out completions included (GFPO as printed).
+             * @description Divide by the tokens in the loss (`kept`), or by all sampled tokens, those of dropped completions included
+             *     (`all`; GFPO as printed).
              * @default kept
              * @enum {string}
              */
@@ -12494,7 +12499,7 @@ export interface components {
         };
         /**
          * TopEntropy
-         * @description Only the tokens where the policy is least certain, over the whole optimizer batch (the 80/20 rule).
+         * @description Only the most uncertain tokens of the optimizer batch (the 80/20 rule).
          */
         TopEntropy: {
             /**
@@ -12504,7 +12509,7 @@ export interface components {
             type: "top_entropy";
             /**
              * Share
-             * @description Of the batch's tokens that keep their policy term. Paper: 0.2.
+             * @description Share of the batch's tokens that keep their policy term. Paper: 0.2.
              * @default 0.2
              */
             share?: number;
@@ -12586,7 +12591,7 @@ export interface components {
         };
         /**
          * UpperOnly
-         * @description -min(w·A, min(w, ratio_cap)·A): good completions are bounded, bad ones never (TIC-GRPO). Add a KL penalty.
+         * @description -min(w·A, min(w, ratio_cap)·A): bounds good completions, never bad ones (TIC-GRPO). Add a KL penalty.
          */
         UpperOnly: {
             /**
@@ -12596,7 +12601,7 @@ export interface components {
             type: "upper_only";
             /**
              * Ratio Cap
-             * @description Above this ratio a good completion is pushed no further: 1 + eps_high of a clip.
+             * @description Good completions have no gradient above this ratio (1 + eps_high of a clip).
              * @default 1.28
              */
             ratio_cap?: number;
@@ -12647,8 +12652,8 @@ export interface components {
         };
         /**
          * ValueHead
-         * @description The base model with an adapter of its own, as large as the policy's, and one number per token in place of the
-         *     vocabulary (PPO). Starts at 0, is trained on the same mini-batches as the policy, and stays out of checkpoints.
+         * @description The base model with its own adapter, as large as the policy's, and one output per token instead of the vocabulary
+         *     (PPO). Starts at 0, is trained on the policy's mini-batches and is not part of checkpoints.
          */
         ValueHead: {
             /**
@@ -12658,22 +12663,21 @@ export interface components {
             type: "value_head";
             /**
              * Base
-             * @description `shared`: both adapters on one frozen base model, which takes little memory; `own`: a second copy of the base
-             *     model, as PPO without adapters has it. The numbers are the same.
+             * @description `shared`: both adapters on one frozen base model, which needs little memory. `own`: a second copy of the base
+             *     model, as in PPO without adapters. The numbers are equal.
              * @default shared
              * @enum {string}
              */
             base?: "shared" | "own";
             /**
              * Learning Rate
-             * @description At its highest, it follows the policy's schedule; default `optimizer.learning_rate`. Without adapters about ten
-             *     times the policy's.
+             * @description Peak learning rate, on the policy's schedule; default `optimizer.learning_rate`. Without adapters about ten times
+             *     the policy's.
              */
             learning_rate?: number | null;
             /**
              * Clip Range
-             * @description Values are pulled no further than this from where the step began, in units of reward; null for no bound. TRL
-             *     has 0.2, verl 0.5.
+             * @description Largest change of a value per step, in units of reward; null for none. TRL: 0.2, verl: 0.5.
              * @default 0.2
              */
             clip_range?: number | null;
@@ -12767,25 +12771,25 @@ export interface components {
         };
         /**
          * Vpo
-         * @description A completion holds several candidate answers; its reward is that of the best, averaged over random weights of
-         *     the dimensions they are scored in (VPO). A reward has to return `candidates`.
+         * @description Completions with several candidate answers get the best one's reward, averaged over random weights of the scored
+         *     dimensions (VPO). Needs a reward that returns `candidates`.
          */
         Vpo: {
             /**
              * Mask Truncated
-             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
             /**
-             * @description Punishment for nearing the token limit.
+             * @description Penalty for nearing the token limit.
              * @default {
              *       "weight": 0
              *     }
              */
             soft_overlong?: components["schemas"]["SoftOverlong"];
             /**
-             * @description Punishment for repeating oneself.
+             * @description Penalty for repetition.
              * @default {
              *       "weight": 0,
              *       "n": 5
@@ -12793,7 +12797,7 @@ export interface components {
              */
             repetition?: components["schemas"]["Repetition"];
             /**
-             * @description Value of length, by whether the completion is right.
+             * @description Value of length, by correctness.
              * @default {
              *       "weight": 0,
              *       "correct_above": 0.5,
@@ -12810,7 +12814,7 @@ export interface components {
              */
             cosine_length?: components["schemas"]["CosineLength"];
             /**
-             * @description Distance from the base model, taken off the reward. Not together with `loss.kl`.
+             * @description Distance from the base model, subtracted from the reward. Not together with `loss.kl`.
              * @default {
              *       "beta": 0,
              *       "level": "sequence"
@@ -12824,13 +12828,14 @@ export interface components {
             type: "vpo";
             /**
              * Alpha
-             * @description Of the Dirichlet distribution of weights: 1 is uniform, more is closer to equal weights. Paper: 1.
+             * @description Concentration of the weights' Dirichlet distribution: 1 is uniform, larger values are closer to equal weights.
+             *     Paper: 1.
              * @default 1
              */
             alpha?: number;
             /**
              * Draws
-             * @description Weights drawn for each prompt in each step.
+             * @description Random weights per prompt and step.
              * @default 64
              */
             draws?: number;
@@ -13003,24 +13008,24 @@ export interface components {
         };
         /**
          * WeightedSum
-         * @description R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row with none leaves its group.
+         * @description R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row without values leaves its group.
          */
         WeightedSum: {
             /**
              * Mask Truncated
-             * @description Completions that hit the token limit are compared with the others, but not trained on (overlong filtering).
+             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
             /**
-             * @description Punishment for nearing the token limit.
+             * @description Penalty for nearing the token limit.
              * @default {
              *       "weight": 0
              *     }
              */
             soft_overlong?: components["schemas"]["SoftOverlong"];
             /**
-             * @description Punishment for repeating oneself.
+             * @description Penalty for repetition.
              * @default {
              *       "weight": 0,
              *       "n": 5
@@ -13028,7 +13033,7 @@ export interface components {
              */
             repetition?: components["schemas"]["Repetition"];
             /**
-             * @description Value of length, by whether the completion is right.
+             * @description Value of length, by correctness.
              * @default {
              *       "weight": 0,
              *       "correct_above": 0.5,
@@ -13045,7 +13050,7 @@ export interface components {
              */
             cosine_length?: components["schemas"]["CosineLength"];
             /**
-             * @description Distance from the base model, taken off the reward. Not together with `loss.kl`.
+             * @description Distance from the base model, subtracted from the reward. Not together with `loss.kl`.
              * @default {
              *       "beta": 0,
              *       "level": "sequence"

@@ -10,7 +10,7 @@ import torch
 
 from reinforge.errors import JobFailure
 from tests.support.short_memory import MESSAGE
-from tests.worker.rollout.asking import Setup, generate
+from tests.worker.rollout.setups import Setup, generate
 from worker.rollout import transformers_engine
 from worker.rollout.decoding import DecodeBatch
 from worker.rollout.engine import Generated

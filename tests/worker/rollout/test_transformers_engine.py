@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from tests.worker.rollout.asking import Setup, generate
+from tests.worker.rollout.setups import Setup, generate
 from worker.policy.base import Sequences
 from worker.policy.merged_weights import Active
 from worker.rollout.engine import Generated

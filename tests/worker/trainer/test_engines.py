@@ -9,7 +9,7 @@ import torch
 
 from reinforge.errors import JobFailure
 from tests.support.small_jobs import small_spec
-from tests.worker.rollout.asking import Setup, generate
+from tests.worker.rollout.setups import Setup, generate
 from worker.rollout.cpu.parallel_engines import ParallelEngines
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.rollout.vllm.model_shape import model_shape

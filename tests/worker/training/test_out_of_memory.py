@@ -67,7 +67,7 @@ def test_series_and_journal_count_nothing_twice(
     messages: list[str] = []
     for trained in (job.policy, job.critic):
         if trained is not None:
-            trained.passes.tell = lambda message, facts: messages.append(message)
+            trained.passes.on_change = lambda message, facts: messages.append(message)
     with short_of_memory(job.policy._model, in_step(job, 2, 0), backward=backward):
         assert job.train().outcome == "succeeded"
     assert len(messages) == 1

@@ -1,7 +1,5 @@
-"""Slot 3: credit for completions and their tokens. Rows outside `keep` take no part in any statistic and get 0.
-
-Nothing here carries gradient: an advantage is a constant of the update.
-"""
+"""Advantage: credit for completions and their tokens, a constant of the update. Rows outside `keep` enter no statistic
+and get 0."""
 
 from collections.abc import Callable
 
@@ -64,17 +62,16 @@ OBSERVATIONS: dict[str, tuple[str, Callable[..., tuple[int, int]], tuple[str, ..
     "grpo_s": ("advantage/lone_side_share", lone_side, ("correct_above",)),
     "gagpo": ("advantage/visits_per_state", state_visits, ("state_scope",)),
 }
-"""Type → (metric, function that gives (sum, count), the slot's parameters it reads): whether the data suit it."""
+"""Type → (metric, function to (sum, count), its parameters): whether the data suit the estimator."""
 
 VALUE_TARGETS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
     "gae": (gae_returns, ("gamma", "lam")),
 }
-"""Types that read a critic (`rows.state_values`) → (function that gives what it is to predict, the slot's parameters
-it reads)."""
+"""Types that read a critic (`rows.state_values`) → (function to its targets, its parameters)."""
 
 
 def advantages(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """Advantages (N,) or (N, T) float64, constants for the update."""
+    """(N,) or (N, T) float64."""
     function, params = lookup(ADVANTAGES, settings, "advantage")
     values = function(rows, rewards, keep, **params)
     if (kind := settings["type"]) not in ADVANTAGES:
@@ -90,7 +87,7 @@ def advantages(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor
 def observe(
     settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor
 ) -> dict[str, tuple[float, float]]:
-    """Metrics as (sum, count) of what the estimator met; empty for most."""
+    """Metrics as (sum, count); empty for most estimators."""
     if settings["type"] not in OBSERVATIONS:
         return {}
     name, function, params = OBSERVATIONS[settings["type"]]
@@ -99,7 +96,7 @@ def observe(
 
 
 def value_targets(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor | None:
-    """(N, T) float64: what a critic is to predict, 0 outside kept rows; None where the estimator reads none."""
+    """(N, T) float64: a critic's targets, 0 outside kept rows; None for estimators without critic."""
     if settings["type"] not in VALUE_TARGETS:
         return None
     function, params = VALUE_TARGETS[settings["type"]]

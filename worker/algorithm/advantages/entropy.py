@@ -11,17 +11,16 @@ from worker.algorithm.advantages.outcome import grpo
 from worker.algorithm.rows import Rows
 
 ENTROPY_FLOOR = 1e-8
-"""Smallest entropy that is compared, and what is added to one before it is inverted: certain tokens have 0."""
+"""Smallest entropy in comparisons, added to entropies before they are inverted: certain tokens have 0."""
 
 Scope = Literal["separate", "joint"]
 
 
 def eda(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4, max_scale: float = 10.0) -> Tensor:
-    """(N,) GRPO's advantage divided by P_i / mean_group P, P a row's mean token entropy. EDGE-GRPO (2507.21848).
+    """(N,): GRPO's advantage divided by P_i / mean_group P, with P a row's mean token entropy. EDGE-GRPO (2507.21848).
 
-    Confident rows get larger advantages of either sign. Departures from the authors' code: P is averaged over the
-    row's own tokens and not over padding, carries no gradient, and the relative entropy is kept within
-    [1 / max_scale, max_scale].
+    Departures from the authors' code: P is averaged over the row's own tokens, not over padding, carries no gradient,
+    and the relative entropy is limited to [1 / max_scale, max_scale].
     """
     entropy = rows.row_mean(rows.needed("entropies")).clamp(min=ENTROPY_FLOOR)
     relative = entropy / group_statistics(entropy, rows.group, keep).mean.clamp(min=ENTROPY_FLOOR)
@@ -35,9 +34,9 @@ class Sides:
     correct: Tensor
     """(N,) bool."""
     both: Tensor
-    """(N,) bool: kept, and the group's rewards are not all the same."""
+    """(N,) bool: kept, in a group with different rewards."""
     number: Tensor
-    """(N,) int64: the same for rows of one side of one group."""
+    """(N,) int64: equal for rows of one side of one group."""
 
 
 def sides(rows: Rows, rewards: Tensor, keep: Tensor, correct_above: float) -> Sides:
@@ -59,9 +58,9 @@ def gtpo(
 ) -> Tensor:
     """(N, T): shaped token rewards (`gtpo_rewards`), standardised per side of a group, or over the group (`joint`).
 
-    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with one outcome only get 0.
-    Published as `separate`, under which right and wrong tokens have the same mean 0: what tells them apart is lost,
-    and a side of one row is noise (`lone_side`). `joint` is ours.
+    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with one outcome get 0. The paper
+    uses `separate`, in which right and wrong tokens both have mean 0, which loses their difference, and a side of one
+    row is noise (`lone_side`). `joint` is ours.
     """
     which = sides(rows, rewards, keep, correct_above)
     valid = rows.mask & which.both[:, None]
@@ -74,7 +73,7 @@ def gtpo(
 
 def gtpo_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
     """(N, T) float64. Right rows: base + weight · d_t · H_{i,t} / Σ_k H_{k,t}; wrong rows: -base - weight · h_t ·
-    H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums over rows of the side with a token t, d_t and h_t how many those are."""
+    H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums over the side's rows with a token t, of which there are d_t or h_t."""
     entropy = torch.where(rows.mask, rows.needed("entropies").to(torch.float64), 0.0).clamp(min=0)
     amount = _amount(entropy, which.correct[:, None])
     amount = torch.where(rows.mask & which.both[:, None], amount, 0.0)
@@ -98,7 +97,7 @@ def grpo_s(
     correct_above: float = 0.5,
     eps: float = 1e-8,
 ) -> Tensor:
-    """(N,): as `gtpo`, with a row's mean entropy in place of its tokens'. GRPO-S (2508.04349) eq. 8 to 11."""
+    """(N,): like `gtpo`, with each row's mean entropy. GRPO-S (2508.04349) eq. 8 to 11."""
     which = sides(rows, rewards, keep, correct_above)
     shaped = grpo_s_rewards(rows, which, base, entropy_weight)[which.both]
     number = which.number if norm_scope == "separate" else rows.group
@@ -119,7 +118,7 @@ def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float)
 
 
 def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float = 0.5) -> tuple[int, int]:
-    """(groups whose right or wrong side has a single row, groups with two sides): there `separate` is noise."""
+    """(groups with a side of one row, groups with two sides): `separate` is noise in the former."""
     which = sides(rows, rewards, keep, correct_above)
     numbers = which.number[which.both]
     _, counts = torch.unique(numbers, return_counts=True)
@@ -128,12 +127,12 @@ def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float
 
 
 def _amount(entropy: Tensor, correct: Tensor) -> Tensor:
-    """What shares are made of: H where right, 1 / H where wrong; positive."""
+    """H for right rows, 1 / H for wrong ones; positive."""
     return torch.where(correct, entropy.clamp(min=ENTROPY_FLOOR), 1 / (entropy + ENTROPY_FLOOR))
 
 
 def _normalised(values: Tensor, group: Tensor, eps: float) -> Tensor:
-    """(x - mean) / √(population variance + eps) per group; exactly 0 where all are the same."""
+    """(x - mean) / √(population variance + eps) per group; exactly 0 if all are equal."""
     stats = group_statistics(values, group, torch.ones_like(group, dtype=torch.bool))
     scaled = (values - stats.mean) * torch.rsqrt(stats.deviation("population") ** 2 + eps)
     return torch.where(stats.uniform, 0.0, scaled)

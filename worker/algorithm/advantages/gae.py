@@ -1,8 +1,7 @@
-"""Generalised advantage estimation: credit for single tokens against a critic's estimates (`rows.state_values`).
+"""Generalised advantage estimation: credit for tokens from a critic's values (`rows.state_values`).
 
-A state is the prompt and the tokens before one; its value is what the critic expects of the rest. Behind the last
-token the value is 0, for completions that were cut off too, as TRL and verl have it. Tokens that the policy did not
-write are passed over: one action follows the next.
+A state is the prompt with the tokens before an action; the value after the last token is 0, also for truncated
+completions, as in TRL and verl. Tokens that the policy did not write are skipped.
 """
 
 from dataclasses import dataclass
@@ -10,19 +9,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from worker.algorithm.advantages.whitened import on_last_token
-from worker.algorithm.advantages.whitened import whiten as whitened
+from worker.algorithm.advantages.whitened import on_last_token, whiten_tokens
 from worker.algorithm.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCredit:
-    """(N, T) float64 each, 0 outside the mask and outside kept rows."""
+    """(N, T) float64, 0 outside the mask and kept rows."""
 
     advantages: Tensor
     """Before whitening."""
     returns: Tensor
-    """Advantage + value: what the critic is to predict."""
+    """Advantage + value: the critic's targets."""
 
 
 def token_credit(
@@ -30,9 +28,8 @@ def token_credit(
 ) -> TokenCredit:
     """delta_t = r_t + gamma·V(s_{t+1}) - V(s_t); A_t = delta_t + gamma·lam·A_{t+1} = Σ_l (gamma·lam)^l delta_{t+l}.
 
-    Schulman et al. 2015 (1506.02438) eq. 16. `rewards` (N,) float64 fall on the last token, or `rows.token_rewards`
-    when slot 1 made them (KL in the reward). lam = 1 gives the return-to-go less the value, lam = 0 the error of one
-    step. Raises ValueError without `rows.state_values`.
+    Schulman et al. 2015 (1506.02438) eq. 16. Rewards: `rows.token_rewards` if set (KL in the reward), else `rewards`
+    (N,) on the last token. Raises ValueError without `rows.state_values`.
     """
     values = rows.needed("state_values").to(torch.float64)
     mask = rows.mask & keep[:, None]
@@ -59,15 +56,12 @@ def gae(
     lam: float = 1.0,
     whiten: bool = True,
 ) -> Tensor:
-    """(N, T): advantages of `token_credit`, with `whiten` brought to mean 0 and spread 1 over all tokens of the step's
-    kept rows (TRL 0.x `masked_whiten`, verl `compute_gae_advantage_return`; sample variance).
-
-    Groups play no part: one completion per prompt will do.
-    """
+    """(N, T): advantages of `token_credit`; with `whiten`, mean 0 and spread 1 over all kept tokens of the step (TRL
+    0.x `masked_whiten`, verl `compute_gae_advantage_return`; sample variance). Ignores groups."""
     advantages = token_credit(rows, rewards, keep, gamma=gamma, lam=lam).advantages
-    return whitened(advantages, rows.mask & keep[:, None], "sample") if whiten else advantages
+    return whiten_tokens(advantages, rows.mask & keep[:, None], "sample") if whiten else advantages
 
 
 def gae_returns(rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0) -> Tensor:
-    """(N, T): what the critic is to predict, from the arguments of `gae`."""
+    """(N, T): the critic's targets, from the arguments of `gae`."""
     return token_credit(rows, rewards, keep, gamma=gamma, lam=lam).returns

@@ -1,5 +1,3 @@
-"""Group statistics in float64, for the advantage estimators."""
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -10,13 +8,13 @@ from torch import Tensor
 from worker.algorithm.rows import UNIFORM_STD
 
 StdKind = Literal["sample", "population"]
-"""Divide the squares by the number of values - 1, or by the number of values. DeepSeekMath does not say which; TRL
-and verl use the first. For two values they differ by √2."""
+"""Divisor of squares: number of values - 1 (`sample`, as TRL and verl), or the number. DeepSeekMath does not specify
+it; for two values they differ by √2."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """Per value, (M,) float64 each: the statistics of the value's group over its kept values."""
+    """(M,) float64 per value: statistics of its group's kept values."""
 
     mean: Tensor
     squares: Tensor
@@ -34,15 +32,14 @@ class GroupStatistics:
 
     @property
     def uniform(self) -> Tensor:
-        """(M,) bool: the group has no signal."""
+        """(M,) bool: groups without signal."""
         return self.std <= UNIFORM_STD
 
 
 def group_statistics(values: Tensor, group: Tensor, keep: Tensor) -> GroupStatistics:
-    """Statistics of `values` (M,) among those with the same number in `group` (M,) where `keep` (M,) bool.
+    """Statistics of `values` (M,) per number in `group` (M,), where `keep` (M,) bool.
 
-    Two passes in float64, so that equal values give a deviation of exactly 0 and not rounding residue. Values
-    outside `keep` may be anything, NaN included.
+    Two passes in float64, so that equal values give a deviation of exactly 0. Values outside `keep` may be NaN.
     """
     _, index = torch.unique(group, return_inverse=True)
     clean = torch.where(keep, values.to(torch.float64), 0.0)
@@ -53,14 +50,14 @@ def group_statistics(values: Tensor, group: Tensor, keep: Tensor) -> GroupStatis
 
 
 def group_sum(values: Tensor, group: Tensor) -> Tensor:
-    """(M,) float64: for each value the sum over its group."""
+    """(M,) float64: the group's sum for each value."""
     _, index = torch.unique(group, return_inverse=True)
     sums = torch.zeros(len(values), dtype=torch.float64)
     return sums.index_add(0, index, values.to(torch.float64))[index]
 
 
 def group_members(group: Tensor, keep: Tensor) -> Iterator[Tensor]:
-    """The kept row numbers of each group, for estimators that compare rows in pairs."""
+    """Kept row numbers of each group, for pairwise estimators."""
     for number in torch.unique(group[keep]).tolist():
         yield torch.nonzero((group == number) & keep).squeeze(1)
 

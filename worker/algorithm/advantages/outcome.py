@@ -1,7 +1,7 @@
-"""Estimators that read one reward per completion and its group: (N,) advantages, each for all tokens of its row.
+"""Estimators from one reward per completion and its group: (N,) advantages, each for all tokens of its row.
 
-Everywhere: `rewards` (N,) float64, NaN where there is none; `keep` (N,) bool; rows outside `keep` take no part in
-any statistic and get exactly 0; so does every row of a group whose rewards are all the same.
+`rewards` (N,) float64, NaN if missing; `keep` (N,) bool. Rows outside `keep` enter no statistic. They, and groups with
+equal rewards, get exactly 0.
 """
 
 from typing import Literal
@@ -22,9 +22,9 @@ PairWeight = Literal["lambda", "confidence", "uniform"]
 
 
 def grpo(rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-4) -> Tensor:
-    """(R_i - mean) / (std + eps). DeepSeekMath (2402.03300) section 4.1.2; the eps is TRL's (`scale_rewards="group"`).
+    """(R_i - mean) / (std + eps). DeepSeekMath (2402.03300) section 4.1.2; eps as in TRL (`scale_rewards="group"`).
 
-    With eps = 0 and the population deviation over kept rows this is GFPO's (2508.09726, eq. 2).
+    With eps = 0 and the population deviation over kept rows: GFPO (2508.09726, eq. 2).
     """
     return standardised(rewards, rows.group, keep, std=std, eps=eps)
 
@@ -36,16 +36,14 @@ def dr_grpo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
 
 
 def grpo_batch_std(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4) -> Tensor:
-    """(R_i - mean) / (sample std of the raw rewards over the batch + eps). TRL `scale_rewards="batch"`; Lite PPO.
-
-    The spread between groups counts as well, so prompts of one kind weigh by how much their rewards differ.
-    """
+    """(R_i - mean) / (sample std of the raw rewards over the batch + eps). TRL `scale_rewards="batch"`; Lite PPO. The
+    std includes the spread between groups."""
     batch = group_statistics(rewards, torch.zeros_like(rows.group), keep)
     return dr_grpo(rows, rewards, keep) / (batch.std + eps)
 
 
 def rloo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """R_i - mean of the other rows = G / (G - 1) · (R_i - mean); a row without siblings gets 0.
+    """R_i - mean of the other rows = G / (G - 1) · (R_i - mean); 0 for a single row.
 
     RLOO (2402.14740); verl `compute_rloo_outcome_advantage`, OpenRLHF `estimator=rloo`.
     """
@@ -58,9 +56,9 @@ def length_corrected(
 ) -> Tensor:
     """(R_i / L_i) standardised in its group, L_i in tokens. TIC-GRPO (2508.02833); our reading, confidence medium.
 
-    Equal rewards on unequal lengths are not uniform here: short completions gain while rewards are positive, long
-    ones while they are negative, and a constant added to all rewards changes the result. R / L is small, so that
-    GRPO's eps of 1e-4 would outweigh the deviation.
+    Equal rewards on unequal lengths are not uniform: short completions gain while rewards are positive, long ones while
+    they are negative, and adding a constant to all rewards changes the result. GRPO's eps of 1e-4 would outweigh the
+    small deviation of R / L.
     """
     return standardised(rewards / rows.lengths.clamp(min=1), rows.group, keep, std=std, eps=eps)
 
@@ -77,7 +75,7 @@ def opo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
 def passk_max(
     rows: Rows, rewards: Tensor, keep: Tensor, *, normalise: bool = True, eps: float = 1e-6
 ) -> Tensor:
-    """The best row of a group gets (best - second) / (sample std + eps), the others 0; nobody when two are best.
+    """The best row of a group gets (best - second) / (sample std + eps), the others 0; all 0 if two are best.
 
     Pass@k training (2503.19595); verl `compute_grpo_passk_outcome_advantage`. Without `normalise` no division.
     """
@@ -94,11 +92,11 @@ def passk_max(
 def lampo(
     rows: Rows, rewards: Tensor, keep: Tensor, *, weight: PairWeight = "lambda", tau: float = 1.0
 ) -> Tensor:
-    """1 / (G - 1) · Σ_{j≠i} w_ij · (R_i - R_j), w from q, a row's mean token log-probability when it was sampled.
+    """1 / (G - 1) · Σ_{j≠i} w_ij · (R_i - R_j), w from q, a row's mean token log-probability at sampling.
 
-    `lambda`: sigmoid(-sign(R_i - R_j)·(q_i - q_j) / tau), so that pairs in the wrong order count more;
-    `confidence`: sigmoid(|q_i - q_j| / tau); `uniform`: 1, which is exactly RLOO. LamPO (2605.21235): the sum over
-    pairs is the paper's, the weight is our reading (confidence low). Needs `rows.old_logprobs` unless uniform.
+    `lambda`: sigmoid(-sign(R_i - R_j)·(q_i - q_j) / tau), more for pairs in the wrong order; `confidence`: sigmoid(|q_i
+    - q_j| / tau); `uniform`: 1, exactly RLOO. LamPO (2605.21235): the sum is the paper's, the weight our reading
+    (confidence low). Needs `rows.old_logprobs` unless uniform.
     """
     uniform = group_statistics(rewards, rows.group, keep).uniform
     advantages = torch.zeros(len(rewards), dtype=torch.float64)
@@ -118,5 +116,5 @@ def _pair_weight(weight: PairWeight, gap: Tensor, ahead: Tensor) -> Tensor:
 
 
 def identity(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """Slot 1 has compared the rows already (MO-GRPO, GDPO): what it says stands, equal values included."""
+    """Rewards that shaping has already compared (MO-GRPO, GDPO), also equal ones."""
     return torch.where(keep, rewards, 0.0)

@@ -1,4 +1,4 @@
-"""Process supervision: rewards for the steps inside a completion (`rows.steps`)."""
+"""Process supervision: rewards for steps inside a completion (`rows.steps`)."""
 
 import torch
 from torch import Tensor
@@ -10,18 +10,18 @@ from worker.algorithm.rows import Rows, Steps
 def normalised_steps(
     rows: Rows, steps: Steps, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-4
 ) -> Tensor:
-    """(S,) float64: step rewards, those of all rows of a group standardised together; a row with more steps weighs
-    more. 0 for steps of rows outside `keep`."""
+    """(S,) float64: step rewards standardised over all rows of a group, so that rows with more steps weigh more; 0 for
+    rows outside `keep`."""
     return standardised(steps.values, rows.group[steps.row], keep[steps.row], std=std, eps=eps)
 
 
 def process(
     rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-4
 ) -> Tensor:
-    """(N, T): a token's advantage is the sum of the normalised rewards of the steps that end at or after it.
+    """(N, T): sum of the normalised rewards of the steps that end at or after a token.
 
-    DeepSeekMath (2402.03300), section 4.1.3. The outcome plays no part; tokens after the last step, and rows
-    without steps, get 0. Raises ValueError without `rows.steps`.
+    DeepSeekMath (2402.03300), section 4.1.3. Ignores the outcome; 0 after the last step and for rows without steps.
+    Raises ValueError without `rows.steps`.
     """
     steps: Steps = rows.needed("steps")
     values = normalised_steps(rows, steps, keep, std=std, eps=eps)

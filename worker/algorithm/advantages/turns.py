@@ -1,4 +1,4 @@
-"""Credit for the turns of an agent, by the states it acted in (`rows.turns`)."""
+"""Credit for an agent's turns by the states in which it acted (`rows.turns`)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,12 +15,12 @@ StateScope = Literal["group", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class TurnCredit:
-    """(S,) each, in the order of the turns."""
+    """(S,), in the order of the turns."""
 
     values: Tensor
-    """V(s), float64: mean discounted return from the state, over its kept visits."""
+    """V(s), float64: mean discounted return from the state over its kept visits."""
     visits: Tensor
-    """How often the state was met in scope, over kept rows."""
+    """Kept visits of the state in scope."""
     advantages: Tensor
     """Generalised advantage before normalisation, float64."""
 
@@ -59,9 +59,9 @@ def gagpo(
 ) -> Tensor:
     """(N, T): each turn's advantage (`turn_credit`) standardised over the turns of its group, for all its tokens.
 
-    GAGPO (2605.13217), confidence medium; gamma and lam are ours. Where no state of a group was met twice V(s) is
-    the turn's own return and every advantage vanishes: such a group gets GRPO's advantages of its outcomes.
-    Raises ValueError without `rows.turns`.
+    GAGPO (2605.13217), confidence medium; gamma and lam are ours. In a group without a repeated state V(s) is the
+    turn's own return and all advantages vanish: it gets GRPO's advantages instead. Raises ValueError without
+    `rows.turns`.
     """
     turns: Turns = rows.needed("turns")
     valid, group = keep[turns.row], rows.group[turns.row]
@@ -81,7 +81,7 @@ def gagpo(
 def state_visits(
     rows: Rows, rewards: Tensor, keep: Tensor, *, state_scope: StateScope = "group"
 ) -> tuple[int, int]:
-    """(turns, different states) over kept rows; fewer than 1.5 turns per state leave GAGPO little to compare."""
+    """(turns, different states) over kept rows; GAGPO needs at least 1.5 turns per state."""
     turns: Turns = rows.needed("turns")
     valid = keep[turns.row]
     scope = rows.group[turns.row] if state_scope == "group" else torch.zeros_like(turns.row)

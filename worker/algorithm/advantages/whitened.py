@@ -1,7 +1,7 @@
-"""REINFORCE++ (2501.03262): the batch and not only the group is the measure of an advantage. (N, T) advantages.
+"""REINFORCE++ (2501.03262): advantages (N, T) whitened over the batch.
 
-Whitening is weighted by tokens, so that long completions dominate its statistics, and it moves the mean: a group
-whose rewards are all the same does *not* get 0, except at sequence level. Both are what the published code does.
+As in the published code, whitening weighs by tokens, so long completions dominate, and moves the mean: groups with
+equal rewards do *not* get 0, except at sequence level.
 """
 
 from typing import Literal
@@ -14,7 +14,7 @@ from worker.algorithm.advantages.outcome import dr_grpo
 from worker.algorithm.rows import UNIFORM_STD, Rows
 
 WHITENING_EPS = 1e-8
-"""Added to the variance, as verl does (`rsqrt(var + 1e-8)`)."""
+"""Added to the variance, as in verl (`rsqrt(var + 1e-8)`)."""
 
 
 def reinforce_pp(
@@ -22,15 +22,14 @@ def reinforce_pp(
 ) -> Tensor:
     """Return-to-go of the token rewards, whitened over all tokens of the batch.
 
-    `rows.token_rewards` when slot 1 made them (KL in the reward), else the outcome on each row's last token. Groups
-    play no part: one completion per prompt will do. verl `compute_reinforce_plus_plus_outcome_advantage` (sample
-    variance), OpenRLHF `reinforce` (population).
+    Token rewards: `rows.token_rewards` if set (KL in the reward), else the outcome on each row's last token. Ignores
+    groups. verl `compute_reinforce_plus_plus_outcome_advantage` (sample variance), OpenRLHF `reinforce` (population).
     """
     token_rewards = rows.token_rewards
     if token_rewards is None:
         token_rewards = on_last_token(rewards, rows.mask)
     mask = rows.mask & keep[:, None]
-    return whiten(return_to_go(torch.where(mask, token_rewards, 0.0), mask, gamma), mask, std)
+    return whiten_tokens(return_to_go(torch.where(mask, token_rewards, 0.0), mask, gamma), mask, std)
 
 
 def reinforce_pp_baseline(
@@ -42,25 +41,24 @@ def reinforce_pp_baseline(
     std: StdKind = "sample",
     eps: float = 1e-4,
 ) -> Tensor:
-    """R_i - group mean, then: `token`, (N, T): broadcast and whitened over all tokens of the batch (verl
-    `compute_reinforce_plus_plus_baseline_outcome_advantage`, OpenRLHF `reinforce_baseline`); `sequence`, (N,):
-    divided by their deviation over the rows of the batch + eps (ms-swift).
-    """
+    """R_i - group mean, then `token`, (N, T): whitened over all tokens of the batch (verl
+    `compute_reinforce_plus_plus_baseline_outcome_advantage`, OpenRLHF `reinforce_baseline`); `sequence`, (N,): divided
+    by the deviation over the batch's rows + eps (ms-swift)."""
     centred = dr_grpo(rows, rewards, keep)
     if level == "sequence":
         batch = group_statistics(centred, torch.zeros_like(rows.group), keep)
         return centred / (batch.deviation(std) + eps)
-    return whiten(centred[:, None].expand(rows.mask.shape), rows.mask & keep[:, None], std)
+    return whiten_tokens(centred[:, None].expand(rows.mask.shape), rows.mask & keep[:, None], std)
 
 
 def on_last_token(rewards: Tensor, mask: Tensor) -> Tensor:
-    """(N,) outcomes as (N, T) float64 token rewards: each on the last token of its mask, 0 elsewhere."""
+    """Outcomes (N,) as token rewards (N, T) float64: on the last token of the mask, 0 elsewhere."""
     last = mask & (mask.flip(1).cumsum(1).flip(1) == 1)
     return torch.where(last, rewards.to(torch.float64)[:, None], 0.0)
 
 
 def return_to_go(token_rewards: Tensor, mask: Tensor, gamma: float) -> Tensor:
-    """(N, T) float64: Σ_{u ≥ t} gamma^(u - t) · r_u, counting only tokens of the mask; 0 outside it."""
+    """(N, T) float64: Σ_{u ≥ t} gamma^(u - t) · r_u over tokens of the mask; 0 outside it."""
     running = torch.zeros(len(mask), dtype=torch.float64)
     returns = torch.zeros(mask.shape, dtype=torch.float64)
     for column in range(mask.shape[1] - 1, -1, -1):
@@ -70,8 +68,8 @@ def return_to_go(token_rewards: Tensor, mask: Tensor, gamma: float) -> Tensor:
     return returns
 
 
-def whiten(values: Tensor, mask: Tensor, std: StdKind) -> Tensor:
-    """(x - mean) / √(variance + 1e-8) over all tokens of the mask; (N, T) float64, all 0 when they are the same."""
+def whiten_tokens(values: Tensor, mask: Tensor, std: StdKind) -> Tensor:
+    """(x - mean) / √(variance + 1e-8) over all tokens of the mask; (N, T) float64, all 0 if they are equal."""
     valid = values[mask].to(torch.float64)
     spread = len(valid) - int(std == "sample")
     if spread < 1:

@@ -1,1 +1,1 @@
-"""The policy loss and what it is made of: ratios, surrogates, KL, entropy, aggregation."""
+"""The policy loss and its terms: ratios, surrogates, KL, entropy, aggregation."""

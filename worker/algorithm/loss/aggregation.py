@@ -1,8 +1,7 @@
-"""From per-token losses to one number: token weights and counts whose sums can be taken in any order.
+"""Aggregation of per-token losses: Σ weight·x / Σ count.
 
-A loss is Σ weight·x / Σ count. Both sums run over the whole optimizer batch, so micro-batches and ranks only add
-up parts; a row without valid tokens contributes to neither. Weights that depend on other rows (`lambda`) are
-computed here, before the batch is cut.
+Both sums run over the whole optimizer batch, so micro-batches and ranks add up; rows without valid tokens contribute to
+neither. Weights that depend on other rows (`lambda`) are computed before the batch is cut.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +17,12 @@ from worker.algorithm.rows import PartSettings, lookup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTokens:
-    """The tokens of one optimizer batch."""
-
     mask: Tensor
-    """(N, T) bool: trained on."""
+    """(N, T) bool: tokens in the loss."""
     sampled: Tensor | None = None
-    """(N, T) bool: written by the policy, those of rows that the selection left out included."""
+    """(N, T) bool: tokens of the policy, also of rows that the selection dropped."""
     group: Tensor | None = None
-    """(N,) int64: which prompt."""
+    """(N,) int64: number of the prompt."""
     parameters: Mapping[str, float] = field(default_factory=dict)
     """The loss's own trained parameters, by name."""
 
@@ -35,7 +32,7 @@ class TokenWeights:
     weights: Tensor
     """(N, T) float32, 0 outside the mask."""
     counts: Tensor
-    """(N,) float32: what each row adds to the denominator."""
+    """(N,) float32: each row's share of the denominator."""
     slopes: Mapping[str, Tensor] = field(default_factory=dict)
     """By parameter of the loss: ∂ weights / ∂ parameter, (N, T) float32."""
 
@@ -49,8 +46,8 @@ def seq_mean(tokens: BatchTokens) -> TokenWeights:
 def token_mean(tokens: BatchTokens, *, denominator: str = "kept") -> TokenWeights:
     """Mean over all tokens of the optimizer batch (DAPO eq. 8).
 
-    `denominator`: `kept` counts the tokens trained on; `all` counts those of rows that the selection left out as
-    well (GFPO as printed, arXiv 2508.09726). Raises ValueError for `all` without `sampled`.
+    denominator: `kept` counts the tokens in the loss, `all` also those of dropped rows (GFPO as printed, arXiv
+    2508.09726). Raises ValueError for `all` without `sampled`.
     """
     counted = tokens.mask if denominator == "kept" else tokens.sampled
     if counted is None:
@@ -93,7 +90,7 @@ AGGREGATIONS: dict[str, Callable[..., TokenWeights]] = {
 }
 
 NOT_OF_THE_WEIGHTS: Mapping[str, frozenset[str]] = {"lambda": frozenset({"initial", "learning_rate"})}
-"""Fields of a slot that say how its parameter is trained, by type (`loss_state`)."""
+"""By type: settings of the parameter's training (`loss.state`), not of the weights."""
 
 
 def token_weights(
@@ -104,7 +101,7 @@ def token_weights(
     group: Tensor | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> TokenWeights:
-    """Weights for the rows of one optimizer batch; arguments as in `BatchTokens`."""
+    """Weights for one optimizer batch; arguments as in `BatchTokens`."""
     function, params = lookup(AGGREGATIONS, settings, "aggregation")
     beside = NOT_OF_THE_WEIGHTS.get(settings["type"], frozenset())
     params = {key: value for key, value in params.items() if key not in beside}
@@ -120,10 +117,9 @@ def token_weights(
 
 
 def mean_over(chosen: Tensor, counts: Tensor) -> Tensor:
-    """Weights (float32, the shape of `chosen`) with Σ weight·x / Σ counts = the mean of x where `chosen`.
+    """Float32 weights with Σ weight·x / Σ counts = mean of x where `chosen`, for terms with a mean of their own.
 
-    For parts of the loss that are a mean of their own whatever the aggregation is. `chosen` is bool over the whole
-    optimizer batch, `counts` (N,).
+    chosen: bool over the whole optimizer batch. counts: (N,).
     """
     share = counts.sum(dtype=torch.float64) / chosen.sum().clamp(min=1)
     return chosen * share.float()

@@ -1,4 +1,4 @@
-"""Entropy in the loss: a bonus with a fixed or a controlled coefficient, and training on uncertain tokens only."""
+"""Entropy in the loss: a bonus with a fixed or controlled coefficient, and training on uncertain tokens only."""
 
 from torch import Tensor
 
@@ -8,8 +8,8 @@ from worker.algorithm.rows import PartSettings, State
 def coefficient(settings: PartSettings, state: State) -> float:
     """η for the next update: `loss = … - η · mean entropy`.
 
-    `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`) applies its coefficient only while the
-    entropy measured at the last update is at or below the target; before the first there is none.
+    `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`): applies only while the last update's entropy
+    is at or below the target; 0 before the first update.
     """
     if settings["type"] == "none":
         return 0.0
@@ -22,9 +22,9 @@ def coefficient(settings: PartSettings, state: State) -> float:
 
 
 def controlled(settings: PartSettings, state: State, measured: float | None) -> State:
-    """The state after an update whose tokens had this mean entropy (nats; None where there were none).
+    """State after an update with this mean entropy (nats; None without tokens).
 
-    The coefficient rises by `step` at or below the target, else falls by it, and stays within [0, maximum].
+    The coefficient rises by `step` at or below the target, else falls by it, within [0, maximum].
     """
     if settings["type"] != "adaptive" or measured is None:
         return state
@@ -34,10 +34,7 @@ def controlled(settings: PartSettings, state: State, measured: float | None) -> 
 
 
 def quantile(values: Tensor, q: float) -> Tensor:
-    """Linear interpolation between the sorted values, float64; for any number of them (torch stops at 16 million).
-
-    `values` (n,), n ≥ 1.
-    """
+    """Linear interpolation between sorted values (n,), n ≥ 1, in float64. torch's own stops at 16 million values."""
     ordered = values.double().sort().values
     position = round(q * (len(ordered) - 1), 9)
     below = int(position)
@@ -46,17 +43,15 @@ def quantile(values: Tensor, q: float) -> Tensor:
 
 
 def top_entropy(entropies: Tensor, mask: Tensor, share: float) -> Tensor:
-    """(N, T) bool: the `share` of the batch's tokens with the highest entropy (Wang et al. 2025, 80/20 rule).
-
-    Kept is what reaches the (1 - share) quantile over the whole optimizer batch (TRL `get_high_entropy_mask`).
-    """
+    """(N, T) bool: the `share` of tokens with the highest entropy (Wang et al. 2025, 80/20 rule): at or above the (1 -
+    share) quantile of the optimizer batch (TRL `get_high_entropy_mask`)."""
     if not bool(mask.any()):
         return mask
     return mask & (entropies.double() >= quantile(entropies[mask], 1 - share))
 
 
 def policy_tokens(settings: PartSettings, mask: Tensor, entropies: Tensor | None) -> Tensor:
-    """(N, T) bool: tokens whose policy term counts. `entropies` (N, T) nats before the update, no gradient."""
+    """(N, T) bool: tokens whose policy term counts. entropies: (N, T) nats before the update, no gradient."""
     if settings["type"] == "all":
         return mask
     if entropies is None:

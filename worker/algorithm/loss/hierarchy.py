@@ -1,8 +1,8 @@
-"""IH-GRPO's term: whether to execute, and what to write otherwise, as two decisions of one softmax (arXiv 2605.18500).
+"""IH-GRPO's term: executing and writing as two decisions of one softmax (arXiv 2605.18500).
 
-With p the probability of the execute token and log Z = log Σ_{v ≠ execute} exp(logit_v), the correction of a token is
-c = (stop_gradient(1 - p) - 1[it is not the execute token])·log Z. At λ = 1 and ratio 1, loss + λ·Σ c·ℓ has on the
-logits the gradient of a policy with two separate heads.
+With p the probability of the execute token and log Z = log Σ_{v ≠ execute} exp(logit_v), a token's correction is c =
+(stop_gradient(1 - p) - 1[it is not the execute token])·log Z. At λ = 1 and ratio 1, loss + λ·Σ c·ℓ has the logit
+gradient of a policy with two separate heads.
 """
 
 import torch
@@ -10,10 +10,9 @@ from torch import Tensor
 
 
 def hierarchy_correction(logits: Tensor, logprobs: Tensor, executed: Tensor) -> Tensor:
-    """c, the shape of the arguments, with gradient.
+    """c with gradient, in the shape of the arguments.
 
-    `logits` and `logprobs`: logit and log-probability of the execute token at each position, with gradient;
-    `executed` bool: the sampled token is the execute token.
+    logits, logprobs: of the execute token at each position, with gradient. executed: bool, whether it was sampled.
     """
     logprobs = logprobs.clamp(max=-1e-7)
     rest = torch.log(-torch.expm1(logprobs))

@@ -1,7 +1,7 @@
 """Estimators of KL(policy ‖ reference), with x = log policy - log reference.
 
-k1 is not offered in a loss: its expected gradient there is zero. k2 has the gradient of the reverse KL; k3 has an
-unbiased value but another gradient (Schulman 2020, Approximating KL divergence).
+The loss does not offer k1: its expected gradient is zero. k2 has the gradient of the reverse KL; k3 is unbiased in
+value, but not in gradient (Schulman 2020, Approximating KL divergence).
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from worker.algorithm.rows import PartSettings
 
 
 def k1(x: Tensor) -> Tensor:
-    """x: for the reward, never for the loss."""
+    """x: for the reward only."""
     return x
 
 
@@ -38,13 +38,13 @@ KL_ESTIMATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "k3": k3,
     "unbiased_k3": unbiased_k3,
 }
-"""By name: (x, w = policy / old policy with gradient) → an estimate for each element."""
+"""By name: (x, w = policy / old policy with gradient) → estimates."""
 
 
 def kl_penalty(kl: PartSettings, logprobs: Tensor, reference: Tensor, mask: Tensor, ratio: Tensor) -> Tensor:
-    """(N, T) for level `token`; (N, 1) for level `sequence`: the estimate of each row's mean x.
+    """(N, T) at level `token`; at level `sequence`, (N, 1): the estimate of each row's mean x.
 
-    Arguments are (N, T), log-probabilities 0 outside the mask; `ratio` is the token ratio with gradient.
+    Arguments (N, T), log-probabilities 0 outside the mask. ratio: of tokens, with gradient.
     """
     x, estimator = logprobs - reference, KL_ESTIMATORS[kl["estimator"]]
     if kl.get("level", "token") == "token":

@@ -1,6 +1,6 @@
-"""A KL coefficient that follows the distance it causes, and one that depends on the row.
+"""KL coefficients: controlled by the measured KL, and by row.
 
-State: {"coefficient": β}, JSON values; travels in the resume state.
+State in the resume state, JSON values: {"coefficient": β}.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,20 +12,19 @@ from torch import Tensor
 from worker.algorithm.rows import PartSettings, State
 
 LARGEST_ERROR = 0.2
-"""The relative distance from the target counts up to this, so that one bad step cannot run away with β."""
+"""Limit of the relative distance from the target, for single outliers."""
 
 SMALLEST_FACTOR = 0.1
-"""Of one step, where more rows than the horizon would take β to 0, from where it could not come back."""
+"""Least factor of one step: with more rows than the horizon β could reach 0 and never recover."""
 
 
 def current_beta(kl: PartSettings, state: State) -> float:
-    """β of the next step."""
     coefficient = state.get("coefficient")
     return float(kl["beta"] if coefficient is None else coefficient)
 
 
 def advance_kl(kl: PartSettings, state: State, *, measured: float | None, rows: int) -> State:
-    """The state after a step of `rows` completions with this mean KL (nats per token; None where there was none).
+    """State after a step of `rows` completions with this mean KL (nats per token; None without tokens).
 
     β ← β·(1 + clip(measured / target - 1, ±0.2)·rows / horizon) (Ziegler et al. 2019, section 2.2; verl
     `AdaptiveKLController`).
@@ -39,7 +38,7 @@ def advance_kl(kl: PartSettings, state: State, *, measured: float | None, rows: 
 
 
 def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, Any]:
-    """A slot that has a `kl` part, with the β that its controller has come to; `state` is the controller's."""
+    """Settings with a `kl` part, with the present β of its controller. state: the controller's."""
     kl = settings.get("kl")
     if not kl or not kl.get("adaptive"):
         return dict(settings)
@@ -47,5 +46,5 @@ def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, An
 
 
 def row_betas(by: Mapping[str, float], values: Sequence[object], *, otherwise: float) -> Tensor:
-    """(N,) float32: each row's β by the value of its column, `otherwise` for values not listed."""
+    """(N,) float32: each row's β by its column's value, `otherwise` for unlisted values."""
     return torch.tensor([float(by.get(str(value), otherwise)) for value in values])

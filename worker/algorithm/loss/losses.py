@@ -1,9 +1,9 @@
-"""Slot 4: the policy loss, the only differentiable part.
+"""The policy loss, the only differentiable part of an algorithm.
 
     loss = Σ weight · (surrogate · kept · correction + β · kl) / Σ count - η · mean entropy + auxiliary terms
 
-Every function here is elementwise over (N, T) or reduces to sums, so micro-batches add up. What depends on the whole
-optimizer batch (weights, counts, thresholds, pairs) comes in as constants from `optimizer_batch`.
+All functions are elementwise over (N, T) or reduce to sums, so micro-batches add up. `optimizer_batch` provides what
+depends on the whole optimizer batch (weights, counts, thresholds, pairs) as constants.
 """
 
 from collections.abc import Mapping
@@ -22,17 +22,17 @@ from worker.algorithm.plugin_functions import check_finite, check_shape, check_t
 from worker.algorithm.rows import PartSettings, lookup
 
 SumCount = tuple[float, float]
-"""A mean on its way: sums are added over micro-batches (and ranks) before the one division."""
+"""Sum and count of a mean; added over micro-batches and ranks before the division."""
 
 NONE: PartSettings = {"type": "none"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossInputs:
-    """What the loss reads beside `logprobs` (N, T). Constants, but for those said to carry gradient."""
+    """Tensors that the loss reads besides `logprobs` (N, T); constants unless marked as with gradient."""
 
     mask: Tensor
-    """(N, T) bool: tokens that are trained on."""
+    """(N, T) bool: tokens in the loss."""
     advantages: Tensor
     """(N,) or (N, T)."""
     token_weights: Tensor
@@ -40,28 +40,28 @@ class LossInputs:
     counts: Tensor
     """(N,) float32."""
     old_logprobs: Tensor | None = None
-    """(N, T); None when this is the first update on the batch: the policy then *is* the old policy, and the ratio is
-    exactly 1 with the right gradient."""
+    """(N, T); None in the first update on the batch: the policy is the old policy, and the ratio is 1 with its
+    gradient."""
     reference_logprobs: Tensor | None = None
-    """(N, T); needed when beta > 0."""
+    """(N, T); needed if beta > 0."""
     sampler_logprobs: Tensor | None = None
-    """(N, T), NaN where the sampler reported none; needed by `mismatch`, `drpo` and `dppo`."""
+    """(N, T), NaN if the sampler returned none; needed by `mismatch`, `drpo` and `dppo`."""
     actions: Tensor | None = None
-    """(N, T) int64, the action of each token, -1 for none; needed by ratio level `action`."""
+    """(N, T) int64: action of each token, or -1; needed by ratio level `action`."""
     policy_tokens: Tensor | None = None
     """(N, T) bool: tokens whose policy term and entropy count (top-entropy mask); None for all."""
     betas: Tensor | None = None
-    """(N,): each row's β, in place of `kl.beta`."""
+    """(N,): β of each row, replaces `kl.beta`."""
     row_weights: Tensor | None = None
     """(N,) float32; needed by KL level `sequence`."""
     entropies: Tensor | None = None
-    """(N, T) nats, **with gradient**; needed when there is an entropy bonus."""
+    """(N, T) nats, **with gradient**; needed by an entropy bonus."""
     entropy_weights: Tensor | None = None
-    """(N, T) float32: η inside; None without a bonus."""
+    """(N, T) float32, multiplied by η; None without a bonus."""
     weight_slopes: Mapping[str, Tensor] = field(default_factory=dict)
     """By parameter of the loss: ∂ token_weights / ∂ parameter, (N, T)."""
     pair_losses: Tensor | None = None
-    """(N,): weighted DPO losses of the pairs, at their best rows; None without the term."""
+    """(N,): weighted DPO losses at the pairs' best rows; None without the term."""
     pair_slopes: Tensor | None = None
     """(N,): their derivatives with respect to Σ_t logprobs."""
     execute_logits: Tensor | None = None
@@ -71,23 +71,23 @@ class LossInputs:
     executed: Tensor | None = None
     """(N, T) bool: the sampled token is the execute token."""
     hierarchy_weights: Tensor | None = None
-    """(N, T) float32: λ inside; None without the term."""
+    """(N, T) float32, multiplied by λ; None without the term."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossParts:
     total: Tensor
-    """Scalar with gradient: Σ weight · x, still to be divided by the batch's Σ count."""
+    """Scalar with gradient: Σ weight · x, not divided by the batch's Σ count."""
     metrics: dict[str, SumCount]
     gradients: dict[str, float] = field(default_factory=dict)
-    """Of the loss's own parameters: ∂ total / ∂ parameter, still to be divided by the batch's Σ count."""
+    """∂ total / ∂ each of the loss's own parameters, not divided."""
 
 
 def policy_loss(logprobs: Tensor, inputs: LossInputs, loss: Mapping[str, Any]) -> LossParts:
-    """The loss of some rows of an optimizer batch; `loss` is the specification's loss slot as a mapping.
+    """The loss of some rows of an optimizer batch. loss: settings of the loss.
 
-    Padded positions are replaced before any `exp`, so whatever stands there gives neither value nor gradient. Raises
-    ValueError naming the tensor that the slot needs and `inputs` lacks, KeyError for an unknown type.
+    Padding is replaced before any `exp`, so it gives neither value nor gradient. Raises ValueError naming the tensor
+    that `inputs` lacks, KeyError for an unknown type.
     """
     mask = inputs.mask
     logprobs = torch.where(mask, logprobs, 0.0)
@@ -125,14 +125,13 @@ def _needed(tensor: Tensor | None, name: str, reader: str) -> Tensor:
 
 
 def _constant(tensor: Tensor, mask: Tensor) -> Tensor:
-    """Without gradient, and 0 outside the mask."""
     return torch.where(mask, tensor.detach(), 0.0)
 
 
 def _policy_term(
     logprobs: Tensor, old: Tensor, inputs: LossInputs, loss: Mapping[str, Any]
 ) -> tuple[Tensor, dict[str, SumCount]]:
-    """Losses per token (N, T) with gradient, corrected and masked, and their metrics."""
+    """Losses per token (N, T) with gradient, corrected and masked, and metrics."""
     mask = inputs.mask
     sampler = None if inputs.sampler_logprobs is None else _constant(inputs.sampler_logprobs, mask)
     log_ratio = logprobs - old
@@ -177,7 +176,7 @@ def _policy_term(
 
 
 def _share(values: Tensor, mask: Tensor) -> SumCount:
-    """Sum of `values` ((N, 1) or (N, T)) over the tokens, and the number of tokens."""
+    """Sum of `values` ((N, 1) or (N, T)) over the tokens, and their number."""
     return float((values.detach() * mask).sum()), float(mask.sum())
 
 
@@ -192,7 +191,7 @@ def _ratio_metrics(ratio: Tensor, surrogate: Surrogate, mask: Tensor) -> dict[st
 def _kl_term(
     logprobs: Tensor, old: Tensor, inputs: LossInputs, kl: Mapping[str, Any], metrics: dict[str, SumCount]
 ) -> Tensor:
-    """β · kl, (N, T) or (N, 1) with gradient; adds the k3 estimate per token to `metrics`."""
+    """β · kl, (N, T) or (N, 1), with gradient; adds the k3 estimate per token to `metrics`."""
     mask = inputs.mask
     reference = _constant(_needed(inputs.reference_logprobs, "reference_logprobs", "beta > 0"), mask)
     token_ratio = bounded_exp(logprobs - old)

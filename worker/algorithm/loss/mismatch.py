@@ -1,6 +1,6 @@
-"""Sampler and trainer disagree: weights that correct for it, and rows that went too far to be trusted.
+"""Mismatch of sampler and trainer: importance weights, and rows to drop.
 
-Both are constants of the loss and act on its policy term only, never on the KL penalty.
+Both are constants and act on the policy term only, never on the KL penalty.
 """
 
 import torch
@@ -11,11 +11,10 @@ from worker.algorithm.rows import PartSettings
 
 
 def mismatch_weights(settings: PartSettings, old: Tensor, sampler: Tensor, mask: Tensor) -> Tensor:
-    """u = exp(old - sampler) cut to what can be trusted; (N, T) per token or (N, 1) per row (TRL
-    `vllm_importance_sampling_mode`).
+    """u = exp(old - sampler), limited; (N, T) per token or (N, 1) per row (TRL `vllm_importance_sampling_mode`).
 
-    `truncate` modes bound u, `mask` modes set what is outside [ratio_min, ratio_max] to 0. `old` and `sampler` are
-    (N, T); a NaN of the sampler's counts as no difference.
+    `truncate` modes bound u, `mask` modes set values outside [ratio_min, ratio_max] to 0. old, sampler: (N, T); NaN of
+    the sampler counts as no difference.
     """
     level, _, beyond = settings["mode"].partition("_")
     gap = torch.where(mask & ~sampler.isnan(), old.detach() - sampler, 0.0)
@@ -30,10 +29,10 @@ def mismatch_weights(settings: PartSettings, old: Tensor, sampler: Tensor, mask:
 def off_policy_keep(
     delta: float, advantages: Tensor, logprobs: Tensor, sampler: Tensor, mask: Tensor
 ) -> Tensor:
-    """Bool, the shape of `advantages` ((N, 1) or (N, T)): False where A < 0 and mean_t(sampler - logp) > delta
+    """Bool, in the shape of `advantages` ((N, 1) or (N, T)): False where A < 0 and mean_t(sampler - logp) > delta
     (DeepSeek-V3.2 eq. 9; TRL `get_off_policy_mask`).
 
-    `logprobs` and `sampler` are (N, T); a NaN of the sampler's is no evidence.
+    logprobs, sampler: (N, T); NaN of the sampler is ignored.
     """
     gap = torch.where(mask & ~sampler.isnan(), sampler - logprobs.detach(), 0.0)
     mean = gap.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)

@@ -1,7 +1,6 @@
-"""Constants of the loss that depend on the whole optimizer batch, computed once before it is cut into micro-batches.
+"""Constants of the loss that depend on the whole optimizer batch, computed before it is cut into micro-batches.
 
-They travel as tensors with N rows under the names of `LossInputs`, so that a policy can cut them by rows; what is
-kept by parameter is named `slope.<parameter>`.
+Tensors of N rows by the names of `LossInputs`; derivatives by parameter are named `slope.<parameter>`.
 """
 
 from collections.abc import Mapping
@@ -24,29 +23,29 @@ SLOPE = "slope."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerBatch:
-    """N rows of one update. No gradient. What `loss_reads` does not name may be left out."""
+    """N rows of one update, without gradient; only tensors that `loss_reads` names are needed."""
 
     mask: Tensor
-    """(N, T) bool: trained on."""
+    """(N, T) bool: tokens in the loss."""
     sampled: Tensor | None = None
-    """(N, T) bool: written by the policy, rows left out by the selection included."""
+    """(N, T) bool: tokens of the policy, also of rows that the selection dropped."""
     group: Tensor | None = None
     """(N,) int64."""
     rewards: Tensor | None = None
-    """(N,), NaN for rows without one."""
+    """(N,), NaN if missing."""
     entropies: Tensor | None = None
-    """(N, T) nats, under the weights that the update starts from."""
+    """(N, T) nats, under the weights before the update."""
     logprobs: Tensor | None = None
-    """(N, T), under the weights that the update starts from."""
+    """(N, T), under the weights before the update."""
     reference_logprobs: Tensor | None = None
     """(N, T)."""
 
 
 def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
-    """What the loss needs beside mask, advantages and log-probabilities with gradient.
+    """What the loss needs besides mask, advantages and log-probabilities with gradient.
 
     `sampler_logprobs`, `reference_logprobs`, `actions`; `entropies` and `logprobs` of the optimizer batch before the
-    update; `entropy_gradient` (entropies that carry it), `execute_scores` (logit and log-probability of the execute
+    update; `entropy_gradient` (entropies with gradient), `execute_scores` (logit and log-probability of the execute
     token), `group`, `rewards`, `sampled`.
     """
     aux, aggregation = loss.get("aux", NONE)["type"], loss["aggregation"]
@@ -69,9 +68,9 @@ def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
 
 
 def batch_constants(loss: Mapping[str, Any], batch: OptimizerBatch, state: State) -> dict[str, Tensor]:
-    """Weights, counts and whatever else the loss slot asks for; `state` as in `loss_state`.
+    """Weights, counts and other constants of the loss. state: as in `loss.state`.
 
-    The sum of `counts` is the denominator of the whole loss. Raises ValueError naming what `batch` lacks.
+    The sum of `counts` is the denominator of the loss. Raises ValueError naming what `batch` lacks.
     """
     weights = token_weights(
         loss["aggregation"],
@@ -116,7 +115,7 @@ _FIELDS = frozenset(part.name for part in fields(LossInputs)) - {"weight_slopes"
 
 
 def loss_inputs(tensors: Mapping[str, Tensor]) -> LossInputs:
-    """`LossInputs` from tensors by name; other names are left alone."""
+    """`LossInputs` from tensors by name; other names are ignored."""
     inputs: dict[str, Any] = {name: value for name, value in tensors.items() if name in _FIELDS}
     slopes = {name.removeprefix(SLOPE): value for name, value in tensors.items() if name.startswith(SLOPE)}
     return LossInputs(**inputs, weight_slopes=slopes)

@@ -1,7 +1,6 @@
-"""How new and old policy are compared: per token, per completion, or per action.
+"""Ratios of new and old policy: per token, completion or action.
 
-Every level gives (N, T), so that the objectives stay elementwise; a level above the token repeats one number over
-the tokens that share it, and its gradient reaches all of them.
+All are (N, T): a level above the token repeats one number over its tokens, and its gradient reaches all of them.
 """
 
 from collections.abc import Callable
@@ -10,16 +9,16 @@ import torch
 from torch import Tensor
 
 MAX_LOG_RATIO = 20.0
-"""Log-ratios are clamped to ± this before `exp`, so that nothing overflows (as verl does; TRL does not)."""
+"""Log-ratios are clamped to ± this before `exp` against overflow (as in verl; TRL does not)."""
 
 
 def bounded_exp(log_ratio: Tensor) -> Tensor:
-    """exp(log_ratio), within exp(± MAX_LOG_RATIO)."""
+    """exp of the log-ratio, clamped to ± MAX_LOG_RATIO."""
     return log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
 
 
 def row_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """(N, 1) mean over the tokens of each row; 0 for a row without any. `values` are 0 outside the mask."""
+    """(N, 1) mean over each row's tokens; 0 without tokens. values: 0 outside the mask."""
     return values.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
@@ -52,8 +51,8 @@ def trajectory(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tenso
 def action(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
     """a_{i,k} = exp of the mean log-ratio over the tokens of action k (GAGPO, arXiv 2605.13217).
 
-    `actions` (N, T) int64: which action of the row a token belongs to, counted from 0. Raises ValueError without
-    them, or where a trained token has none.
+    actions: (N, T) int64, number of each token's action in its row, from 0. Raises ValueError without them, or if a
+    trained token has none.
     """
     if actions is None:
         raise ValueError("ratio_level 'action' needs the action of every token")

@@ -1,6 +1,6 @@
-"""What slot 4 remembers between updates: the loss's own trained parameters and the entropy controller.
+"""State of the loss between updates: its own trained parameters and the entropy controller.
 
-The state is JSON values and travels in the resume state: {"parameters": {name: value}, "entropy": {…}}.
+In the resume state, JSON values: {"parameters": {name: value}, "entropy": {…}}.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from worker.algorithm.loss.entropy import controlled
 from worker.algorithm.rows import PartSettings, State
 
 LAMBDA_BOUND = 4.0
-"""λ of λ-GRPO stays within ± this: beyond, one row of a group takes nearly all the weight."""
+"""Bound of λ of λ-GRPO: beyond, one row of a group takes nearly all the weight."""
 
 
 def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
-    """Values of the parameters that the loss trains itself, by name; empty for most losses."""
+    """Values of the loss's own trained parameters, by name; empty for most losses."""
     parameters: dict[str, float] = dict(state.get("parameters", {}))
     for name, settings in _trained(loss).items():
         parameters.setdefault(name, float(settings["initial"]))
@@ -24,10 +24,10 @@ def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
 def advance_loss(
     loss: Mapping[str, Any], state: State, *, gradients: Mapping[str, float], entropy: float | None = None
 ) -> State:
-    """The state after an optimizer update.
+    """State after an optimizer update.
 
-    `gradients`: of the loss by its parameters, already divided by the batch's Σ count; plain gradient descent at the
-    slot's learning rate, kept within ± LAMBDA_BOUND. `entropy`: mean nats of the update's policy tokens.
+    gradients: of the loss with respect to its parameters, divided by the batch's Σ count; one step of gradient descent,
+    within ± LAMBDA_BOUND. entropy: mean nats of the update's policy tokens.
     """
     after: State = {}
     parameters = loss_parameters(loss, state)
@@ -43,6 +43,6 @@ def advance_loss(
 
 
 def _trained(loss: Mapping[str, Any]) -> dict[str, PartSettings]:
-    """By parameter: the slot that says where it starts and how fast it learns."""
+    """By parameter: settings with its initial value and learning rate."""
     aggregation = loss["aggregation"]
     return {"lambda": aggregation} if aggregation["type"] == "lambda" else {}

@@ -1,7 +1,7 @@
-"""Objectives per token: how a ratio and an advantage become a loss. All minimise, and at ratio 1 all have gradient -A.
+"""Surrogate objectives: losses per token from ratio and advantage. All are minimised, with gradient -A at ratio 1.
 
-Sources with each function. `clipped_low` and `clipped_high` mark where a bound is at work: under `ppo_clip`, `gmpo`,
-`upper_only` and `dppo` such a token has no gradient, under `cispo` its weight is capped.
+`clipped_low` and `clipped_high` mark tokens at a bound: under `ppo_clip`, `gmpo`, `upper_only` and `dppo` they have no
+gradient, under `cispo` a capped weight.
 """
 
 import math
@@ -16,10 +16,10 @@ from worker.algorithm.loss.ratios import MAX_LOG_RATIO, bounded_exp, row_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What an objective may read. Tensors are (N, T) and 0 outside the mask."""
+    """Inputs of an objective: (N, T), 0 outside the mask."""
 
     ratio: Tensor
-    """At the specification's level, with gradient."""
+    """At the configured level, with gradient."""
     advantages: Tensor
     """(N, 1) or (N, T), constant."""
     logprobs: Tensor
@@ -27,14 +27,13 @@ class Terms:
     log_ratio: Tensor
     """logprobs - old_logprobs per token, with gradient."""
     mask: Tensor
-    """Bool."""
     sampler_logprobs: Tensor | None = None
-    """What the inference engine reported; where it did not, the old policy's."""
+    """The inference engine's, or the old policy's if it returned none."""
     mismatch: Tensor | None = None
-    """(N, T) or (N, 1), constant: correction weights, which `policy_loss` applies unless `Surrogate.corrected`."""
+    """(N, T) or (N, 1), constant: correction weights, applied by `policy_loss` unless `Surrogate.corrected`."""
 
     def behaviour(self) -> tuple[Tensor, Tensor]:
-        """r = π / μ with gradient and log μ, (N, T) each. Raises ValueError without the sampler's."""
+        """r = π / μ with gradient and log μ, (N, T). Raises ValueError without sampler log-probabilities."""
         if self.sampler_logprobs is None:
             raise ValueError("this surrogate compares with the sampler: it needs sampler_logprobs")
         return bounded_exp(self.logprobs - self.sampler_logprobs), self.sampler_logprobs
@@ -45,10 +44,10 @@ class Surrogate:
     losses: Tensor
     """(N, T) with gradient."""
     clipped_low: Tensor
-    """(N, T) bool: a lower bound is at work."""
+    """(N, T) bool: tokens at a lower bound."""
     clipped_high: Tensor
     corrected: bool = False
-    """The mismatch weights are inside already."""
+    """Whether the losses include the mismatch weights."""
 
 
 def _unclipped(losses: Tensor, *, corrected: bool = False) -> Surrogate:
@@ -66,8 +65,8 @@ def ppo_clip(
 ) -> Surrogate:
     """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) (PPO eq. 7; eps_high > eps_low is DAPO's clip-higher).
 
-    `delta` bounds the unclipped ratio (INTELLECT-2; TRL `delta`), `dual_clip` the loss of a negative advantage at
-    -dual_clip·A (Ye et al. 2020; verl `clip_ratio_c`). The two are the same in value and gradient.
+    delta: bound of the unclipped ratio (INTELLECT-2; TRL `delta`). dual_clip: bound of a negative advantage's loss at
+    -dual_clip·A (Ye et al. 2020; verl `clip_ratio_c`). Both are the same in value and gradient.
     """
     ratio, advantages = terms.ratio, terms.advantages
     clipped = ratio.clamp(1 - eps_low, 1 + eps_high)
@@ -135,7 +134,8 @@ DIVERGENCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "binary_tv": _binary_tv,
     "binary_kl": _binary_kl,
 }
-"""Of the policy from the sampler when only "this token or another" is seen: two log-probabilities, (N, T) each."""
+"""Divergences of policy and sampler that distinguish only "this token or another", from two log-probabilities (N,
+T)."""
 
 
 def dppo(
@@ -143,7 +143,7 @@ def dppo(
 ) -> Surrogate:
     """-A·stop_gradient(min(r, ratio_cap))·keep·logp, r = π/μ (DPPO, arXiv 2602.04879; TRL 1.0.0 experimental dppo).
 
-    `keep` is 0 where the divergence exceeds `delta` and the update would widen it: π > μ at A > 0, π < μ at A < 0.
+    keep: 0 where the divergence exceeds `delta` and the update would widen it: π > μ at A > 0, π < μ at A < 0.
     """
     ratio, sampler = (tensor.detach() for tensor in terms.behaviour())
     far = DIVERGENCES[divergence](terms.logprobs.detach(), sampler) > delta
@@ -185,7 +185,7 @@ def vespo(
 ) -> Surrogate:
     """-φ(W)·A·logp, φ = exp(λ)·W^k·exp(-λ·W) without gradient, k and λ by the sign of A (VESPO; TRL).
 
-    W is the whole row's π/old, times the mismatch weights of its tokens where there are any.
+    W is the whole row's π/old, times its tokens' mismatch weights if any.
     """
     log_weight = terms.log_ratio.detach().clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).sum(1, keepdim=True)
     if terms.mismatch is not None:
@@ -214,4 +214,4 @@ SURROGATES: dict[str, Callable[..., Surrogate]] = {
 }
 
 READS_SAMPLER: frozenset[str] = frozenset({"drpo", "dppo"})
-"""Objectives that compare with the sampler: they need `sampler_logprobs` and no correction on top."""
+"""Objectives that compare with the sampler: they need `sampler_logprobs` and no correction."""

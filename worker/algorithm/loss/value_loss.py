@@ -1,4 +1,4 @@
-"""The critic's loss, and how well it predicted. Beside the four slots: it trains what slot 3 reads, not the policy."""
+"""The critic's loss and quality metrics."""
 
 import torch
 from torch import Tensor
@@ -16,10 +16,10 @@ def value_loss(
 ) -> LossParts:
     """½·Σ max((V - R)², (V_clip - R)²), V_clip = V_old + clip(V - V_old, ± clip_range); without a range ½·Σ (V - R)².
 
-    `values` (N, T) with gradient; `returns`, `old_values` (N, T) constants, the latter under the weights that the
-    step began with; `mask` (N, T) bool. Schulman et al. 2017 (1707.06347) eq. 9 has the square, the clip is that of
-    their code (PPO2); TRL 0.x `PPOTrainer`, verl `compute_value_loss`. The sum is still to be divided by the number
-    of tokens in the optimizer batch. Padding gives neither value nor gradient.
+    values: (N, T) with gradient. returns, old_values: (N, T) constants, the latter under the weights before the step.
+    mask: (N, T) bool. Schulman et al. 2017 (1707.06347) eq. 9 has the square; the clip is from their code (PPO2); TRL
+    0.x `PPOTrainer`, verl `compute_value_loss`. Not divided by the optimizer batch's tokens. Padding gives neither
+    value nor gradient.
     """
     values = torch.where(mask, values, 0.0)
     returns = torch.where(mask, returns.detach().to(values.dtype), 0.0)
@@ -40,10 +40,10 @@ def value_loss(
 
 
 def value_metrics(values: Tensor, returns: Tensor, mask: Tensor) -> dict[str, SumCount]:
-    """How well `values` (N, T) foresaw `returns` (N, T), over the tokens of `mask` (N, T) bool of a whole step.
+    """Metrics of `values` (N, T) against `returns` (N, T), over the tokens of `mask` (N, T) bool of a step.
 
-    Explained variance is 1 - var(R - V) / var(R): 1 for a critic that is right, 0 for one that says the same of every
-    state, below that for one that misleads. It has count 0 where all returns are the same.
+    Explained variance is 1 - var(R - V) / var(R): 1 for a perfect critic, 0 for a constant one, negative for a
+    misleading one. Its count is 0 if all returns are equal.
     """
     predicted, target = values[mask].double(), returns[mask].double()
     tokens = float(len(target))

@@ -1,4 +1,4 @@
-"""Slot 2: which completions are trained on, and what to sample again before that."""
+"""Selection: which completions are trained on, and what is sampled again before that."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ SELECTIONS: dict[str, Callable[..., Selected]] = {
 
 
 def select(settings: PartSettings, rows: Rows, rewards: Tensor, state: State) -> Selected:
-    """Rows to train on, what to sample first, and the slot's state for the next step."""
+    """Rows to train on, requests for sampling, and the state for the next step."""
     function, params = lookup(SELECTIONS, settings, "selection")
     selected = function(rows, rewards, state, **params)
     if (kind := settings["type"]) not in SELECTIONS:

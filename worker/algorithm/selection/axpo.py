@@ -1,6 +1,7 @@
-"""Prompts on which every tool call went wrong are sampled again from behind the call's opening marker.
+"""AXPO (2605.28774), from two public notes: prompts whose tool calls all failed are sampled again after the call's
+opening marker.
 
-AXPO (2605.28774) as two public notes describe it. The first half plans; `split_credit` is its slot 3.
+`axpo` selects the calls; `split_credit` is its advantage.
 """
 
 from dataclasses import dataclass
@@ -22,11 +23,11 @@ def axpo(
     branches: int = 4,
     correct_above: float = 0.5,
 ) -> Selected:
-    """Continue `branches` times each of the least confident tool calls, for at most `extra` · N continuations.
+    """Continue each of the least confident tool calls `branches` times, with at most `extra` · N continuations.
 
-    A prompt is triggered when some row used a tool and no such row is right. Its rows are taken least confident
-    first (mean probability of the call's tokens under the policy that sampled), one of each prompt before a second
-    of any. Once sampled (`rows.rounds` > 1) every row with a reward is kept.
+    A prompt is triggered if some row used a tool and no such row is right. Its rows are taken least confident first
+    (mean probability of the call's tokens under the policy that sampled), one per prompt before a second. In later
+    rounds (`rows.rounds` > 1) every row with a reward is kept.
     """
     scored = ~rewards.isnan()
     if rows.rounds > 1:
@@ -68,12 +69,12 @@ class SplitCredit:
     advantages: Tensor
     """(N, T) float64."""
     trained: Tensor
-    """(N, T) bool: the source's failed continuation and the branches' copies of its prefix are left out."""
+    """(N, T) bool: without the source's failed continuation and the branches' copies of its prefix."""
     weights: Tensor
-    """(N,) float64: of a row's loss beside the others, 1 for rows sampled from the prompt and G / K for branches; only
-    the former count in the denominator. The factor is our reading of eq. 5."""
+    """(N,) float64: weight of a row's loss, 1 for rows sampled from the prompt and G / K for branches; only the former
+    count in the denominator. The factor is our reading of eq. 5."""
     recovery: Tensor
-    """(N,) float64: for a source 1 when any of its branches is right, else 0; NaN for other rows."""
+    """(N,) float64: of a source, 1 if any of its branches is right, else 0; NaN for other rows."""
 
 
 def split_credit(
@@ -85,11 +86,11 @@ def split_credit(
     std: StdKind = "sample",
     eps: float = 1e-4,
 ) -> SplitCredit:
-    """Credit for prefixes by whether they can be saved, and for continuations beside each other (eq. 2 to 5).
+    """Credit for prefixes by recovery, and for continuations among each other (eq. 2 to 5).
 
-    `rows.source` tells branches from the rows they continue. A source's prefix has GRPO's advantage in its group with
-    its own reward replaced by the recovery, each source by itself; the K branches of a source are compared among
-    themselves; all other rows keep the advantages of the group as it was sampled.
+    `rows.source` distinguishes branches from the rows that they continue. A source's prefix gets GRPO's advantage in
+    its group with its reward replaced by its recovery; the K branches of a source are compared among themselves; all
+    other rows keep the advantages of the sampled group.
     """
     source = rows.needed("source")
     branch = source >= 0

@@ -1,4 +1,4 @@
-"""Result of the selection: rows to train on, and what the trainer has to sample first."""
+"""Result of a selection: rows to train on, and requests for sampling."""
 
 from dataclasses import dataclass, field
 
@@ -9,29 +9,29 @@ from worker.algorithm.rows import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompts:
-    """Sample whole groups of that many prompts not seen in this step, and keep the rows that are there."""
+    """Sample groups of `count` prompts that are new in this step; keep all present rows."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """Replace the tail of one row, score it again, and mark what the policy did not write (`rows.injected`)."""
+    """Replace the tail of one row and score it again; inserted tokens are marked in `rows.injected`."""
 
     row: int
     cue: str
-    """Text put behind what the policy wrote, its end token taken off."""
+    """Text after the policy's tokens, whose end token is removed."""
     answer: bool
-    """The dataset's answer stands in a box behind the cue."""
+    """Append the dataset's boxed answer to the cue."""
     solution: bool
-    """The row becomes the dataset's solution; nothing is sampled."""
+    """Replace the row by the dataset's solution; nothing is sampled."""
     max_tokens: int
-    """Sampled behind the cue at most."""
+    """Most tokens sampled after the cue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Sample `count` continuations of one row, cut off behind its first `cut` tokens."""
+    """Sample `count` continuations of one row after its first `cut` tokens."""
 
     row: int
     cut: int
@@ -43,18 +43,15 @@ Resample = Prompts | Repair | Branch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """Selection of N rows."""
-
     keep: Tensor
-    """(N,) bool: rows that enter statistics and loss. Right only once `again` is empty."""
+    """(N,) bool: rows in statistics and loss; final only if `again` is empty."""
     state: State
     """For the next step."""
     counted: Tensor | None = None
-    """(N,) bool: rows that `keep` was chosen from, for losses that divide by all tokens sampled; None: those kept."""
+    """(N,) bool: rows that `keep` was chosen from, for losses that divide by all sampled tokens; None: kept rows."""
     injected: Tensor | None = None
-    """(N, T) bool: tokens that the policy did not write and that are trained on all the same."""
+    """(N, T) bool: tokens that the policy did not write but that are trained on."""
     again: tuple[Resample, ...] = ()
-    """What to sample before this step's update; then shape and select once more, with `rows.rounds` one higher and
-    the states of the last completed step."""
+    """Sampling requested before the update. Shaping and selection then run again, with `rows.rounds` increased and the
+    states of the last completed step."""
     metrics: dict[str, float] = field(default_factory=dict)
-    """Metrics of this step."""

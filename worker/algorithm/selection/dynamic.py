@@ -1,4 +1,4 @@
-"""Groups without signal are replaced by other prompts until there are enough, or until a bound is reached."""
+"""Dynamic sampling: replaces groups without signal by other prompts, up to a bound."""
 
 import torch
 from torch import Tensor
@@ -9,17 +9,17 @@ from worker.algorithm.selection.base import Prompts, Selected
 
 
 def keep_all(rows: Rows, rewards: Tensor, state: State) -> Selected:
-    """Every row that has a reward."""
+    """Keeps every row with a reward."""
     return Selected(keep=~rewards.isnan(), state=state)
 
 
 def with_signal(
     rows: Rows, rewards: Tensor, *, tolerance: float = UNIFORM_STD, by: str | None = None
 ) -> Tensor:
-    """(N,) bool: rows of groups whose rewards spread more than `tolerance` (sample deviation).
+    """(N,) bool: rows of groups whose reward deviation (sample) exceeds `tolerance`.
 
-    For rewards of 0 and 1 that is 0 < number correct < G, DAPO (2503.14476) eq. 11. `by` names the reward whose own
-    values decide, so that a length penalty cannot make a group of wrong completions look like signal.
+    For rewards 0 and 1: 0 < number correct < G, DAPO (2503.14476) eq. 11. by: reward whose own values decide, so that a
+    length penalty is not mistaken for signal.
     """
     scored = ~rewards.isnan()
     values = rewards
@@ -40,14 +40,14 @@ def dynamic_sampling(
     by: str | None = None,
     max_rounds: int = 10,
 ) -> Selected:
-    """Keep groups with signal and ask for as many prompts as are missing, at most `max_rounds` times sampled.
+    """Keep groups with signal and request the missing number of prompts, in at most `max_rounds` rounds.
 
-    At the bound the step trains on what is there (verl `max_num_gen_batches`); `select/missing_groups` tells. Groups
-    beyond `rows.wanted` are left out, the last first.
+    After them the step trains on fewer groups (verl `max_num_gen_batches`; metric `select/missing_groups`). Groups
+    beyond `rows.group_count` are dropped, last first.
     """
     signal = with_signal(rows, rewards, tolerance=tolerance, by=by)
     groups = torch.unique(rows.group)
-    target = rows.wanted if rows.wanted is not None else len(groups)
+    target = rows.group_count if rows.group_count is not None else len(groups)
     good = torch.unique(rows.group[signal])
     missing = max(0, target - len(good))
     keep = signal & torch.isin(rows.group, good[:target])

@@ -1,4 +1,4 @@
-"""Wrong completions are repaired before they are compared: told so, shown the answer, or replaced by the solution."""
+"""Guided correction: wrong completions continue after a cue, with the answer, or are replaced by the solution."""
 
 from random import Random
 
@@ -24,12 +24,11 @@ def guided_correction(
     max_prompt_tokens: int = 256,
     train_injected: bool = False,
 ) -> Selected:
-    """Each row below `full_reward` is repaired: by the cue, by cue and answer, else by the solution, drawn at random.
+    """Each row below `full_reward` is repaired at random by the cue, by cue and answer, or by the solution.
 
-    EDGE-GRPO (2507.21848), guided error correction; prompts of `max_prompt_tokens` or more are left alone, as in the
-    authors' code. Tokens that the policy did not write (`rows.injected`) are trained on with `train_injected` only,
-    a departure from it. Once repaired (`rows.rounds` > 1) every row with a reward is kept. State: `steps` counted, so
-    that each step draws anew.
+    EDGE-GRPO (2507.21848), guided error correction; as in the authors' code, not for prompts of `max_prompt_tokens` or
+    more. Inserted tokens (`rows.injected`) are trained on only with `train_injected`, a departure from it. In later
+    rounds (`rows.rounds` > 1) every row with a reward is kept. State: `steps`, so that each step draws anew.
     """
     scored = ~rewards.isnan()
     step = int(state.get("steps", 0))

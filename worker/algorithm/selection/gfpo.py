@@ -1,4 +1,5 @@
-"""Sample many, train on the shortest or most efficient: statistics and gradients come from the rows that are kept."""
+"""GFPO: samples many completions, trains on the shortest or most efficient; statistics and gradients use kept rows
+only."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -16,7 +17,6 @@ Metric = Literal["length", "token_efficiency"]
 
 
 def token_efficiency(rows: Rows, rewards: Tensor) -> Tensor:
-    """(N,) reward per token."""
     return rewards / rows.lengths.clamp(min=1)
 
 
@@ -29,11 +29,11 @@ def gfpo(
     keep: int = 4,
     first: PartSettings | None = None,
 ) -> Selected:
-    """The `keep` best rows of each group: the shortest, or those with most reward per token; ties by row number.
+    """The `keep` best rows of each group: shortest, or most reward per token; ties by row number.
 
-    GFPO (2508.09726) algorithm 1 and eq. 2, whose loss divides by the tokens of all rows (`counted`). With rewards of
-    0 and 1 token efficiency keeps right rows only, whose advantages are all 0: it needs graded rewards.
-    `first` runs before, and says which rows there are.
+    GFPO (2508.09726) algorithm 1 and eq. 2, whose loss divides by the tokens of all rows (`counted`). Token efficiency
+    needs graded rewards: with 0 and 1 it keeps right rows only, whose advantages are all 0. first: an earlier
+    selection.
     """
     before = _before(rows, rewards, first)
     sizes = dict.fromkeys(torch.unique(rows.group[before.keep]).tolist(), keep)
@@ -53,9 +53,9 @@ def gfpo_adaptive(
     warmup: int = 64,
     first: PartSettings | None = None,
 ) -> Selected:
-    """GFPO with fewer rows of easier prompts: by the quarter that a group's mean reward falls into, of all seen so far.
+    """GFPO that keeps fewer rows of easier prompts, by the quartile of the group's mean reward among all groups so far.
 
-    GFPO (2508.09726) algorithm 2. The step's own groups are counted before they are placed; up to `warmup` groups all
+    GFPO (2508.09726) algorithm 2. The step's groups are counted before they are classified; the first `warmup` groups
     are very hard. State: `sketch` (see `quantiles`).
     """
     before = _before(rows, rewards, first)

@@ -1,7 +1,7 @@
-"""Quantiles of a stream in little memory: a t-digest (Dunning and Ertl 2019), exact while it is short.
+"""Quantiles of a stream: a t-digest (Dunning and Ertl 2019), exact while it is short.
 
-A sketch is a sorted list of [mean, weight], JSON values. Far from the ends centroids may merge many values, near them
-few, so that rare easy and hard prompts stay apart.
+A sketch is a sorted list of [mean, weight], JSON values. Centroids merge many values in the middle and few near the
+ends, so that rare easy and hard prompts stay distinct.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 Sketch = list[list[float]]
 
 EXACT_UNTIL = 512
-"""Centroids; more are merged."""
+"""Number of centroids from which they are merged."""
 COMPRESSION = 100
 """A centroid at quantile q holds at most 4·n·q·(1 - q) / COMPRESSION values."""
 
 
 def added(sketch: Sequence[Sequence[float]], values: Iterable[float]) -> Sketch:
-    """The sketch with more values in it; their order does not matter."""
+    """The sketch with more values, in any order."""
     centroids = sorted(
         [[float(mean), float(weight)] for mean, weight in sketch] + [[float(v), 1.0] for v in values]
     )
@@ -23,12 +23,11 @@ def added(sketch: Sequence[Sequence[float]], values: Iterable[float]) -> Sketch:
 
 
 def count(sketch: Sequence[Sequence[float]]) -> int:
-    """Values seen."""
     return round(sum(weight for _, weight in sketch))
 
 
 def quantile(sketch: Sequence[Sequence[float]], q: float) -> float:
-    """The value at quantile `q`, between neighbours by straight lines. Raises ValueError when nothing was added."""
+    """Value at quantile `q`, linearly interpolated. Raises ValueError for an empty sketch."""
     if not sketch:
         raise ValueError("a quantile of no values")
     target = q * (count(sketch) - 1)

@@ -1,7 +1,7 @@
-"""Slot 1: from the values of several rewards to one outcome reward per completion.
+"""Shaping: from the values of several rewards to one outcome reward per completion.
 
-A combination (`type`) makes one number of the rewards; terms are added to it, each by its weight; `kl` takes off the
-distance from the reference; `mask_truncated` leaves truncated rows in the statistics and takes them out of the loss.
+A combination (`type`) combines the rewards; weighted terms are added; `kl` subtracts the distance from the reference;
+`mask_truncated` keeps truncated rows in the statistics but out of the loss.
 """
 
 from collections.abc import Callable
@@ -34,18 +34,18 @@ TERMS: dict[str, Callable[..., Tensor]] = {
 }
 
 COMMON = frozenset({*TERMS, "mask_truncated", "kl"})
-"""What every combination may carry beside its own parameters."""
+"""Settings of every combination besides its own parameters."""
 
 
 def reads_reference(settings: PartSettings) -> bool:
-    """`rows.old_logprobs` and `rows.reference_logprobs` are needed: two forward passes before this slot."""
+    """Whether shaping needs `rows.old_logprobs` and `rows.reference_logprobs`."""
     return float((settings.get("kl") or {}).get("beta", 0.0)) > 0
 
 
 def shape(settings: PartSettings, rows: Rows, state: State) -> Shaped:
-    """Rewards, what metrics report, and the slot's state for the next step.
+    """Rewards, reported rewards, and the state for the next step.
 
-    When rows are sampled again within a step, call it again with the state of the last completed step.
+    In later rounds of a step it is called again with the state of the last completed step.
     """
     own = {key: value for key, value in settings.items() if key not in COMMON}
     function, params = lookup(COMBINATIONS, own, "shaping")

@@ -1,4 +1,4 @@
-"""From the values of several rewards to one number: summed first, or standardised first and then summed."""
+"""Combinations of several rewards: summed, or standardised and then summed."""
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ def has_reward(rows: Rows) -> Tensor:
 
 
 def sum_of(rows: Rows, values: Tensor) -> Tensor:
-    """Σ_k weight_k · value_{i,k} over the values that are there; NaN for rows without a reward."""
+    """Σ_k weight_k · value_{i,k} over present values; NaN for rows without a reward."""
     total = (torch.where(values.isnan(), 0.0, values) * rows.weights).sum(1)
     return torch.where(has_reward(rows), total, torch.nan)
 
@@ -27,8 +27,8 @@ def weighted_sum(rows: Rows, state: State) -> Combined:
 def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1e-4) -> Combined:
     """A_i = Σ_k weight_k · (r_{i,k} - mean_g r_k) / (std_g r_k + eps). MO-GRPO (2509.22047) eq. 5; weights are ours.
 
-    The result is the advantage already: slot 3 is `identity`. Every reward counts by its weight whatever its scale,
-    and one that is the same for the whole group adds exactly 0.
+    The result is the advantage (`identity`). Rewards count by weight regardless of scale; one that is constant in a
+    group adds exactly 0.
     """
     usable = ~rows.values.isnan() & rows.scorable[:, None]
     columns = [
@@ -41,7 +41,7 @@ def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1
 
 
 def gdpo(rows: Rows, state: State, *, eps: float = 1e-4) -> Combined:
-    """MO-GRPO's sum, then less its mean over the batch and divided by its sample deviation there, plus eps.
+    """MO-GRPO's sum, minus its mean over the batch, divided by its sample deviation + eps.
 
     GDPO (2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`. The advantage is `identity`.
     """

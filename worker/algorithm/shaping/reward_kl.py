@@ -1,6 +1,6 @@
-"""Distance from the reference as part of the reward: k1 = log old policy - log reference, of the sampled tokens.
+"""Distance from the reference in the reward: k1 = log old policy - log reference of sampled tokens.
 
-A constant for the update, unlike a penalty in the loss; there k1 has no expected gradient.
+A constant of the update, unlike a penalty in the loss, where k1 has no expected gradient.
 """
 
 import torch
@@ -17,16 +17,16 @@ def token_kl(rows: Rows) -> Tensor:
 
 
 def mean_kl(rows: Rows) -> float | None:
-    """Mean nats per token over all completions, by k3 as the metric `kl/mean` has it; None without tokens."""
+    """Mean nats per token over all completions, by k3 like the metric `kl/mean`; None without tokens."""
     gap = token_kl(rows)
     estimates = k3(gap, torch.ones_like(gap))[rows.mask]
     return float(estimates.mean()) if len(estimates) else None
 
 
 def on_tokens(rows: Rows, rewards: Tensor, beta: float) -> Tensor:
-    """(N, T): the reward on the last token, less β·k1 on each. verl `compute_rewards`; 0 outside the mask.
+    """(N, T): reward on the last token, minus β·k1 on each; 0 outside the mask. verl `compute_rewards`.
 
-    A row without a reward has NaN on its last token.
+    Rows without a reward have NaN on their last token.
     """
     columns = torch.arange(rows.mask.shape[1])
     last = torch.where(rows.mask, columns, -1).max(1, keepdim=True).values
@@ -34,5 +34,5 @@ def on_tokens(rows: Rows, rewards: Tensor, beta: float) -> Tensor:
 
 
 def on_sequence(rows: Rows, rewards: Tensor, beta: float) -> Tensor:
-    """(N,): the reward less β·Σ_t k1. RLOO (2402.14740); TRL's `RLOOTrainer`."""
+    """(N,): reward minus β·Σ_t k1. RLOO (2402.14740); TRL's `RLOOTrainer`."""
     return rewards - beta * token_kl(rows).sum(1)

@@ -1,4 +1,4 @@
-"""Rewards made of criteria, with weights that move towards the criteria that still tell completions apart."""
+"""Rubric rewards whose weights move towards criteria that still distinguish completions (POW3R)."""
 
 from collections.abc import Mapping
 
@@ -11,17 +11,17 @@ from worker.algorithm.shaping.combine import sum_of, weighted_sum
 
 
 def category_sums(values: Tensor, category: Tensor) -> Tensor:
-    """(..., J) → (..., C) summed per category."""
+    """(..., J) → (..., C), summed per category."""
     out = torch.zeros((*values.shape[:-1], int(category.max()) + 1), dtype=values.dtype)
     return out.index_add(-1, category, values)
 
 
 def rubric_reward(scores: Tensor, weights: Tensor, category: Tensor) -> Tensor:
-    """(G,) from (G, J) scores: the mean over categories of each category's weighted mean.
+    """(G,) from (G, J) scores: mean over categories of each category's weighted mean.
 
-    Positive criteria make the mean; violations of negative ones are taken off it (in a category of negative criteria
-    alone, off 0, in units of their own weights). A criterion without a score (NaN) leaves its row's category, a
-    category without any leaves the mean; NaN for a row with none.
+    Violated negative criteria are subtracted from the mean of positive ones (in a category of negative criteria only,
+    from 0, in units of their weights). NaN scores are left out of their category, empty categories out of the mean; NaN
+    for a row with none.
     """
     there = ~scores.isnan()
     size = torch.where(there, weights.abs(), 0.0)
@@ -43,9 +43,9 @@ def updated_alpha(
     low: float,
     high: float,
 ) -> Tensor:
-    """(J,): α moved towards (1 - blend) + blend·ρ, ρ_j = variance of s_j over its category's mean variance.
+    """(J,): α moved towards (1 - blend) + blend·ρ, ρ_j = variance of s_j / mean variance of its category.
 
-    Variances are over the rows of one prompt (population). A category in which nothing varies has ρ = 1.
+    Population variances over the rows of one prompt. ρ = 1 in a category without variance.
     """
     ratio = variance_ratio(scores, category)
     target = (1 - blend) + blend * ratio
@@ -53,7 +53,7 @@ def updated_alpha(
 
 
 def variance(scores: Tensor) -> Tensor:
-    """(J,): population variance over the rows that have a score; exactly 0 where they differ by rounding only."""
+    """(J,): population variance over rows with a score; exactly 0 if they differ by rounding only."""
     there = ~scores.isnan()
     count = there.sum(0).clamp(min=1)
     mean = torch.where(there, scores, 0.0).sum(0) / count
@@ -62,7 +62,7 @@ def variance(scores: Tensor) -> Tensor:
 
 
 def variance_ratio(scores: Tensor, category: Tensor) -> Tensor:
-    """(J,): each criterion's variance over the mean variance of its category, 1 where that is 0."""
+    """(J,): each criterion's variance / mean variance of its category; 1 if that is 0."""
     spread = variance(scores)
     mean = category_sums(spread, category) / category_sums(torch.ones_like(spread), category).clamp(min=1)
     return torch.where(mean[category] > 0, spread / mean[category].clamp(min=1e-300), 1.0)
@@ -79,13 +79,12 @@ def pow3r(
     alpha_min: float = 0.25,
     alpha_max: float = 4.0,
 ) -> Combined:
-    """Rewards that return `criteria` become Σ over categories of weighted criteria, weights w_j·α_j; then the sum.
+    """Rewards with `criteria` become Σ over categories of weighted criteria, weights w_j·α_j; then the weighted sum.
 
-    α is kept per prompt and criterion, starts at 1 and moves each time the prompt was sampled, before its rewards are
+    α, per prompt and criterion, starts at 1 and moves each time the prompt was sampled, before its rewards are
     computed. POW3R (2605.20164): the order of operations is the paper's; constants, normaliser and negative criteria
-    are our reading. `reported` keeps the weights that a person gave. A row whose reward named no criteria keeps the
-    reward's own score. State: `alpha`, prompt → `reward/criterion` → α. Raises ValueError
-    when no row has criteria and none ever had.
+    are our reading. `reported` uses the configured weights. Rows without criteria keep the reward's own score. State:
+    `alpha`, prompt → `reward/criterion` → α. Raises ValueError if no row has criteria and none ever had.
     """
     criteria = rows.criteria
     if criteria is None or not any(named for row in criteria for named in row):
@@ -125,6 +124,6 @@ def pow3r(
 
 
 def _numbered(categories: list[str | None]) -> Tensor:
-    """(J,) int64: equal numbers for equal categories; those without one are one category."""
+    """(J,) int64: equal for equal categories; criteria without one share a category."""
     category_names = sorted({name for name in categories if name is not None})
     return torch.tensor([0 if name is None else 1 + category_names.index(name) for name in categories])

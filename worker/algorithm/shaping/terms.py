@@ -1,4 +1,4 @@
-"""Terms that need no reward function: each (N,) float64, weighted and added to the combined reward."""
+"""Terms without reward functions: (N,) float64, weighted and added to the combined reward."""
 
 import torch
 from torch import Tensor
@@ -7,15 +7,15 @@ from worker.algorithm.rows import Rows
 
 
 def soft_overlong(rows: Rows, rewards: Tensor, *, limit: int, cache: int) -> Tensor:
-    """0 up to limit - cache tokens, then falling evenly to -1 at `limit`, -1 beyond. DAPO (2503.14476) eq. 13; TRL
+    """0 up to limit - cache tokens, falling linearly to -1 at `limit`, then -1. DAPO (2503.14476) eq. 13; TRL
     `get_soft_overlong_punishment`."""
     over = rows.lengths.to(torch.float64) - (limit - cache)
     return -(over / cache).clamp(0, 1)
 
 
 def repetition(rows: Rows, rewards: Tensor, *, n: int) -> Tensor:
-    """-(1 - different n-grams / all n-grams) of a completion's token ids; 0 when it is shorter than n. As TRL's
-    `get_repetition_penalty_reward` with penalty -1, which counts words or tokens alike."""
+    """-(1 - different n-grams / all n-grams) of token ids; 0 for completions shorter than n. Like TRL's
+    `get_repetition_penalty_reward` with penalty -1, which counts words or tokens."""
     ids, mask = rows.needed("token_ids"), rows.mask
     penalties = []
     for row in range(len(ids)):
@@ -35,11 +35,11 @@ def cosine_length(
     wrong: tuple[float, float] = (-0.5, -1.0),
     longer_is_better: bool = False,
 ) -> Tensor:
-    """lo + (hi - lo)·(1 + cos(π·min(L, limit) / limit)) / 2, with (lo, hi) the values at `limit` tokens and at none.
+    """lo + (hi - lo)·(1 + cos(π·min(L, limit) / limit)) / 2, with (lo, hi) the values at `limit` tokens and at 0.
 
-    `correct` for rows whose combined reward is above `correct_above`, `wrong` for the others: short and right is
-    best, short and wrong is worst. `longer_is_better` swaps lo and hi of correct rows. open-r1 `cosine_scaled`.
-    Rows without a reward get NaN.
+    `correct` for rows whose combined reward exceeds `correct_above`, else `wrong`: short and right is best, short and
+    wrong worst. `longer_is_better` swaps lo and hi of correct rows. open-r1 `cosine_scaled`. Rows without a reward get
+    NaN.
     """
     share = rows.lengths.clamp(max=limit).to(torch.float64) / limit
     falling = (1 + torch.cos(torch.pi * share)) / 2

@@ -89,7 +89,7 @@ class GradientPasses:
         self.tokens = budget
         """Most tokens of a micro-batch."""
         self.checkpointing = mode == "on" and can_checkpoint(model)
-        self.tell: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
+        self.on_change: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
         """Called with a message and `facts` when the sizes change."""
         self.heartbeat: Callable[[], None] = lambda: None
         """Called after every micro-batch, also without gradient."""
@@ -167,7 +167,7 @@ class GradientPasses:
             return False
         self._short, self.checkpointing = True, self.checkpointing or twice
         self.tokens = tokens or min(self.tokens, planned.longest)
-        self.tell(
+        self.on_change(
             retold(self._device, planned, self.tokens, requested=requested, checkpointing=twice), self.facts
         )
         return True
@@ -200,7 +200,7 @@ class GradientPasses:
         before = self.facts
         self.tokens, self.checkpointing = sizes.tokens, self.checkpointing or checkpoint_layers
         if self.facts != before:
-            self.tell(self._reason(longest), self.facts)
+            self.on_change(self._reason(longest), self.facts)
 
     def _measure(self, tokens: int, attempt: Callable[[], None]) -> None:
         at_hand = memory_at_hand(self._device)

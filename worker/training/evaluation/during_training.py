@@ -25,7 +25,7 @@ class HeldOutEvaluations:
     prompts: Sequence[Prompt]
     slices: Slices
     reporter: Reporter
-    journal: JobReporter
+    job_reporter: JobReporter
 
     def due(self, spec: JobSpec, position: Position, *, last: bool) -> bool:
         return bool(self.prompts) and evaluation_due(spec, position, last=last)
@@ -46,10 +46,10 @@ class HeldOutEvaluations:
             policy=policy,
             version=position.step,
             sampling=replace(sampling, temperature=spec.evaluation.temperature, entropies=False),
-            tell=self.journal.evaluating(position.step, self.prompts),
+            progress=self.job_reporter.evaluating(position.step, self.prompts),
         )
         self.reporter.on_pause(None)
-        self.journal.evaluation(position.step, evaluation, spec.evaluation.samples_per_row)
+        self.job_reporter.evaluation(position.step, evaluation, spec.evaluation.samples_per_row)
         position.evaluated_step, position.held_out_reward = position.step, evaluation.reward
         note_evaluation(spec, position, evaluation.reward)
         refuse_if_all_failed(evaluation.scores)

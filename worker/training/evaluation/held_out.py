@@ -14,7 +14,7 @@ from reinforge.spec import Evaluation as EvaluationSpec
 from reinforge.spec import JobSpec
 from worker.environment.base import Prompt
 from worker.rewards.base import Score, Scorer
-from worker.rollout.collect import Collected, Collector, Decode, Rollout, Round, Tell
+from worker.rollout.collect import Collected, Collector, Decode, ProgressCallback, Rollout, Round
 from worker.rollout.engine import Sampling
 from worker.rollout.noise import Stream
 from worker.training.batch import assemble
@@ -54,7 +54,7 @@ async def evaluate(
     sampling: Sampling,
     decode: Decode,
     slices: Slices,
-    tell: Tell,
+    progress: ProgressCallback,
 ) -> Evaluation:
     """Score `spec.evaluation.samples_per_row` completions of each prompt. policy: None for the base model."""
     round = Round(
@@ -66,7 +66,7 @@ async def evaluate(
         samples_per_prompt=spec.evaluation.samples_per_row,
         sampling=sampling,
     )
-    collected = await collector.collect(prompts, round, tell)
+    collected = await collector.collect(prompts, round, progress)
     batch = assemble(collected.groups, scorer, sampling.temperature or 1.0, decode)
     rewards = user_rewards(batch.rows)
     listed = [None if value != value else value for value in rewards.tolist()]

@@ -22,7 +22,7 @@ from reinforge.records import (
 )
 from worker.environment.base import Prompt
 from worker.policy.base import Critic, Policy
-from worker.rollout.collect import PROGRESS_ROWS, Rollout, Tell
+from worker.rollout.collect import PROGRESS_ROWS, ProgressCallback, Rollout
 from worker.trainer.reporter import Reporter
 from worker.training.batch import StepBatch
 from worker.training.checkpoint.archive import pack_folder
@@ -103,11 +103,11 @@ class JobReporter:
             self._reported_at = self._clock()
             self._reporter.report(Phase, **self._reported)
 
-    def sampling(self, step: int, prompts: Sequence[Prompt]) -> Tell:
+    def sampling(self, step: int, prompts: Sequence[Prompt]) -> ProgressCallback:
         """Progress callback for one step's sampling and scoring. Names the first prompts from the start."""
         unscored = 0, first_rows(prompts)
 
-        def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
+        def progress(phase: str, done: int, total: int, rows: list[int]) -> None:
             nonlocal unscored
             if phase == "scoring":
                 unscored = done, rows
@@ -118,12 +118,12 @@ class JobReporter:
                 self.phase("scoring", step, unscored[0], total, unscored[1])
 
         self.phase("generating", step, 0, len(prompts), first_rows(prompts))
-        return tell
+        return progress
 
-    def evaluating(self, step: int, prompts: Sequence[Prompt]) -> Tell:
+    def evaluating(self, step: int, prompts: Sequence[Prompt]) -> ProgressCallback:
         unscored = 0, first_rows(prompts)
 
-        def tell(phase: str, done: int, total: int, rows: list[int]) -> None:
+        def progress(phase: str, done: int, total: int, rows: list[int]) -> None:
             nonlocal unscored
             if phase == "scoring":
                 unscored = done, rows
@@ -133,7 +133,7 @@ class JobReporter:
                 self.phase("evaluating", step, done, total, rows)
 
         self.phase("evaluating", step, 0, len(prompts), first_rows(prompts))
-        return tell
+        return progress
 
     def step(self, step: int, values: Values, batch: StepBatch, credit: Credit, done: Update) -> None:
         """Report a completed step. Metrics come last: a step with metrics is complete."""

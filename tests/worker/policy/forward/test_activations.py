@@ -184,7 +184,7 @@ def bytes_of_longest(folder: Path) -> int:
 
 def ran(policy: LoraPolicy, messages: Messages, *needs: bool) -> tuple[float, dict[str, Tensor]]:
     """Micro-batches, and gradients, which are then forgotten."""
-    policy.passes.tell = messages
+    policy.passes.on_change = messages
     result = policy.forward_backward(batch(*needs), total)
     gradients = {key: p.grad.clone() for key, p in policy._parameters.items() if p.grad is not None}
     policy._optimizer.zero_grad(set_to_none=True)

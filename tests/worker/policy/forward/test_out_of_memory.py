@@ -192,7 +192,7 @@ def test_whichever_pass_runs_out_of_memory_the_update_is_the_same(
     plain = passes_of(folder)
     assert len(plain) > at
     policy, warnings = make(folder), Warnings()
-    policy.passes.tell = warnings
+    policy.passes.on_change = warnings
     with short_of_memory(policy._model, lambda here: here.number == at, backward=backward) as passes:
         result = policy.forward_backward(batch(2, 5), weighted)
     failed = not backward or plain[at].gradient
@@ -215,7 +215,7 @@ def test_it_halves_as_often_as_it_takes_and_says_so_each_time(
 ) -> None:
     monkeypatch.setattr(micro_batches, "LONG_PROMPT", 64)
     policy, warnings = make(folder, 10_000), Warnings()
-    policy.passes.tell = warnings
+    policy.passes.on_change = warnings
     whole = make(folder, 10_000)
     whole.forward_backward(batch(), weighted)
     with short_of_memory(policy._model, lambda here: here.gradient and here.tokens > 26) as passes:
@@ -233,7 +233,7 @@ def test_it_halves_as_often_as_it_takes_and_says_so_each_time(
 
 def test_gradient_checkpointing_comes_when_each_row_is_alone(folder: Path) -> None:
     policy, warnings = make(folder), Warnings()
-    policy.passes.tell = warnings
+    policy.passes.on_change = warnings
     with short_of_memory(policy._model, lambda here: here.gradient and not policy.passes.checkpointing):
         policy.forward_backward(batch(), weighted)
     assert policy.passes.facts == {"micro_batch_tokens": LONGEST, "gradient_checkpointing": True}

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.worker.rollout.asking import Setup, generate
+from tests.worker.rollout.setups import Setup, generate
 from worker.rollout.cpu.forked_engine import EngineLost, ForkedEngine, SharedWeights, _Generate, portable
 from worker.rollout.engine import Generated, GenerateRequest
 

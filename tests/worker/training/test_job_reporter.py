@@ -23,7 +23,7 @@ class Clock:
         return self.now
 
 
-def journal(folder: Path) -> tuple[JobReporter, Clock, list[Phase]]:
+def job_reporter(folder: Path) -> tuple[JobReporter, Clock, list[Phase]]:
     records: list[Phase] = []
 
     def show(record: BaseRecord) -> None:
@@ -36,7 +36,7 @@ def journal(folder: Path) -> tuple[JobReporter, Clock, list[Phase]]:
 
 
 def test_progress_is_told_twice_a_second_at_most(tmp_path: Path) -> None:
-    made, clock, records = journal(tmp_path)
+    made, clock, records = job_reporter(tmp_path)
     for done in range(3):
         made.phase("scoring", 1, done, 3)
         clock.now += PHASE_SECONDS * 0.6
@@ -46,7 +46,7 @@ def test_progress_is_told_twice_a_second_at_most(tmp_path: Path) -> None:
 
 
 def test_a_phase_that_goes_on_says_so_with_what_it_said_last(tmp_path: Path) -> None:
-    made, clock, records = journal(tmp_path)
+    made, clock, records = job_reporter(tmp_path)
     made.heartbeat()
     assert records == [], "there is none yet"
     made.phase("generating", 4, 1, 3, [17])
@@ -64,7 +64,7 @@ def test_a_phase_that_goes_on_says_so_with_what_it_said_last(tmp_path: Path) -> 
 
 def test_what_came_too_soon_to_be_told_is_told_once_it_may(tmp_path: Path) -> None:
     """Else a job that hangs at its last row would name those that were done long ago."""
-    made, _, records = journal(tmp_path)
+    made, _, records = job_reporter(tmp_path)
 
     async def score(then: str | None) -> None:
         made.phase("scoring", 1, 0, 3, [4, 5, 6])
