@@ -1,4 +1,4 @@
-"""Steps of scored completions for the tests of slot 3: groups of any size, in any order, some rows left out."""
+"""Steps of scored completions for the tests of the advantage: groups of any size, in any order, some rows left out."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What holds for the estimators of slot 3 whatever the numbers."""
+"""What holds for the estimators of the advantage whatever the numbers."""
 
 import math
 from dataclasses import replace

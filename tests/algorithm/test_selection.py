@@ -1,4 +1,4 @@
-"""Slot 2: what is kept, what is asked for, and that asking ends."""
+"""Selection: what is kept, what is asked for, and that asking ends."""
 
 import json
 import math

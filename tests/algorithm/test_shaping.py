@@ -1,4 +1,4 @@
-"""Slot 1: what holds for any rewards, and what each part of it is for."""
+"""Shaping: what holds for any rewards, and what each part of it is for."""
 
 import json
 import math

@@ -73,17 +73,28 @@ def rollout_engine(
 ) -> RolloutEngine:
     """model: the folder of `base`. folder: the run folder. longest: tokens of the longest prompt with its completion.
     Raises like `check_engine`."""
-    if spec.rollout.engine != "vllm":
-        prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
-        own = own_engine(
-            prompts, completions, base, host, policy, lambda message: job_reporter.log("warning", message)
+    if spec.rollout.engine == "vllm":
+        check_engine(spec)
+        return _vllm_engine(options(spec, base, model, longest), spec, base, policy, job_reporter, folder)
+    prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
+    own = own_engine(
+        prompts, completions, base, host, policy, lambda message: job_reporter.log("warning", message)
+    )
+    if isinstance(own, ParallelEngines):
+        job_reporter.log(
+            "info", f"Completions are sampled by {own.processes} processes: the trainer and forks of it"
         )
-        if isinstance(own, ParallelEngines):
-            job_reporter.log(
-                "info", f"Completions are sampled by {own.processes} processes: the trainer and forks of it"
-            )
-        return own
-    check_engine(spec)
+    return own
+
+
+def _vllm_engine(
+    chosen: Options,
+    spec: JobSpec,
+    base: BaseModel,
+    policy: LoraPolicy,
+    job_reporter: JobReporter,
+    folder: Path,
+) -> VllmEngine:
     python = vllm_python()
     assert python is not None
 
@@ -96,7 +107,6 @@ def rollout_engine(
     def export(_: str, target: Path) -> None:
         policy.export(target, base_model=spec.model)
 
-    chosen = options(spec, base, model, longest)
     if chosen.device == "cuda":
         say(describe(chosen))
     server = Server(

@@ -156,13 +156,7 @@ class Job:
         )
         critic = self._critic(host)
         if manifest.resume_path is not None:
-            resume, fork = Path(manifest.resume_path).read_bytes(), manifest.fork
-            self.position, state, critic_state = (
-                unpack_resume_state(resume) if fork is None else start_of(resume, fork, POLICY)
-            )
-            policy.load_state(state)
-            if critic is not None and critic_state is not None:
-                critic.load_state(critic_state)
+            self._resume(Path(manifest.resume_path), policy, critic)
         reporter.rewind(self.position.step)
         reporter.report(Phase, phase="loading", step=0)
         prompts = self._prompts(base, texts)
@@ -193,6 +187,16 @@ class Job:
                 Control(reporter, self.job_reporter, changes),
             )
             return asyncio.run(_closing(engine, training))
+
+    def _resume(self, path: Path, policy: LoraPolicy, critic: LoraCritic | None) -> None:
+        """Load the job's own resume state, or the one that it was forked from."""
+        resume, fork = path.read_bytes(), self.manifest.fork
+        self.position, state, critic_state = (
+            unpack_resume_state(resume) if fork is None else start_of(resume, fork, POLICY)
+        )
+        policy.load_state(state)
+        if critic is not None and critic_state is not None:
+            critic.load_state(critic_state)
 
     def _engine(self, base: BaseModel, host: LocalHost, prompts: Prompts) -> RolloutEngine:
         assert self.policy is not None and self.job_reporter is not None

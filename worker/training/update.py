@@ -15,7 +15,16 @@ from worker.algorithm.loss.losses import policy_loss
 from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs, loss_reads
 from worker.algorithm.loss.state import advance_loss
 from worker.algorithm.rows import State
-from worker.policy.base import Batch, LossFunction, LossValue, Policy, SumCount, TokenScores, empty_scores
+from worker.policy.base import (
+    Batch,
+    ForwardBackward,
+    LossFunction,
+    LossValue,
+    Policy,
+    SumCount,
+    TokenScores,
+    empty_scores,
+)
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
 from worker.training.forward_passes import Passes, reads_policy_before_update
@@ -89,24 +98,8 @@ def update(
             as_sampled(ran.scores, batch, rows, part.skipped)
             done.first_look(rows, part, ran.scores)
         done.add(ran.metrics)
-        if not bool(part.needs_gradient.any()):
-            continue
-        optimizer = spec.optimizer
-        norm = policy.optimizer_step(
-            learning_rate=learning_rate,
-            betas=optimizer.betas,
-            eps=optimizer.eps,
-            weight_decay=optimizer.weight_decay,
-            clip_norm=optimizer.clip_norm,
-        )
-        if not math.isfinite(norm):
-            done.skipped += 1
-            continue
-        done.grad_norms.append(norm)
-        done.tokens += int(part.tensors["mask"].sum())
-        chosen = part.tensors.get("policy_tokens", part.tensors["mask"])
-        entropy = float(ran.scores.entropies[chosen].double().mean()) if bool(chosen.any()) else None
-        done.state |= advance_loss(settings, done.state, gradients=ran.gradients, entropy=entropy)
+        if bool(part.needs_gradient.any()):
+            _optimizer_step(spec, policy, part, ran, settings, learning_rate, done)
     distance, tokens = done.metrics.get("kl/mean", (0.0, 0.0))
     kl = advance_kl(
         settings["kl"],
@@ -117,6 +110,34 @@ def update(
     if kl:
         done.state["kl"] = kl
     return done
+
+
+def _optimizer_step(
+    spec: JobSpec,
+    policy: Policy,
+    part: Batch,
+    ran: ForwardBackward,
+    settings: LossSettings,
+    learning_rate: float,
+    done: Update,
+) -> None:
+    """Update the policy and the loss's state; skipped if the gradient is not finite."""
+    optimizer = spec.optimizer
+    norm = policy.optimizer_step(
+        learning_rate=learning_rate,
+        betas=optimizer.betas,
+        eps=optimizer.eps,
+        weight_decay=optimizer.weight_decay,
+        clip_norm=optimizer.clip_norm,
+    )
+    if not math.isfinite(norm):
+        done.skipped += 1
+        return
+    done.grad_norms.append(norm)
+    done.tokens += int(part.tensors["mask"].sum())
+    chosen = part.tensors.get("policy_tokens", part.tensors["mask"])
+    entropy = float(ran.scores.entropies[chosen].double().mean()) if bool(chosen.any()) else None
+    done.state |= advance_loss(settings, done.state, gradients=ran.gradients, entropy=entropy)
 
 
 def _begun(batch: StepBatch, old: TokenScores | None, state: State) -> Update:

@@ -1,4 +1,4 @@
-"""Slot 3: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
+"""Advantage: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Slot 2: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
+"""Selection: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Slot 1: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
+"""Shaping: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
 
 import torch
 from torch import Tensor

@@ -1,5 +1,5 @@
-"""Slot 2 in a job: more prompts where groups have no signal, fewer completions, repaired ones; and what a reward
-returns beside its score reaches slots 1 and 3."""
+"""Selection in a job: more prompts where groups have no signal, fewer completions, repaired ones; and what a reward
+returns beside its score reaches shaping and advantage."""
 
 import io
 from pathlib import Path

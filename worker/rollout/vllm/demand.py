@@ -1,8 +1,4 @@
-"""Rollout engine on a vLLM server; each update sends it the policy as an adapter.
-
-Token ids in and out. Seeds depend on the request alone. The server batches requests by arrival, so equal jobs agree up
-to rounding, not to the bit.
-"""
+"""What a job, or a server on demand, asks of a GPU: model arithmetic in, `Demand` out."""
 
 import os
 from collections.abc import Sequence
@@ -13,13 +9,13 @@ from worker.rollout.vllm.options import allowed_rank
 from worker.rollout.vllm.sizing import Demand, batch_limits
 
 BUSY_TOKENS = 8192
-"""Writes a policy's present adapter into a new folder."""
+"""Of a micro-batch on a GPU: fewer leave it waiting for launches."""
 TRAINER_SHARE = 0.75
-"""Checks that the server samples from the trained policy."""
+"""Of the memory at hand, what the trainer lets activations take (`worker.policy.forward.activations`)."""
 HEAD_BYTES = 5 * 2**29
-"""Whether the check is conclusive; requests are for versions after an update. Raises JobFailure, ServerLost."""
+"""Of the trainer's logits, a slice of tokens at a time (`worker.policy.forward.logprobs`)."""
 STATE_BYTES = 12
-"""`RolloutEngine` over a server that starts when first needed."""
+"""Per number of the adapter, from the first update on: gradient and two moments in float32."""
 
 
 def job_demand(
@@ -33,7 +29,8 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """None after a conclusive check."""
+    """weights: bytes of the whole model. longest: tokens of the longest prompt with its completion. gpus: that the
+    server is divided among. shared: the trainer is on the same one."""
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
     busy = max(longest, min(BUSY_TOKENS, rows * longest))
@@ -62,7 +59,7 @@ def served_demand(
     gpu_total: int,
     gpus: int = 1,
 ) -> Demand:
-    """Raises JobFailure; ValueError for an unknown version."""
+    """loras: adapters that one batch may mix."""
     tokens, sequences = batch_limits(gpu_total)
     working = shape.working(
         tokens=tokens,
@@ -75,7 +72,8 @@ def served_demand(
 
 
 def fused_experts(shape: ModelShape, target_parameters: Sequence[str] | None) -> bool:
-    """Does nothing if cancelled while the server starts. Raises JobFailure."""
+    """Whether an adapter has experts as PEFT writes them, all of a layer in one tensor. target_parameters: of its
+    adapter_config.json."""
     return shape.experts > 0 and bool(target_parameters)
 
 

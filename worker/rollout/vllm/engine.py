@@ -1,4 +1,8 @@
-"""Restart the server with the previous adapters. Raises JobFailure the second time."""
+"""The rollout engine in another process: a vLLM server, the policy sent to it as an adapter after every update.
+
+Token ids go in and come out. Seeds are functions of the request, as in every engine; which requests share a forward
+batch is the server's choice and depends on when they arrive, so equal jobs agree up to rounding, not to the bit.
+"""
 
 import asyncio
 import contextlib
@@ -18,32 +22,32 @@ from worker.rollout.vllm.server import Server, Stopped
 _LOOK_SECONDS = 1.0
 
 Export = Callable[[str, Path], None]
-"""Answers as they finish; when cancelled, all remaining ones at once. Raises Refused, ServerLost."""
+"""Writes a policy's adapter, as it is now, into a new folder."""
 
 
 class Probe(Protocol):
-    """A partial completion."""
+    """Looks once whether the server samples from what the trainer trains."""
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Running requests on one server."""
+        """Whether that is settled; requests are for versions after an update. Raises JobFailure, ServerLost."""
 
 
 class VllmEngine:
-    """Abort unfinished requests."""
+    """`RolloutEngine` over a server that it starts when first needed."""
 
     def __init__(
         self, server: Server, export: Export, *, staleness: int = 0, probe: Probe | None = None
     ) -> None:
         self._server, self._export = server, export
         self._probe = probe
-        """Make `next` return None. Callable from any thread."""
+        """None once it has looked."""
         self._adapters = Adapters(server.adapters, staleness=staleness)
         self._cancelled = threading.Event()
         server.stopped = self._cancelled.is_set
         self._running: _Running | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """The next finished request; None after `wake`. Raises Refused, ServerLost."""
+        """Raises JobFailure, ValueError for a version that it does not hold."""
         left = dict(enumerate(requests))
         for request in requests:
             self._adapters.name(request)
@@ -75,7 +79,7 @@ class VllmEngine:
             running.wake()
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """GPU memory that a job or a server on demand needs: model arithmetic in, `Demand` out."""
+        """Nothing where it is cancelled while the server starts. Raises JobFailure."""
         with contextlib.suppress(Stopped):
             await self._publish(policy, version, path)
 
@@ -104,7 +108,7 @@ class VllmEngine:
                 pass  # a fresh server has never heard of it
 
     async def rest(self) -> None:
-        """Tokens of a micro-batch that keep a GPU busy."""
+        """Raises JobFailure."""
         try:
             await self._server.rest()
         except ServerLost as error:
@@ -122,7 +126,7 @@ class VllmEngine:
         return api
 
     async def _recover(self, why: str) -> Api:
-        """Share of free memory for the trainer's activations (`worker.policy.forward.activations`)."""
+        """Another server with everything that the last one held. Raises JobFailure the second time."""
         api = await self._server.restart(why)
         for version in self._adapters.held:
             try:
@@ -144,7 +148,7 @@ class VllmEngine:
     async def _round(
         self, requests: dict[int, GenerateRequest]
     ) -> AsyncGenerator[tuple[int, Generated], None]:
-        """Bytes of the trainer's logits, computed in slices (`worker.policy.forward.logprobs`)."""
+        """Answers as they finish; all of what is left at once when cancelled. Raises Refused, ServerLost."""
         api = await self._server.awake()
         names = {number: self._adapters.name(request) for number, request in requests.items()}
         running = self._running = _Running(requests)
@@ -170,7 +174,7 @@ class VllmEngine:
 
 @dataclass
 class _Growing:
-    """Bytes per adapter parameter from the first update on: gradient and two moments in float32."""
+    """A completion as far as it has come."""
 
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -183,8 +187,7 @@ class _Growing:
 
 
 class _Running:
-    """weights: bytes of the whole model. longest: tokens of the longest prompt with its completion. gpus: GPUs of the
-    server. shared: the trainer uses the same GPU."""
+    """Requests under way on one server."""
 
     def __init__(self, requests: dict[int, GenerateRequest]) -> None:
         self._requests = requests
@@ -201,21 +204,17 @@ class _Running:
         ]
 
     async def stop(self) -> None:
-        """loras: adapters per batch."""
+        """Abort what has not ended."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def wake(self) -> None:
-        """Whether an adapter has experts in PEFT's form, all of a layer in one tensor. target_parameters: from
-        adapter_config.json."""
+        """Have `next` return None. Callable from any thread."""
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:
-        """Free bytes on the fullest GPU and total bytes of the smallest; zeros if unknown.
-
-        devices: as in CUDA_VISIBLE_DEVICES, also GPUs that this process does not see; empty: the first visible one.
-        """
+        """The next request that has ended; None to look round. Raises Refused, ServerLost."""
         try:
             number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
         except TimeoutError:
