@@ -1,4 +1,4 @@
-"""What a job, or a server on demand, asks of a GPU: model arithmetic in, `Demand` out."""
+"""GPU memory that a job or a server on demand needs: model arithmetic in, `Demand` out."""
 
 import os
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from worker.rollout.vllm.options import allowed_rank
 from worker.rollout.vllm.sizing import Demand, batch_limits
 
 BUSY_TOKENS = 8192
-"""Of a micro-batch on a GPU: fewer leave it waiting for launches."""
+"""Tokens of a micro-batch that keep a GPU busy."""
 TRAINER_SHARE = 0.75
-"""Of the memory at hand, what the trainer lets activations take (`worker.policy.forward.activations`)."""
+"""Share of free memory for the trainer's activations (`worker.policy.forward.activations`)."""
 HEAD_BYTES = 5 * 2**29
-"""Of the trainer's logits, a slice of tokens at a time (`worker.policy.forward.logprobs`)."""
+"""Bytes of the trainer's logits, computed in slices (`worker.policy.forward.logprobs`)."""
 STATE_BYTES = 12
-"""Per number of the adapter, from the first update on: gradient and two moments in float32."""
+"""Bytes per adapter parameter from the first update on: gradient and two moments in float32."""
 
 
 def job_demand(
@@ -29,8 +29,8 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """weights: bytes of the whole model. longest: tokens of the longest prompt with its completion. gpus: that the
-    server is divided among. shared: the trainer is on the same one."""
+    """weights: bytes of the whole model. longest: tokens of the longest prompt with its completion. gpus: GPUs of the
+    server. shared: the trainer uses the same GPU."""
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
     busy = max(longest, min(BUSY_TOKENS, rows * longest))
@@ -59,7 +59,7 @@ def served_demand(
     gpu_total: int,
     gpus: int = 1,
 ) -> Demand:
-    """loras: adapters that one batch may mix."""
+    """loras: adapters per batch."""
     tokens, sequences = batch_limits(gpu_total)
     working = shape.working(
         tokens=tokens,
@@ -72,7 +72,7 @@ def served_demand(
 
 
 def fused_experts(shape: ModelShape, target_parameters: Sequence[str] | None) -> bool:
-    """Whether an adapter has experts as PEFT writes them, all of a layer in one tensor. target_parameters: of its
+    """Whether an adapter has experts in PEFT's form, all of a layer in one tensor. target_parameters: from
     adapter_config.json."""
     return shape.experts > 0 and bool(target_parameters)
 
@@ -82,9 +82,10 @@ def _activations(pass_bytes: int) -> int:
 
 
 def memory_of(devices: Sequence[str]) -> tuple[int, int]:
-    """Bytes that are free on the fullest of some GPUs and there on the smallest; zeros where nobody says.
+    """Free bytes on the fullest GPU and total bytes of the smallest; zeros if unknown.
 
-    devices: as in CUDA_VISIBLE_DEVICES, also those that this process does not see; none: the first that it sees."""
+    devices: as in CUDA_VISIBLE_DEVICES, also GPUs that this process does not see; empty: the first visible one.
+    """
     gpus = list_gpus(os.environ | {VISIBLE: ",".join(devices)}) if devices else list_gpus()[:1]
     if len(gpus) < len(devices):
         return 0, 0

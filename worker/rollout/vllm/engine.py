@@ -1,7 +1,7 @@
-"""The rollout engine in another process: a vLLM server, the policy sent to it as an adapter after every update.
+"""Rollout engine on a vLLM server; each update sends it the policy as an adapter.
 
-Token ids go in and come out. Seeds are functions of the request, as in every engine; which requests share a forward
-batch is the server's choice and depends on when they arrive, so equal jobs agree up to rounding, not to the bit.
+Token ids in and out. Seeds depend on the request alone. The server batches requests by arrival, so equal jobs agree up
+to rounding, not to the bit.
 """
 
 import asyncio
@@ -22,32 +22,32 @@ from worker.rollout.vllm.server import Server, Stopped
 _LOOK_SECONDS = 1.0
 
 Export = Callable[[str, Path], None]
-"""Writes a policy's adapter, as it is now, into a new folder."""
+"""Writes a policy's present adapter into a new folder."""
 
 
 class Probe(Protocol):
-    """Looks once whether the server samples from what the trainer trains."""
+    """Checks that the server samples from the trained policy."""
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether that is settled; requests are for versions after an update. Raises JobFailure, ServerLost."""
+        """Whether the check is conclusive; requests are for versions after an update. Raises JobFailure, ServerLost."""
 
 
 class VllmEngine:
-    """`RolloutEngine` over a server that it starts when first needed."""
+    """`RolloutEngine` over a server that starts when first needed."""
 
     def __init__(
         self, server: Server, export: Export, *, staleness: int = 0, probe: Probe | None = None
     ) -> None:
         self._server, self._export = server, export
         self._probe = probe
-        """None once it has looked."""
+        """None after a conclusive check."""
         self._adapters = Adapters(server.adapters, staleness=staleness)
         self._cancelled = threading.Event()
         server.stopped = self._cancelled.is_set
         self._running: _Running | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Raises JobFailure, ValueError for a version that it does not hold."""
+        """Raises JobFailure; ValueError for an unknown version."""
         left = dict(enumerate(requests))
         for request in requests:
             self._adapters.name(request)
@@ -79,7 +79,7 @@ class VllmEngine:
             running.wake()
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Nothing where it is cancelled while the server starts. Raises JobFailure."""
+        """Does nothing if cancelled while the server starts. Raises JobFailure."""
         with contextlib.suppress(Stopped):
             await self._publish(policy, version, path)
 
@@ -126,7 +126,7 @@ class VllmEngine:
         return api
 
     async def _recover(self, why: str) -> Api:
-        """Another server with everything that the last one held. Raises JobFailure the second time."""
+        """Restart the server with the previous adapters. Raises JobFailure the second time."""
         api = await self._server.restart(why)
         for version in self._adapters.held:
             try:
@@ -148,7 +148,7 @@ class VllmEngine:
     async def _round(
         self, requests: dict[int, GenerateRequest]
     ) -> AsyncGenerator[tuple[int, Generated], None]:
-        """Answers as they finish; all of what is left at once when cancelled. Raises Refused, ServerLost."""
+        """Answers as they finish; when cancelled, all remaining ones at once. Raises Refused, ServerLost."""
         api = await self._server.awake()
         names = {number: self._adapters.name(request) for number, request in requests.items()}
         running = self._running = _Running(requests)
@@ -174,7 +174,7 @@ class VllmEngine:
 
 @dataclass
 class _Growing:
-    """A completion as far as it has come."""
+    """A partial completion."""
 
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -187,7 +187,7 @@ class _Growing:
 
 
 class _Running:
-    """Requests under way on one server."""
+    """Running requests on one server."""
 
     def __init__(self, requests: dict[int, GenerateRequest]) -> None:
         self._requests = requests
@@ -204,17 +204,17 @@ class _Running:
         ]
 
     async def stop(self) -> None:
-        """Abort what has not ended."""
+        """Abort unfinished requests."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def wake(self) -> None:
-        """Have `next` return None. Callable from any thread."""
+        """Make `next` return None. Callable from any thread."""
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:
-        """The next request that has ended; None to look round. Raises Refused, ServerLost."""
+        """The next finished request; None after `wake`. Raises Refused, ServerLost."""
         try:
             number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
         except TimeoutError:
