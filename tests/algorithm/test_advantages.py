@@ -1,4 +1,4 @@
-"""Estimators of the advantage on numbers derived by hand, and in the specification; published ones are in `test_vectors`."""
+"""Advantage estimators on numbers derived by hand, and in the specification; published ones are in `test_vectors`."""
 
 import math
 from dataclasses import replace

@@ -123,7 +123,9 @@ class Collector:
         """Release engine memory until the next sampling."""
         await self._engine.rest()
 
-    async def collect(self, prompts: Sequence[Prompt], round: Round, progress: ProgressCallback) -> Collected:
+    async def collect(
+        self, prompts: Sequence[Prompt], sampling_round: Round, progress: ProgressCallback
+    ) -> Collected:
         """One scored group per prompt. Raises Interrupted, and what the engine and the scorer raise."""
         groups: list[list[Rollout]] = [[] for _ in prompts]
         unsampled, unscored = (dict.fromkeys(range(len(prompts))) for _ in range(2))
@@ -137,10 +139,12 @@ class Collector:
 
         async def sampled() -> AsyncGenerator[Group, None]:
             nonlocal generated
-            async with aclosing(self._engine.generate(self._requests(prompts, round))) as answers:
+            async with aclosing(self._engine.generate(self._requests(prompts, sampling_round))) as answers:
                 async for answer in answers:
                     number = answer.request.tag
-                    groups[number] = self._rollouts(prompts[number], round.first_prompt + number, answer)
+                    groups[number] = self._rollouts(
+                        prompts[number], sampling_round.first_prompt + number, answer
+                    )
                     report("generating", number, unsampled)
                     yield Group(number, [_scorable(rollout) for rollout in groups[number]])
             generated = time.monotonic()
@@ -155,12 +159,12 @@ class Collector:
         self,
         groups: Sequence[Sequence[Rollout]],
         repairs: Sequence[Repair],
-        round: Round,
+        sampling_round: Round,
         progress: ProgressCallback,
     ) -> Collected:
         """Replace some rollouts and score their groups again. Raises like `collect`."""
         started = time.monotonic()
-        requests = [self._continued(number, repair, round) for number, repair in enumerate(repairs)]
+        requests = [self._continued(number, repair, sampling_round) for number, repair in enumerate(repairs)]
         ends: dict[int, Sample] = {}
         continuations = [request for request in requests if request is not None]
         async with aclosing(self._engine.generate(continuations)) as answers:
@@ -168,7 +172,7 @@ class Collector:
                 ends[answer.request.tag] = answer.samples[0]
                 progress("generating", len(ends), len(repairs), [])
         generated = time.monotonic()
-        stop_ids = round.sampling.stop_ids
+        stop_ids = sampling_round.sampling.stop_ids
         replaced = {
             (repair.rollout.prompt_no, repair.rollout.sample_no): self._repaired(
                 repair, ends.get(number), stop_ids
@@ -188,17 +192,17 @@ class Collector:
                 ]
         return Collected(repaired_groups, generated - started, time.monotonic() - generated)
 
-    def _continued(self, number: int, repair: Repair, round: Round) -> GenerateRequest | None:
+    def _continued(self, number: int, repair: Repair, sampling_round: Round) -> GenerateRequest | None:
         if repair.max_tokens < 1:
             return None
         before = (*self._environment.start(repair.rollout.prompt), *repair.segments)
         return GenerateRequest(
-            policy=round.policy,
-            version=round.version,
+            policy=sampling_round.policy,
+            version=sampling_round.version,
             prompt_ids=tuple(chain.from_iterable(segment.token_ids for segment in before)),
             n=1,
-            sampling=replace(round.sampling, max_tokens=repair.max_tokens),
-            noise=NoiseKey(round.seed, Stream.REPAIR, round.noise_step, number),
+            sampling=replace(sampling_round.sampling, max_tokens=repair.max_tokens),
+            noise=NoiseKey(sampling_round.seed, Stream.REPAIR, sampling_round.noise_step, number),
             tag=number,
         )
 
@@ -219,15 +223,20 @@ class Collector:
         (text,) = self._decode([without_end(rollout.token_ids, stop_ids)])
         return replace(rollout, text=text)
 
-    def _requests(self, prompts: Sequence[Prompt], round: Round) -> list[GenerateRequest]:
+    def _requests(self, prompts: Sequence[Prompt], sampling_round: Round) -> list[GenerateRequest]:
         return [
             GenerateRequest(
-                policy=round.policy,
-                version=round.version,
+                policy=sampling_round.policy,
+                version=sampling_round.version,
                 prompt_ids=tuple(chain.from_iterable(s.token_ids for s in self._environment.start(prompt))),
-                n=round.samples_per_prompt,
-                sampling=round.sampling,
-                noise=NoiseKey(round.seed, round.stream, round.noise_step, round.first_prompt + number),
+                n=sampling_round.samples_per_prompt,
+                sampling=sampling_round.sampling,
+                noise=NoiseKey(
+                    sampling_round.seed,
+                    sampling_round.stream,
+                    sampling_round.noise_step,
+                    sampling_round.first_prompt + number,
+                ),
                 tag=number,
             )
             for number, prompt in enumerate(prompts)

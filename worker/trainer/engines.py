@@ -98,7 +98,7 @@ def _vllm_engine(
     python = vllm_python()
     assert python is not None
 
-    def say(message: str) -> None:
+    def notify(message: str) -> None:
         job_reporter.log("info", message)
 
     def progress(stage: Stage) -> None:
@@ -108,12 +108,12 @@ def _vllm_engine(
         policy.export(target, base_model=spec.model)
 
     if chosen.device == "cuda":
-        say(describe(chosen))
+        notify(describe(chosen))
     server = Server(
         python,
         chosen,
         folder / LOG,
-        say=say,
+        notify=notify,
         progress=progress,
         make_room=torch.cuda.empty_cache,
     )
@@ -121,7 +121,7 @@ def _vllm_engine(
         scorer(lambda sequences: policy.log_probs(sequences).logprobs),
         scorer(policy.reference_log_probs),
         exact=base.model.dtype == torch.float32,
-        say=say,
+        notify=notify,
         warn=lambda message: job_reporter.log("warning", message),
     )
     return VllmEngine(server, export, probe=probe)

@@ -46,16 +46,20 @@ class StepSampler:
     breaker: Breaker
     decode: Decode
 
-    async def sample(self, chosen: Sequence[Prompt], round: Round, state: Mapping[str, State]) -> Sampled:
+    async def sample(
+        self, chosen: Sequence[Prompt], sampling_round: Round, state: Mapping[str, State]
+    ) -> Sampled:
         """Sample the step's prompts, then what the selection requests.
 
         Raises RewardsFailed with the completions reported, JobFailure, Interrupted.
         """
-        step = round.noise_step
-        collected = await self.collector.collect(chosen, round, self.job_reporter.sampling(step, chosen))
+        step = sampling_round.noise_step
+        collected = await self.collector.collect(
+            chosen, sampling_round, self.job_reporter.sampling(step, chosen)
+        )
         rounds, metrics = 1, dict[str, float]()
         while True:
-            batch = assemble(collected.groups, self.scorer, round.sampling.temperature, self.decode)
+            batch = assemble(collected.groups, self.scorer, sampling_round.sampling.temperature, self.decode)
             if rounds == 1:
                 self._check(step, batch)
             if has_reward_passes(self.spec):
@@ -64,7 +68,7 @@ class StepSampler:
             passes = reward_passes(self.spec, self.policy, batch.sequences)
             choice = choose(self.spec, batch, passes, dict(state), rounds=rounds)
             metrics |= choice.selected.metrics
-            more = await self._again(choice, collected, round)
+            more = await self._again(choice, collected, sampling_round)
             if more is None:
                 return Sampled(batch, collected, choice, passes, metrics)
             collected = Collected(
@@ -82,7 +86,7 @@ class StepSampler:
             self.job_reporter.completions(step, batch, no_credit(batch), None)
             raise
 
-    async def _again(self, choice: Choice, collected: Collected, round: Round) -> Collected | None:
+    async def _again(self, choice: Choice, collected: Collected, sampling_round: Round) -> Collected | None:
         """All groups after one more round; None if nothing is requested or no prompts remain."""
         requests = choice.selected.again
         repairs = [request for request in requests if isinstance(request, selection.Repair)]
@@ -90,7 +94,7 @@ class StepSampler:
         if any(isinstance(request, selection.Branch) for request in requests):
             raise NotImplementedError("continuations from within a rollout need an environment with tools")
         if repairs:
-            stop_ids = round.sampling.stop_ids
+            stop_ids = sampling_round.sampling.stop_ids
             planned = [
                 self._repair(collected.rollouts[request.row], request, stop_ids) for request in repairs
             ]
@@ -98,18 +102,18 @@ class StepSampler:
             if not possible_repairs:
                 return None
             progress = self.job_reporter.sampling(
-                round.noise_step, [repair.rollout.prompt for repair in possible_repairs]
+                sampling_round.noise_step, [repair.rollout.prompt for repair in possible_repairs]
             )
-            return await self.collector.repair(collected.groups, possible_repairs, round, progress)
+            return await self.collector.repair(collected.groups, possible_repairs, sampling_round, progress)
         if not missing:
             return None
         dealt = {rollout.prompt.row_index for rollout in collected.rollouts}
-        prompts = self.prompts.further(round.noise_step, missing, dealt)
+        prompts = self.prompts.further(sampling_round.noise_step, missing, dealt)
         if not prompts:
             return None
-        later = replace(round, first_prompt=len(collected.groups))
+        later = replace(sampling_round, first_prompt=len(collected.groups))
         added = await self.collector.collect(
-            prompts, later, self.job_reporter.sampling(round.noise_step, prompts)
+            prompts, later, self.job_reporter.sampling(sampling_round.noise_step, prompts)
         )
         return replace(added, groups=[*collected.groups, *added.groups])
 

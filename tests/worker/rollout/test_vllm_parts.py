@@ -205,7 +205,7 @@ def server(folder: Path, sleeps: Sleep, answers: Answers, messages: list[str]) -
     """One whose process has started."""
     options = Options(folder, "bfloat16", "cuda", max_model_len=64, rank=8, sleeps=sleeps)
     made = Server(
-        Path("python"), options, None, say=messages.append, make_room=lambda: messages.append("room")
+        Path("python"), options, None, notify=messages.append, make_room=lambda: messages.append("room")
     )
     made.api = Api(folder / "s")
     made.api._client = httpx.AsyncClient(transport=httpx.MockTransport(answers), base_url="http://vllm")

@@ -51,12 +51,12 @@ class AdapterProbe:
         base: Score,
         *,
         exact: bool,
-        say: Callable[[str], None] = lambda _: None,
+        notify: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """policy, base: the trainer's log-probabilities with and without its adapter. exact: everything is float32."""
         self._policy, self._base, self._exact = policy, base, exact
-        self._say, self._warn = say, warn
+        self._notify, self._warn = notify, warn
         self._calls, self._others, self._reported = 0, 0, False
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
@@ -115,7 +115,7 @@ class AdapterProbe:
             return
         self._reported = True
         if judged == "agree":
-            self._say(
+            self._notify(
                 f"vLLM and the trainer agree about the policy: log-probabilities differ by {difference}"
             )
         else:

@@ -23,7 +23,7 @@ QUIET = "REINFORGE_VLLM_QUIET_SECONDS"
 """Environment variable for `QUIET_SECONDS`."""
 _LOOK_SECONDS = 0.1
 
-Say = Callable[[str], None]
+Notify = Callable[[str], None]
 Progress = Callable[[Stage], None]
 
 
@@ -49,14 +49,14 @@ class Server:
         options: Options,
         log: Path | None,
         *,
-        say: Say = lambda _: None,
+        notify: Notify = lambda _: None,
         progress: Progress = lambda _: None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """log: appended to; None: a temporary one. say: receives messages for users. progress: called when the start's
-        stage changes. make_room: called before the server takes memory."""
+        """log: appended to; None: a temporary one. notify: receives messages for users. progress: called when the stage
+        of the start changes. make_room: called before the server takes memory."""
         self._python, self._options = python, options
-        self._say, self._progress, self._make_room = say, progress, make_room
+        self._notify, self._progress, self._make_room = notify, progress, make_room
         self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))
         self._log = log or self._root / "vllm.log"
         self.adapters = self._root / "adapters"
@@ -81,7 +81,7 @@ class Server:
             return self.api
         started = time.monotonic()
         self._make_room()
-        self._say(f"Starting vLLM; its log is {self._log}")
+        self._notify(f"Starting vLLM; its log is {self._log}")
         self._process = process = ServerProcess(self._python, self._options, self._root, self._log)
         api = Api(process.socket)
         reported_stage: Stage | None = None
@@ -102,7 +102,7 @@ class Server:
                 self._progress(stage)
             await asyncio.sleep(_LOOK_SECONDS)
         await self._warm(api)
-        self._say(f"vLLM is ready after {time.monotonic() - started:.0f} s")
+        self._notify(f"vLLM is ready after {time.monotonic() - started:.0f} s")
         self.api = api
         return api
 
@@ -116,7 +116,7 @@ class Server:
                 self._asleep = "cache"
                 return
             except Refused as error:
-                self._say(
+                self._notify(
                     f"vLLM cannot give its cache back alone ({error}): its weights give way to updates, too"
                 )
                 self._sleeps = "weights"
@@ -154,7 +154,7 @@ class Server:
                 "completions_per_prompt; or use rollout.engine transformers.",
             )
         self._restarts += 1
-        self._say(f"vLLM failed ({why}); it is started again, once")
+        self._notify(f"vLLM failed ({why}); it is started again, once")
         await self._end(grace=0.0)
         return await self.ready()
 

@@ -57,7 +57,7 @@ async def evaluate(
     progress: ProgressCallback,
 ) -> Evaluation:
     """Score `spec.evaluation.samples_per_row` completions of each prompt. policy: None for the base model."""
-    round = Round(
+    sampling_round = Round(
         policy=policy,
         version=version,
         seed=spec.seed,
@@ -66,7 +66,7 @@ async def evaluate(
         samples_per_prompt=spec.evaluation.samples_per_row,
         sampling=sampling,
     )
-    collected = await collector.collect(prompts, round, progress)
+    collected = await collector.collect(prompts, sampling_round, progress)
     batch = assemble(collected.groups, scorer, sampling.temperature or 1.0, decode)
     rewards = user_rewards(batch.rows)
     listed = [None if value != value else value for value in rewards.tolist()]

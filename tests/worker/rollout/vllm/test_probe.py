@@ -37,7 +37,7 @@ def probe(
 ) -> AdapterProbe:
     ours = policy or (lambda sequences: trainer.policy.log_probs(sequences).logprobs)
     base = scorer(trainer.policy.reference_log_probs)
-    return AdapterProbe(scorer(ours), base, exact=exact, say=messages.append, warn=messages.append)
+    return AdapterProbe(scorer(ours), base, exact=exact, notify=messages.append, warn=messages.append)
 
 
 def look(probe: AdapterProbe, bench: Bench, trainer: Trainer, api: Api, names: Sequence[str]) -> bool:
