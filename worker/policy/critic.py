@@ -10,10 +10,10 @@ from torch import Tensor
 from worker.policy.base import Batch, LossValue, PolicyState, Sequences, SumCount, ValueFunction
 from worker.policy.forward.activations import GradientPasses
 from worker.policy.forward.micro_batches import MicroBatch, micro_batches
-from worker.policy.forward.scoring import foresee, layouts_of
+from worker.policy.forward.scoring import layouts_of, predict_values
 from worker.policy.lora import Activate, adapter_parameters, tensors_of
 from worker.policy.merged_weights import computing
-from worker.policy.parameters import Trained
+from worker.policy.parameters import TrainedParameters
 
 
 class LoraCritic:
@@ -33,7 +33,7 @@ class LoraCritic:
         torch.nn.init.zeros_(self._head.weight)
         torch.nn.init.zeros_(self._head.bias)
         head = {f"value_head.{key}": parameter for key, parameter in self._head.named_parameters()}
-        self._trained = Trained(adapter_parameters(peft, name) | head)
+        self._trained = TrainedParameters(adapter_parameters(peft, name) | head)
         self._base_bytes = base_bytes
 
     @property
@@ -58,7 +58,7 @@ class LoraCritic:
         metrics: dict[str, SumCount] = {}
         chosen = batch.needs_gradient.nonzero()[:, 0].tolist()
         with self._computing():
-            self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
+            self.passes.prepare(batch.sequences, chosen, lambda row: self._try_row(batch, row, loss))
             for part in self._plan(batch.sequences, chosen):
                 with self.passes.running():
                     value = self._backward(batch, part, loss)
@@ -94,8 +94,7 @@ class LoraCritic:
         torch.autograd.backward(value.total / batch.denominator)
         return value
 
-    def _try(self, batch: Batch, row: int, loss: ValueFunction) -> None:
-        """Forward and backward pass of one row; drops the gradient."""
+    def _try_row(self, batch: Batch, row: int, loss: ValueFunction) -> None:
         try:
             self._backward(batch, self._alone(row), loss)
         finally:
@@ -108,7 +107,7 @@ class LoraCritic:
         return MicroBatch([row], "packed" if self.layout == "packed" else "padded")
 
     def _foresee(self, sequences: Sequences, part: MicroBatch) -> Tensor:
-        return foresee(self._model, sequences.take(part.rows), self._head, layout=part.layout)
+        return predict_values(self._model, sequences.take(part.rows), self._head, layout=part.layout)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
         """Micro-batches; requesting the next one means that the previous one is complete."""

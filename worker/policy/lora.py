@@ -27,7 +27,7 @@ from worker.policy.forward.micro_batches import MicroBatch, micro_batches
 from worker.policy.forward.scoring import Layouts, layouts_of, score
 from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.merged_weights import computing
-from worker.policy.parameters import Trained, on_cpu
+from worker.policy.parameters import TrainedParameters, on_cpu
 
 Activate = Callable[[str | None], AbstractContextManager[None]]
 
@@ -58,7 +58,7 @@ class LoraPolicy:
         self.layouts = choice.available
         self.layout = choice.usual
         """Layout of all passes, one of `layouts`."""
-        self._trained = Trained(adapter_parameters(peft, name))
+        self._trained = TrainedParameters(adapter_parameters(peft, name))
         self._parameters = self._trained.parameters
         self._optimizer = self._trained.optimizer
         self._reference: dict[str, Tensor] = {}
@@ -88,7 +88,6 @@ class LoraPolicy:
 
     @contextmanager
     def _as_reference(self) -> Iterator[None]:
-        """Compute as the reference inside the context."""
         if not self._reference:
             with self._activate(None):
                 yield
@@ -116,7 +115,7 @@ class LoraPolicy:
                 selected = (batch.needs_gradient == needs_gradient) & scored
                 chosen = selected.nonzero()[:, 0].tolist()
                 if needs_gradient:
-                    self.passes.prepare(batch.sequences, chosen, lambda row: self._try(batch, row, loss))
+                    self.passes.prepare(batch.sequences, chosen, lambda row: self._try_row(batch, row, loss))
                 run = partial(self._run, batch, loss, scores, needs_gradient)
                 with self.passes.running():
                     for value, part_gradients in self._threads.map(run, self._plan(batch.sequences, chosen)):
@@ -213,8 +212,7 @@ class LoraPolicy:
         total = value.total / batch.denominator
         return value, list(torch.autograd.grad(total, self._trained.list, allow_unused=True))
 
-    def _try(self, batch: Batch, row: int, loss: LossFunction) -> None:
-        """Forward and backward pass of one row; drops the gradient."""
+    def _try_row(self, batch: Batch, row: int, loss: LossFunction) -> None:
         unread = empty_scores(len(batch.sequences), batch.sequences.longest)
         try:
             alone = MicroBatch([row], "packed" if self.layout == "packed" else "padded")
@@ -241,7 +239,6 @@ class LoraPolicy:
 
 
 def base_bytes(model: torch.nn.Module) -> int:
-    """Bytes of a model's parameters without adapters."""
     sizes: list[int] = [p.nbytes for key, p in model.named_parameters() if "lora_" not in key]
     return sum(sizes)
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-class Trained:
+class TrainedParameters:
     """The order of `parameters` is that of the gradient norm's sum."""
 
     def __init__(self, parameters: dict[str, torch.nn.Parameter]) -> None:

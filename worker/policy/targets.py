@@ -20,8 +20,6 @@ EXPERTS = "experts"
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Targets in the form of `LoraConfig`."""
-
     modules: str | list[str]
     parameters: list[str] = field(default_factory=list)
     """Name suffixes of expert parameters that are one tensor per layer."""

@@ -45,7 +45,6 @@ class GenerateRequest:
     sampling: Sampling
     noise: NoiseKey
     tag: int
-    """Identifies the request for the caller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from worker.rollout.engine import Generated, GenerateRequest, Sample
 CPU_CACHE_BYTES = 2 * 1024**3
 """Fixed on the CPU, so that batches do not depend on the machine's load."""
 _LEAST_CACHE_BYTES = 256 * 1024**2
-"""Smallest cache of an engine that shares memory with others."""
 
 
 class TransformersEngine:
@@ -94,7 +93,6 @@ class TransformersEngine:
             self._cancelled.clear()
 
     def _shrink(self, parts: Sequence[Part], requested: str | None) -> None:
-        """Halve the tokens per batch."""
         rows, widest = sum(part.count for part in parts), max(_width(part.request) for part in parts)
         tokens, device = min(self._tokens_in_cache, rows * widest), self._model.device
         at_hand = memory_in_words(device)
@@ -183,7 +181,6 @@ def _width(request: GenerateRequest) -> int:
 
 
 def _in_order(parts: list[tuple[int, tuple[Sample, ...]]]) -> tuple[Sample, ...]:
-    """Samples by sample number; parts finish in any order."""
     ordered = sorted(parts, key=lambda part: part[0])
     return tuple(sample for _, samples in ordered for sample in samples)
 

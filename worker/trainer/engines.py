@@ -170,7 +170,6 @@ def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Optio
 
 
 def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
-    """`plain` with the GPU's sizes."""
     model, own = base.model, own_devices()
     torch.cuda.empty_cache()
     free, total = memory_of(own) if own else torch.cuda.mem_get_info(model.device)
@@ -211,7 +210,6 @@ def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
 
 
 def _target_parameters(base: BaseModel) -> list[str]:
-    """`target_parameters` of the policy's adapter in PEFT's configuration."""
     configs: dict[str, Any] = getattr(base.model, "peft_config", None) or {}
     return [name for config in configs.values() for name in getattr(config, "target_parameters", None) or []]
 

@@ -106,7 +106,6 @@ class Job:
         self.secrets = take_secrets()
 
     def run(self) -> End:
-        """Train to an end and report it."""
         try:
             outcome = self._train()
             end = End(outcome.outcome, outcome.reason)
@@ -117,7 +116,7 @@ class Job:
             # Raised between two parts of a step, with no room for the rest of it: the last whole state counts.
             whole = end.reason != "disk_full" and not is_out_of_memory(error)
             if end.outcome == "paused" and whole:
-                self._keep()
+                self._save_state()
         finally:
             if self.scorer is not None:
                 self.scorer.close()
@@ -125,8 +124,7 @@ class Job:
         self.reporter.report(Ended, step=self.position.step, **fields)
         return end
 
-    def _keep(self) -> None:
-        """Save the state after the last completed step."""
+    def _save_state(self) -> None:
         if self.job_reporter is None or self.policy is None:
             return
         if self.scorer is not None:
@@ -174,10 +172,10 @@ class Job:
             facts = host.facts | policy.passes.facts | {"layout": policy.layout}
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
-            self._started(facts)
+            self._report_start(facts)
             self._log_setup(facts, prompts)
             engine = self._engine(base, host, prompts)
-            changes = Changes(manifest.changes, self._change, reporter, self.job_reporter)
+            changes = Changes(manifest.changes, self._replace_reward, reporter, self.job_reporter)
             training = train(
                 spec,
                 Models(policy, critic),
@@ -205,7 +203,6 @@ class Job:
         return rollout_engine(self.spec, base, host, self.policy, self.job_reporter, *folders, longest)
 
     def _critic(self, host: LocalHost) -> LoraCritic | None:
-        """The critic, on the policy's base model or on its own."""
         settings, adapter = self.spec.algorithm.critic, self.spec.adapter
         if not isinstance(settings, ValueHead):
             return None
@@ -231,8 +228,7 @@ class Job:
         self.services, self.scorer = services, job_scorer(spec, manifest, services)
         return self.scorer
 
-    def _change(self, change: RewardChange) -> None:
-        """Switch to another revision of a reward."""
+    def _replace_reward(self, change: RewardChange) -> None:
         assert self.scorer is not None and self.services is not None
         (reward,) = (candidate for candidate in self.spec.rewards if candidate.name == change.name)
         if isinstance(reward, PythonReward):
@@ -275,8 +271,8 @@ class Job:
             for path, rows in files
         ]
 
-    def _started(self, facts: dict[str, Any]) -> None:
-        """Report the start, and report again when micro-batch sizes change."""
+    def _report_start(self, facts: dict[str, Any]) -> None:
+        """Reports again when micro-batch sizes change."""
         policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
         assert policy is not None and self.job_reporter is not None
 
@@ -298,7 +294,6 @@ class Job:
         reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
     def _log_setup(self, facts: dict[str, Any], prompts: Prompts) -> None:
-        """Log model, device and data."""
         assert self.job_reporter is not None
         trainable, whole = facts["trainable_parameters"], facts["parameters"]
         self.job_reporter.log(

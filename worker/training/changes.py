@@ -28,7 +28,6 @@ class Changes:
         self._replace_reward, self._reporter, self._journal = replace_reward, reporter, job_reporter
 
     def ask(self, commands: Iterable[Command]) -> None:
-        """Queue the requested changes for the next step."""
         for command in commands:
             if command.change is not None and command.id not in self._change_ids:
                 self._change_ids.add(command.id)

@@ -55,8 +55,6 @@ def update_critic(
 
 
 def value_function(clip_range: float | None) -> ValueFunction:
-    """Loss of the critic on one micro-batch."""
-
     def loss(values: Tensor, tensors: Mapping[str, Tensor]) -> LossValue:
         parts = value_loss(
             values, tensors["returns"], tensors["old_values"], tensors["mask"], clip_range=clip_range

@@ -22,7 +22,6 @@ class Passes:
 
 
 def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
-    """Forward passes for shaping and selection."""
     return Passes(
         policy.log_probs(sequences) if has_reward_passes(spec) else None,
         policy.reference_log_probs(sequences) if _reads_reference(spec) else None,

@@ -170,7 +170,7 @@ def _update(
     position: Position,
     rate: float,
 ) -> Update:
-    """Updates policy and critic; after an error the weights are those of the last completed step."""
+    """After an error the weights are those of the last completed step."""
     with undone_if_it_fails(spec, models.policy, models.critic):
         state = position.algorithm.get("loss", {})
         step_update = update(spec, models.policy, batch, credit, passes, state, rate)
@@ -182,7 +182,6 @@ def _update(
 def _algorithm_state(
     spec: JobSpec, prompts: Prompts, position: Position, batch: StepBatch, credit: Credit, step_update: Update
 ) -> dict[str, Any]:
-    """State of credit, loss and prompt sampling for the next step."""
     state: dict[str, Any] = credit.state | {"loss": step_update.state}
     if prompts.sampling == "frontier":
         rates = position.algorithm.get("frontier", {})
@@ -204,7 +203,7 @@ def _save_if_due(
         job_reporter.checkpoint(position, models.policy, final=last)
         if not last:
             job_reporter.resume_state(position, models.policy, models.critic)
-    job_reporter.obeyed(commands, position.step)
+    job_reporter.commands_done(commands, position.step)
 
 
 def _stop(position: Position, models: Models, control: Control, commands: list[Command]) -> Outcome:
@@ -216,5 +215,5 @@ def _stop(position: Position, models: Models, control: Control, commands: list[C
     if requested and position.step > 0 and position.checkpoint_step != position.step:
         job_reporter.checkpoint(position, models.policy, final=False)
     job_reporter.resume_state(position, models.policy, models.critic)
-    job_reporter.obeyed(commands, position.step)
+    job_reporter.commands_done(commands, position.step)
     return Outcome("paused", "pause_requested")

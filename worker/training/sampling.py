@@ -22,8 +22,6 @@ from worker.training.reporting.job_reporter import JobReporter
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A step's rows with shaping and selection."""
-
     batch: StepBatch
     collected: Collected
     """Collected groups; times are summed over the rounds."""

@@ -35,8 +35,6 @@ LossSettings = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Update:
-    """Results of one step's updates."""
-
     scores: TokenScores
     """Scores of all rows under the weights that sampled them; the sampler's for skipped rows."""
     state: State
@@ -45,13 +43,13 @@ class Update:
     """(N,) bool: rows that the trainer scored itself."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
     grad_norms: list[float] = field(default_factory=list)
-    """Norm before clipping of each update."""
+    """Before clipping."""
     skipped: int = 0
     """Updates skipped because their gradient was not finite."""
     tokens: int = 0
     """Completion tokens in the loss."""
 
-    def first_look(self, rows: list[int], part: Batch, scores: TokenScores) -> None:
+    def add_first_scores(self, rows: list[int], part: Batch, scores: TokenScores) -> None:
         """Scores of `rows` under the weights that sampled them; skipped rows have loss 0."""
         assert part.skipped is not None
         width = scores.logprobs.shape[1]
@@ -96,7 +94,7 @@ def update(
         ran = policy.forward_backward(part, loss_function(settings))
         if part.skipped is not None:
             as_sampled(ran.scores, batch, rows, part.skipped)
-            done.first_look(rows, part, ran.scores)
+            done.add_first_scores(rows, part, ran.scores)
         done.add(ran.metrics)
         if bool(part.needs_gradient.any()):
             _optimizer_step(spec, policy, part, ran, settings, learning_rate, done)
@@ -121,7 +119,7 @@ def _optimizer_step(
     learning_rate: float,
     done: Update,
 ) -> None:
-    """Update the policy and the loss's state; skipped if the gradient is not finite."""
+    """Skips the update if the gradient is not finite."""
     optimizer = spec.optimizer
     norm = policy.optimizer_step(
         learning_rate=learning_rate,
@@ -223,7 +221,7 @@ def _optimizer_batch(
 
 
 def _moves_policy(settings: LossSettings, tensors: Mapping[str, Tensor]) -> Tensor:
-    """(N,) bool: whether any loss term has a gradient on the row."""
+    """(N,) bool."""
     advantages = tensors["advantages"]
     moves = advantages != 0 if advantages.dim() == 1 else (advantages != 0).any(1)
     if "betas" in tensors:

@@ -3,14 +3,14 @@
 import torch
 from safetensors.torch import load, save
 
-from worker.policy.parameters import Trained, in_one_copy, on_cpu
+from worker.policy.parameters import TrainedParameters, in_one_copy, on_cpu
 
 
 def test_gradients_are_added_parameter_by_parameter() -> None:
     parameters = {
         name: torch.nn.Parameter(torch.zeros(size)) for name, size in (("a", 2), ("b", 3), ("c", 1))
     }
-    trained = Trained(parameters)
+    trained = TrainedParameters(parameters)
     trained.add([torch.ones(2), None, torch.full((1,), 3.0)])
     trained.add([torch.full((2,), 2.0), torch.ones(3), None])
     trained.add([])

@@ -19,7 +19,7 @@ from tests.support.tiny_models import write_tiny_model
 from worker.policy.forward import activations
 from worker.policy.forward.activations import GradientPasses
 from worker.policy.lora import LoraPolicy
-from worker.policy.parameters import Trained
+from worker.policy.parameters import TrainedParameters
 from worker.trainer.main import Job
 from worker.trainer.reporter import LocalReporter
 from worker.training.job_end import End, end_of
@@ -301,7 +301,7 @@ def test_a_pause_without_memory_keeps_what_is_whole(
 ) -> None:
     """Where no row fits: the state of the last whole step. In the optimizer, which may have changed half of the
     weights: none but those from before."""
-    forward, step = GradientPasses.retry, Trained.step
+    forward, step = GradientPasses.retry, TrainedParameters.step
     calls = {"retry": 0, "step": 0}
 
     def no_row_fits(self: GradientPasses, *arguments: Any) -> Any:
@@ -310,7 +310,7 @@ def test_a_pause_without_memory_keeps_what_is_whole(
             raise JobFailure("a row does not fit", code="out_of_memory", hint="Free some.", retryable=True)
         return forward(self, *arguments)
 
-    def no_optimizer_fits(self: Trained, **arguments: Any) -> float:
+    def no_optimizer_fits(self: TrainedParameters, **arguments: Any) -> float:
         calls["step"] += 1
         if calls["step"] == 2:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
@@ -318,7 +318,7 @@ def test_a_pause_without_memory_keeps_what_is_whole(
 
     for owner, name, fails, states in (
         (GradientPasses, "retry", no_row_fits, [1]),
-        (Trained, "step", no_optimizer_fits, []),
+        (TrainedParameters, "step", no_optimizer_fits, []),
     ):
         attempt.folder.joinpath("records.jsonl").unlink(missing_ok=True)
         with monkeypatch.context() as patched:

@@ -1,5 +1,4 @@
-"""Advantage: credit for completions and their tokens, a constant of the update. Rows outside `keep` enter no statistic
-and get 0."""
+"""Advantages: constants of the update. Rows outside `keep` enter no statistic and get 0."""
 
 from collections.abc import Callable
 
@@ -62,7 +61,7 @@ OBSERVATIONS: dict[str, tuple[str, Callable[..., tuple[int, int]], tuple[str, ..
     "grpo_s": ("advantage/lone_side_share", lone_side, ("correct_above",)),
     "gagpo": ("advantage/visits_per_state", state_visits, ("state_scope",)),
 }
-"""Type → (metric, function to (sum, count), its parameters): whether the data suit the estimator."""
+"""Type → (metric, function to (sum, count), its parameters): whether the data suit it."""
 
 VALUE_TARGETS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
     "gae": (gae_returns, ("gamma", "lam")),

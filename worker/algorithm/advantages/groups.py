@@ -18,7 +18,6 @@ class GroupStatistics:
 
     mean: Tensor
     squares: Tensor
-    """Sum of squared distances from the mean."""
     count: Tensor
 
     def deviation(self, kind: StdKind) -> Tensor:

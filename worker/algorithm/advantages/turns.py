@@ -20,7 +20,7 @@ class TurnCredit:
     values: Tensor
     """V(s), float64: mean discounted return from the state over its kept visits."""
     visits: Tensor
-    """Kept visits of the state in scope."""
+    """Visits of the state by kept rows."""
     advantages: Tensor
     """Generalised advantage before normalisation, float64."""
 

@@ -176,7 +176,7 @@ def _policy_term(
 
 
 def _share(values: Tensor, mask: Tensor) -> SumCount:
-    """Sum of `values` ((N, 1) or (N, T)) over the tokens, and their number."""
+    """Sum and count of `values` ((N, 1) or (N, T)) over tokens."""
     return float((values.detach() * mask).sum()), float(mask.sum())
 
 

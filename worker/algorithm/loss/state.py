@@ -43,6 +43,6 @@ def advance_loss(
 
 
 def _trained(loss: Mapping[str, Any]) -> dict[str, PartSettings]:
-    """By parameter: settings with its initial value and learning rate."""
+    """Settings of each trained parameter."""
     aggregation = loss["aggregation"]
     return {"lambda": aggregation} if aggregation["type"] == "lambda" else {}

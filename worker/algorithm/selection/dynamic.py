@@ -9,7 +9,6 @@ from worker.algorithm.selection.base import Prompts, Selected
 
 
 def keep_all(rows: Rows, rewards: Tensor, state: State) -> Selected:
-    """Keeps every row with a reward."""
     return Selected(keep=~rewards.isnan(), state=state)
 
 

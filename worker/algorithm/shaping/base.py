@@ -9,8 +9,6 @@ from worker.algorithm.rows import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
-    """One number per completion from several rewards."""
-
     rewards: Tensor
     """(N,) float64, NaN if missing."""
     state: State

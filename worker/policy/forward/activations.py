@@ -23,31 +23,37 @@ from worker.machine.memory import (
 from worker.policy.base import Sequences
 from worker.policy.forward.gradient_checkpointing import can_checkpoint, checkpointed
 from worker.policy.forward.micro_batches import MicroBatch
-from worker.policy.forward.out_of_memory import Planned, halved, memory_facts, read_facts, retold, too_long
+from worker.policy.forward.out_of_memory import (
+    Planned,
+    change_message,
+    halved,
+    memory_facts,
+    read_facts,
+    too_long,
+)
 
 Result = TypeVar("Result")
 Mode = Literal["auto", "on", "off"]
 SETTING = "REINFORGE_GRADIENT_CHECKPOINTING"
 """Environment variable of the worker: `on`, `off` or `auto` (default: measure)."""
 SHARE = {"cpu": 0.5, "cuda": 0.75}
-"""Usable share of free memory. With 42 million parameters, completions that share a prompt saved 1.3 times as much per
-token as one row, and on the CPU, where only saved tensors are counted, the process grew by 1.8 times."""
+"""Usable share of free memory. Measured with 42 million parameters: completions with a shared prompt saved 1.3 times as
+much per token as one row; on the CPU, where only saved tensors are counted, the process grew by 1.8 times."""
 _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     tokens: int
-    """Most tokens of a micro-batch, with padding; a longer row gets its own."""
+    """Most tokens of a micro-batch; a longer row gets its own."""
     checkpointing: bool
 
 
 def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
     """What fits into `room` bytes if each token saves `per_token`.
 
-    budget: most tokens of a micro-batch, whatever the memory. longest: tokens of the longest row, the smallest
-    micro-batch. Smaller micro-batches cost little; gradient checkpointing costs a third more time, so it is the last
-    resort. Micro-batches are then as small as possible, since nothing was measured with it.
+    budget: most tokens of a micro-batch. longest: tokens of the longest row. Gradient checkpointing costs a third more
+    time, so it is the last resort, with the smallest micro-batches, since nothing was measured with it.
     """
     most = room / per_token if per_token > 0 else math.inf
     if most < longest:
@@ -56,7 +62,7 @@ def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
 
 
 def mode() -> Mode:
-    """As the worker's environment has it. Raises JobFailure `invalid_setting`."""
+    """The worker's setting. Raises JobFailure `invalid_setting`."""
     match os.environ.get(SETTING, "auto"):
         case "auto" | "":
             return "auto"
@@ -73,8 +79,8 @@ def mode() -> Mode:
 
 
 class GradientPasses:
-    """How the micro-batches of one adapter are run. Measured at the first one with gradient, then held to; only what
-    fits a longer row less well changes it, and running out of memory."""
+    """Runs micro-batches of one adapter. Sizes are measured at the first micro-batch with gradient and change only for
+    longer rows that fit less well, or when out of memory."""
 
     def __init__(
         self,
@@ -90,7 +96,7 @@ class GradientPasses:
         """Most tokens of a micro-batch."""
         self.checkpointing = mode == "on" and can_checkpoint(model)
         self.on_change: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
-        """Called with a message and `facts` when the sizes change."""
+        """Called with a message and `facts`."""
         self.heartbeat: Callable[[], None] = lambda: None
         """Called after every micro-batch, also without gradient."""
         self._model, self._device, self._mode = model, device, mode
@@ -108,7 +114,6 @@ class GradientPasses:
         return {"micro_batch_tokens": self.tokens, "gradient_checkpointing": self.checkpointing}
 
     def running(self) -> AbstractContextManager[None]:
-        """Context of a pass with gradient."""
         return checkpointed(self._model) if self.checkpointing else nullcontext()
 
     @property
@@ -135,10 +140,9 @@ class GradientPasses:
         """The result of `run`; when out of memory, retries with half the micro-batch, down to single rows, then with
         gradient checkpointing.
 
-        `run` must use `tokens` and change nothing outside before it returns except gradients, which `forget` drops
-        (None: no gradients). If nothing can be smaller, it runs once more unchanged, as others may have released
-        memory. Then raises JobFailure `out_of_memory` (retryable) with the initial sizes restored, for an attempt with
-        more memory.
+        `run` must use `tokens` and have no effect before it returns except gradients, which `forget` drops (None: no
+        gradients). At the smallest sizes it runs once more, as others may have released memory, then raises JobFailure
+        `out_of_memory` (retryable) with the initial sizes restored.
         """
         as_it_is = False
         while True:
@@ -159,7 +163,6 @@ class GradientPasses:
                 as_it_is = True
 
     def _shrink(self, requested: str | None, *, gradient: bool) -> bool:
-        """Whether the next run needs less memory."""
         planned = self._planned
         tokens = halved(self.tokens, planned)
         twice = tokens is None and gradient and not self.checkpointing and self._may_checkpoint
@@ -168,7 +171,8 @@ class GradientPasses:
         self._short, self.checkpointing = True, self.checkpointing or twice
         self.tokens = tokens or min(self.tokens, planned.longest)
         self.on_change(
-            retold(self._device, planned, self.tokens, requested=requested, checkpointing=twice), self.facts
+            change_message(self._device, planned, self.tokens, requested=requested, checkpointing=twice),
+            self.facts,
         )
         return True
 

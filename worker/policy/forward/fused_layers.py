@@ -139,7 +139,7 @@ def _close(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _rotary(name: str, compiler: Compiler, model: torch.nn.Module) -> int:
-    """1 if the architecture's rotary function, which modules look up by name, is fused on GPUs."""
+    """1 if the architecture's rotary function is fused on GPUs."""
     namespace = vars(sys.modules[name])
     own = namespace.get(ROTARY)
     if own is None:
@@ -171,5 +171,4 @@ def _on_gpus(own: Callable[..., Any], fused: Callable[..., Any], device: str) ->
 
 @cache
 def compiled_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`compiled`, once per process and function."""
     return compiled(function)

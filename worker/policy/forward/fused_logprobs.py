@@ -53,7 +53,6 @@ def _parts(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 @cache
 def _works(device: torch.device, precision: torch.dtype) -> bool:
-    """Whether compiled and plain functions agree; tried once."""
     generator = torch.Generator().manual_seed(0)
     logits = (4 * torch.randn((7, 1003), generator=generator)).to(device)
     targets = torch.arange(7, device=device) * 100

@@ -44,7 +44,7 @@ def halved(tokens: int, planned: Planned) -> int | None:
     return max(planned.longest, min(tokens, planned.largest) // 2)
 
 
-def retold(
+def change_message(
     device: torch.device, planned: Planned, tokens: int, *, requested: str | None, checkpointing: bool
 ) -> str:
     """One sentence about the change. checkpointing: it was turned on."""

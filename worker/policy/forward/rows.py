@@ -103,7 +103,7 @@ def padded(sequences: Sequences, device: torch.device) -> Padded:
         for prompt, completion in zip(sequences.prompts, sequences.completions, strict=True)
     )
     line, column = (torch.arange(longest) < lengths).nonzero(as_tuple=True)
-    ids, tokens, line, column, position = _moved(
+    ids, tokens, line, column, position = _to_device(
         device, ids, _flat(sequences.completions), line, column, before[line, 0] + column
     )
     return Padded(ids, position, Targets(tokens, line, column, (rows, longest)))
@@ -139,14 +139,14 @@ def packed(sequences: Sequences, device: torch.device) -> Packed:
     whole = sum(stop - start for start, stop in ranges) == size
     starts = list(accumulate((s.stop - s.start for s in segments), initial=0))
     key_starts = list(accumulate((s.keys for s in segments), initial=0))
-    ids, position_ids, picked, index, query_starts, starts_of_keys, tokens, line, column = _moved(
+    ids, position_ids, picked, index, query_starts, starts_of_keys, tokens, line, column = _to_device(
         device,
         _flat(pieces),
-        _counted(positions, [len(piece) for piece in pieces]),
+        _ranges(positions, [len(piece) for piece in pieces]),
         torch.where(column == 0, first, then),
         torch.empty(0, dtype=torch.int64)
         if whole
-        else _counted([start for start, _ in ranges], [stop - start for start, stop in ranges]),
+        else _ranges([start for start, _ in ranges], [stop - start for start, stop in ranges]),
         torch.tensor(starts),
         torch.tensor(key_starts),
         _flat(sequences.completions),
@@ -166,14 +166,13 @@ def groups(sequences: Sequences, rows: Sequence[int]) -> list[tuple[tuple[int, .
     return list(by_prompt.items())
 
 
-def _counted(starts: Sequence[int], lengths: Sequence[int]) -> Tensor:
-    """For each i, `lengths[i]` consecutive numbers from `starts[i]`."""
+def _ranges(starts: Sequence[int], lengths: Sequence[int]) -> Tensor:
     ends = list(accumulate(lengths, initial=0))
     shift = torch.tensor([start - end for start, end in zip(starts, ends, strict=False)])
     return torch.arange(ends[-1]) + torch.repeat_interleave(shift, torch.tensor(lengths))
 
 
-def _moved(device: torch.device, *tensors: Tensor) -> list[Tensor]:
+def _to_device(device: torch.device, *tensors: Tensor) -> list[Tensor]:
     """One transfer for all; does not wait for the GPU."""
     if device.type == "cpu":
         return list(tensors)
@@ -184,7 +183,6 @@ def _moved(device: torch.device, *tensors: Tensor) -> list[Tensor]:
 
 
 def _column(rows: Sequence[Sequence[int]]) -> Tensor:
-    """(n, 1): lengths."""
     return torch.tensor([len(row) for row in rows], dtype=torch.int64)[:, None]
 
 

@@ -55,7 +55,9 @@ def score(
     return TokenScores(targets.spread(logprobs), targets.spread(entropies))
 
 
-def foresee(model: PreTrainedModel, sequences: Sequences, head: Head, *, layout: Layout = "padded") -> Tensor:
+def predict_values(
+    model: PreTrainedModel, sequences: Sequences, head: Head, *, layout: Layout = "padded"
+) -> Tensor:
     """Values (n, T) float32 on the model's device, with gradient if enabled: `head` (H → 1) of the hidden state that
     predicts each completion token."""
     picked, targets = _hidden(model, sequences, layout)
@@ -128,7 +130,9 @@ def _hidden(model: PreTrainedModel, sequences: Sequences, layout: Layout) -> tup
     targets = rows.targets
     decoder = model.get_decoder()
     if layout == "prompt_once":
-        return _behind(decoder, sequences.prompts[0], rows)[targets.line, targets.column], targets
+        return _states_after_prompt(decoder, sequences.prompts[0], rows)[
+            targets.line, targets.column
+        ], targets
     if decoder is model:
         # An architecture that does not keep its decoder apart.
         states = model(input_ids=rows.ids, use_cache=False, output_hidden_states=True).hidden_states[-1]
@@ -145,7 +149,7 @@ def _in_line(model: PreTrainedModel, line: Packed) -> Tensor:
     return states.squeeze(0)[line.picked]
 
 
-def _behind(decoder: torch.nn.Module, prompt: Sequence[int], rows: Padded) -> Tensor:
+def _states_after_prompt(decoder: torch.nn.Module, prompt: Sequence[int], rows: Padded) -> Tensor:
     """(n, T, H): last hidden states from the prompt's last token on. Gradients of all rows reach the prompt through its
     keys and values."""
     count, longest = rows.targets.shape

@@ -65,7 +65,7 @@ class DecodeStep:
 
 
 def fast_step(model: PreTrainedModel) -> DecodeStep | None:
-    """The model's fast step; None if a layer is not supported."""
+    """None if a layer is not supported."""
     small = sum(weight.nbytes for weight in model.parameters()) <= COPIED_BYTES
     return _fast_step(model, fastest_product if small else Product)
 
@@ -82,8 +82,6 @@ class UnsupportedLayer(Exception):
 
 
 class _Layer:
-    """Current weights of a decoder layer."""
-
     def __init__(self, layer: Any, make: MakeProduct) -> None:
         attention, mlp = layer.self_attn, layer.mlp
         self._attention_norm, self._mlp_norm = layer.input_layernorm, layer.post_attention_layernorm
@@ -239,13 +237,12 @@ def _has_rms(norm: Any) -> bool:
 
 
 def _norm(norm: Any, x: Tensor) -> Tensor:
-    """RMSNorm over the last dimension."""
     scaled: Tensor = _scaled(x, norm.variance_epsilon).mul_(norm.weight)
     return scaled
 
 
 def _scaled(x: Tensor, eps: float) -> Tensor:
-    """x divided by the root of its mean square along the last dimension."""
+    """x / root mean square along the last dimension."""
     square: Tensor = torch.linalg.vecdot(x, x)
     return x * square.div_(x.shape[-1]).add_(eps).rsqrt_().unsqueeze(-1)
 

@@ -180,7 +180,7 @@ class ForkedEngine:
             raise EngineLost(f"cannot send to sampling process {self._pid}: {error}") from error
 
     def _receive(self) -> _Answer | None:
-        """The next answer; None when the process has ended."""
+        """None if the process has ended."""
         try:
             answer: _Answer = self._pipe.recv()
         except (EOFError, OSError):
@@ -218,8 +218,6 @@ def _set_up_fork(open_descriptors: Sequence[int], parent: int) -> None:
 
 
 class _ForkServer:
-    """Message loop of the forked process."""
-
     def __init__(
         self, engine: RolloutEngine, weights: SharedWeights, pipe: Connection, cancelled: int
     ) -> None:
@@ -251,7 +249,6 @@ class _ForkServer:
         return _Answer(message.call, None)
 
     def _send(self, answer: _Answer) -> None:
-        """Ends the process if the parent has closed the pipe."""
         try:
             self._pipe.send(answer)
         except OSError:

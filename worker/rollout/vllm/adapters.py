@@ -19,7 +19,7 @@ class Version:
     name: str
     """Name on the server."""
     folder: Path
-    ours: bool
+    owned: bool
     """Whether we created the folder."""
 
 
@@ -40,7 +40,7 @@ class Adapters:
         """A version to load; without `path` the caller writes its folder."""
         self._serial += 1
         name = f"{policy}-{version}-{self._serial}"
-        return Version(policy, version, name, path or self._root / name, ours=path is None)
+        return Version(policy, version, name, path or self._root / name, owned=path is None)
 
     def add(self, new: Version) -> list[Version]:
         """Record a loaded version and return the versions to unload."""
@@ -72,5 +72,5 @@ class Adapters:
 
 
 def discard(version: Version) -> None:
-    if version.ours:
+    if version.owned:
         shutil.rmtree(version.folder, ignore_errors=True)

@@ -34,8 +34,6 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """New tokens of one completion since the last piece."""
-
     sample: int
     token_ids: list[int]
     logprobs: list[float]

@@ -22,7 +22,6 @@ from worker.rollout.vllm.server import Server, Stopped
 _LOOK_SECONDS = 1.0
 
 Export = Callable[[str, Path], None]
-"""Writes a policy's present adapter into a new folder."""
 
 
 class Probe(Protocol):
@@ -33,8 +32,6 @@ class Probe(Protocol):
 
 
 class VllmEngine:
-    """`RolloutEngine` over a server that starts when first needed."""
-
     def __init__(
         self, server: Server, export: Export, *, staleness: int = 0, probe: Probe | None = None
     ) -> None:
@@ -44,7 +41,7 @@ class VllmEngine:
         self._adapters = Adapters(server.adapters, staleness=staleness)
         self._cancelled = threading.Event()
         server.stopped = self._cancelled.is_set
-        self._running: _Running | None = None
+        self._running: _RunningRequests | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
         """Raises JobFailure; ValueError for an unknown version."""
@@ -86,7 +83,7 @@ class VllmEngine:
     async def _publish(self, policy: str, version: int, path: Path | None) -> None:
         await self._server.ready()
         new = self._adapters.new(policy, version, path)
-        if new.ours:
+        if new.owned:
             self._export(policy, new.folder)
         try:
             api = await self._load(new)
@@ -126,7 +123,7 @@ class VllmEngine:
         return api
 
     async def _recover(self, why: str) -> Api:
-        """Restart the server with the previous adapters. Raises JobFailure the second time."""
+        """Raises JobFailure the second time."""
         api = await self._server.restart(why)
         for version in self._adapters.held:
             try:
@@ -151,7 +148,7 @@ class VllmEngine:
         """Answers as they finish; when cancelled, all remaining ones at once. Raises Refused, ServerLost."""
         api = await self._server.awake()
         names = {number: self._adapters.name(request) for number, request in requests.items()}
-        running = self._running = _Running(requests)
+        running = self._running = _RunningRequests(requests)
         try:
             if self._cancelled.is_set():
                 running.wake()
@@ -173,9 +170,7 @@ class VllmEngine:
 
 
 @dataclass
-class _Growing:
-    """A partial completion."""
-
+class _PartialCompletion:
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     reason: FinishReason = "cancelled"
@@ -186,12 +181,12 @@ class _Growing:
         self.reason = piece.finish_reason or self.reason
 
 
-class _Running:
-    """Running requests on one server."""
-
+class _RunningRequests:
     def __init__(self, requests: dict[int, GenerateRequest]) -> None:
         self._requests = requests
-        self._growing = {number: [_Growing() for _ in range(sampled(r))] for number, r in requests.items()}
+        self._growing = {
+            number: [_PartialCompletion() for _ in range(sampled(r))] for number, r in requests.items()
+        }
         self._ended: asyncio.Queue[tuple[int | None, Exception | None]] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
@@ -204,7 +199,6 @@ class _Running:
         ]
 
     async def stop(self) -> None:
-        """Abort unfinished requests."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -92,5 +92,4 @@ def model_shape(config: Any) -> ModelShape:
 
 
 def _first(config: Any, *names: str) -> int:
-    """The first attribute that is set, else 0."""
     return next((int(value) for name in names if (value := getattr(config, name, None))), 0)

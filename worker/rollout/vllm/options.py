@@ -51,7 +51,6 @@ class Options:
     cache_bytes: int | None = _GIB
     """Bytes of keys and values per device; None: the rest of `share` on a GPU."""
     threads: int = 1
-    """CPU threads."""
     sequences: int = 256
     """Most completions of a forward batch on a GPU."""
     batch_tokens: int = 2048
@@ -66,7 +65,6 @@ class Options:
     """Memory that vLLM can release. On the CPU it stops but keeps its memory."""
 
     def arguments(self, socket: Path) -> list[str]:
-        """Arguments of `python -m vllm.entrypoints.openai.api_server`."""
         words = [
             *("--model", str(self.model), "--served-model-name", BASE, "--uds", str(socket)),
             *("--dtype", self.dtype, "--max-model-len", str(self.max_model_len)),

@@ -80,7 +80,6 @@ class ServerProcess:
         return "\n".join(self._read(self._log_start).splitlines()[-lines:])
 
     def close(self, grace: float = END_SECONDS) -> None:
-        """End the server and all its processes. Idempotent."""
         self._close_input()
         deadline = time.monotonic() + grace
         while not self.ended and time.monotonic() < deadline:
@@ -88,7 +87,6 @@ class ServerProcess:
         self.kill()
 
     def kill(self) -> None:
-        """Kill the whole session."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)

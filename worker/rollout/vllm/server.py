@@ -133,7 +133,7 @@ class Server:
         return api
 
     async def _warm(self, api: Api) -> None:
-        """Sends a first request, which takes seconds."""
+        """The first request takes seconds."""
         try:
             await asyncio.wait_for(api.score(BASE, (0, 0), 1), START_SECONDS)
         except (ServerLost, Refused, TimeoutError) as error:
@@ -159,7 +159,6 @@ class Server:
         return await self.ready()
 
     def refusal(self, what: str, why: str) -> JobFailure:
-        """JobFailure `vllm_refused`."""
         return self._failure(
             f"vLLM does not take {what}: {why}",
             "vllm_refused",

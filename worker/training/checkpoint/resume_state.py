@@ -103,7 +103,6 @@ def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, requested: 
 
 
 def refresh_due(spec: JobSpec, step: int) -> bool:
-    """Whether the reference becomes the policy after this step."""
     every = spec.algorithm.reference.refresh_every
     return every > 0 and step % every == 0
 

@@ -57,7 +57,6 @@ class JobReporter:
         self._clock = clock
         self._phase: PhaseName | None = None
         self._reported: dict[str, Any] = {}
-        """Last reported phase."""
         self._reported_at = 0.0
         self._pending: dict[str, Any] | None = None
         """Newer progress, not yet reported."""
@@ -184,7 +183,7 @@ class JobReporter:
         blob = self._reporter.blob(state)
         self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
 
-    def obeyed(self, commands: Iterable[Command], step: int) -> None:
+    def commands_done(self, commands: Iterable[Command], step: int) -> None:
         """Report requested checkpoints as saved."""
         for command in commands:
             if command.kind == "checkpoint":

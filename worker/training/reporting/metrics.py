@@ -121,7 +121,6 @@ def peak_memory_gib() -> float:
 
 
 def state_gib(policy: Policy, critic: Critic | None) -> float:
-    """GiB of weights, gradients and optimizer state."""
     return (policy.held_bytes + (critic.held_bytes if critic else 0)) / 2**30
 
 
@@ -213,7 +212,6 @@ def _lengths(lengths: Tensor, truncated: Tensor) -> Values:
 
 
 def _coefficients(loss: dict[str, Any], state: State) -> Values:
-    """Coefficients of the next loss that change by themselves."""
     values: Values = {f"loss/{name}": value for name, value in state.get("parameters", {}).items()}
     if loss["entropy"]["type"] == "adaptive":
         values["entropy/coefficient"] = coefficient(loss["entropy"], state.get("entropy", {}))

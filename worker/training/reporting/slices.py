@@ -18,8 +18,6 @@ LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Values of a column with metrics of their own."""
-
     column: str | None
     names: Mapping[str, str]
     """Value → its name in metrics."""
@@ -31,7 +29,7 @@ class Slices:
             return cls(None, {})
         counted = Counter(str(item[column]) for item in items if item.get(column) is not None)
         chosen = sorted(counted, key=lambda value: (-counted[value], value))[:MOST]
-        return cls(column, {value: _called(value) for value in chosen})
+        return cls(column, {value: _metric_label(value) for value in chosen})
 
     def members(self, rollouts: Sequence[Rollout]) -> dict[str, Tensor]:
         """Name → (N,) bool, for present values."""
@@ -56,7 +54,7 @@ class Slices:
         return values
 
 
-def _called(value: str) -> str:
+def _metric_label(value: str) -> str:
     """Replaces slashes, which separate a metric's name, and characters that databases refuse."""
     plain = "".join(letter if letter.isprintable() and letter != "/" else "_" for letter in value)
     return plain[:LONGEST].strip() or "_"

@@ -124,7 +124,7 @@ def test_a_row_keeps_bytes_by_its_tokens(folder: Path) -> None:
     def of(tokens: int) -> int:
         row = Sequences([[5] * tokens], [[7] * tokens], 1.0)
         single_row = Batch(row, {}, torch.tensor([True]), 1.0)
-        return saved_bytes(policy._model, lambda: policy._try(single_row, 0, total))
+        return saved_bytes(policy._model, lambda: policy._try_row(single_row, 0, total))
 
     one, two, four = of(16), of(32), of(64)
     assert four - two == pytest.approx(2 * (two - one), rel=0.1)
@@ -136,7 +136,7 @@ def test_checkpointing_keeps_little(folder: Path) -> None:
 
     def attempt() -> None:
         with policy.passes.running():
-            policy._try(batch(), 1, total)
+            policy._try_row(batch(), 1, total)
 
     byte_counts = []
     for on in (False, True):
@@ -179,7 +179,7 @@ def bytes_of_longest(folder: Path) -> int:
     """By the longest row of `SEQUENCES`."""
     policy = make(folder)
     with policy._computing():
-        return saved_bytes(policy._model, lambda: policy._try(batch(), 1, total))
+        return saved_bytes(policy._model, lambda: policy._try_row(batch(), 1, total))
 
 
 def ran(policy: LoraPolicy, messages: Messages, *needs: bool) -> tuple[float, dict[str, Tensor]]:
