@@ -19,28 +19,17 @@ from backend.base_models.sources import with_template
 from backend.data.database import Database
 from backend.models import BaseModel, now
 from backend.rpc.client import Calls
+from backend.rpc.queued import QueuedInspection
 from backend.rpc.stream import open_stream
 from reinforge.errors import InvalidInput, NotFound, ReinforgeError, StateConflict, Unavailable
+from reinforge.schemas.rpc.events import ProgressEvent
+from reinforge.schemas.rpc.models import INSPECT_MODEL, ModelFacts
 
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 120.0
 """A worker without progress for this long is considered dead; it reports every second."""
 SILENT = timedelta(seconds=150)
-_FACTS = (
-    "architecture",
-    "parameters",
-    "context_length",
-    "has_chat_template",
-    "chat_template_source",
-    "vocabulary",
-    "lora_targets",
-    "bytes",
-    "licence",
-    "sha256",
-    "revision",
-    "shape",
-)
 _TEMPLATE_OFFER = (
     'Send chat_template "plain" to use one that writes roles as words, "bare" to give the model the bare texts of '
     "messages, or put a chat_template.jinja into the folder."
@@ -104,8 +93,8 @@ class Adder:
     async def _add(self, inspection: Inspection) -> None:
         source = inspection.shown_source
         try:
-            facts = await self._look(inspection, source)
-            if not facts.get("has_chat_template") and inspection.template is None:
+            facts = await self._inspect(inspection, source)
+            if not facts.has_chat_template and inspection.template is None:
                 raise InvalidInput(
                     "The model has no chat template.",
                     code="no_chat_template",
@@ -137,20 +126,18 @@ class Adder:
                 raise _in_use(inspection)
             await repository.change(session, inspection.key, values)
 
-    async def _look(self, inspection: Inspection, source: str) -> dict[str, Any]:
-        payload: dict[str, Any] = {
-            "source": source,
-            "any_folder": inspection.any_folder,
-            "added": inspection.looked_at,
-        }
+    async def _inspect(self, inspection: Inspection, source: str) -> ModelFacts:
+        request = QueuedInspection(
+            source=source, any_folder=inspection.any_folder, added=inspection.looked_at
+        )
         if inspection.token_sealed is not None:
-            payload |= {"token_of": inspection.key, "token_sealed": inspection.token_sealed}
+            request.token_of, request.token_sealed = inspection.key, inspection.token_sealed
         calls = self._calls.of_project(inspection.project_id)
-        stream = await open_stream(calls, "inspect_model", payload, quiet_seconds=QUIET_SECONDS)
+        stream = await open_stream(calls, INSPECT_MODEL, request, quiet_seconds=QUIET_SECONDS)
         async with aclosing(stream.events()) as events:
             async for event in events:
-                if event is not None and event.get("type") == "progress":
-                    progress = {key: event.get(key) for key in ("phase", "done", "total")}
+                if isinstance(event, ProgressEvent):
+                    progress = event.model_dump(include={"phase", "done", "total"})
                     async with self._database.transaction() as session:
                         await repository.note(session, inspection.key, progress)
         if stream.result is None:
@@ -172,19 +159,15 @@ class Adder:
                 row.status, row.error = "failed", error.message
 
 
-def values_of(source: str, facts: dict[str, Any]) -> dict[str, Any]:
+def values_of(source: str, facts: ModelFacts) -> dict[str, Any]:
     """Column values from a worker's facts."""
-    columns = {key: facts.get(key) for key in _FACTS}
-    columns["has_chat_template"] = bool(facts.get("has_chat_template"))
-    columns["lora_targets"] = list(facts.get("lora_targets") or [])
-    pinned = facts.get("source") or source
     return {
-        "source": pinned,
         "status": "ready",
         "error": None,
         "progress": None,
         "touched_at": now(),
-        **columns,
+        **facts.model_dump(),
+        "source": facts.source or source,
     }
 
 

@@ -30,6 +30,7 @@ from reinforge.errors import InvalidInput, NotAllowed, NotFound, ReinforgeError,
 from reinforge.parsing.suggestions import did_you_mean
 from reinforge.schemas.jobs import JobError
 from reinforge.schemas.resources import BaseModelInfo, ModelCreate, ModelProgress
+from reinforge.schemas.rpc.models import INSPECT_MODEL, InspectRequest
 
 visible_to = repository.visible_to
 """SQL condition for the models visible to a project."""
@@ -274,11 +275,6 @@ async def hub_token(session: AsyncSession, key: str, sealer: Sealer) -> str | No
     return sealer.open(f"hub:{key}", model.token_sealed)
 
 
-def named_in_call(model: BaseModel) -> dict[str, Any]:
-    """The fields of an RPC's payload that identify its model (`backend.workers.call_models`)."""
-    return {"model_key": model.key, "model_source": model.source}
-
-
 def view(model: BaseModel) -> BaseModelInfo:
     info = BaseModelInfo.model_validate(model)
     progress = model.progress or {}
@@ -318,7 +314,7 @@ async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
 
 async def _describe_builtin(database: Database, calls: Calls, id: str) -> None:
     source = BUILTIN[id]
-    facts = await calls.ask("inspect_model", {"source": source}, timeout=_BUILTIN_SECONDS)
+    facts = await calls.ask(INSPECT_MODEL, InspectRequest(source=source), timeout=_BUILTIN_SECONDS)
     async with database.transaction() as session:
         await repository.put_shared(session, id, values_of(source, facts))
 

@@ -29,6 +29,7 @@ from reinforge.schemas.deployments import (
     DeploymentUsage,
     State,
 )
+from reinforge.schemas.rpc.sampling import AdapterArchive
 
 OPEN: tuple[State, ...] = ("loading", "ready", "failed")
 """States in which requests are accepted."""
@@ -149,7 +150,7 @@ class Served:
 
     id: str
     model: BaseModel
-    adapter: dict[str, Any] | None
+    adapter: AdapterArchive | None
     """In the format of the `sample` call; None for the base model."""
 
 
@@ -168,7 +169,9 @@ async def serve(session: AsyncSession, project_id: str, name: str) -> Served | N
             param="model",
             hint="An adapter fits only the weights it was trained on: add the old files as a model of their own.",
         )
-    adapter = None if row.sha256 is None else {"sha256": row.sha256, "bytes": row.bytes, "step": row.step}
+    adapter = (
+        None if row.sha256 is None else AdapterArchive(sha256=row.sha256, bytes=row.bytes, step=row.step)
+    )
     return Served(row.id, model, adapter)
 
 

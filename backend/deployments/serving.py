@@ -11,14 +11,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend import usage
-from backend.base_models import service as base_models
 from backend.data.database import Database
 from backend.deployments import repository, service
-from backend.models import Deployment
+from backend.models import BaseModel, Deployment
 from backend.rpc.client import Calls
+from backend.rpc.queued import QueuedSampling
 from backend.rpc.stream import open_stream
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.deployments import State
+from reinforge.schemas.rpc.sampling import SAMPLE, AdapterArchive
 from reinforge.schemas.usage import UsageKind
 
 log = logging.getLogger(__name__)
@@ -128,9 +129,9 @@ class Loader:
 
     async def _run(self, project_id: str, served: service.Served) -> None:
         """A sampling call without prompts makes the worker load the weights."""
-        payload = payload_of(served.model, served.adapter) | {"prompts": [], "max_tokens": 1}
+        request = QueuedSampling(**weights(served.model, served.adapter), prompts=[], max_tokens=1)
         calls = self._calls.of_project(project_id)
-        stream = await open_stream(calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
+        stream = await open_stream(calls, SAMPLE, request, quiet_seconds=QUIET_SECONDS)
         try:
             async with aclosing(stream.events()) as events:
                 async for _ in events:
@@ -140,11 +141,12 @@ class Loader:
                 await usage.add(session, project_id, Answered(seconds=stream.seconds).used(), served.id)
 
 
-def payload_of(model: Any, adapter: dict[str, Any] | None) -> dict[str, Any]:
-    """The payload fields of `sample` that identify the weights."""
+def weights(model: BaseModel, adapter: AdapterArchive | None) -> dict[str, Any]:
+    """The fields of `QueuedSampling` that identify the weights."""
     return {
         "model": model.id,
-        **base_models.named_in_call(model),
+        "model_key": model.key,
+        "model_source": model.source,
         "model_sha256": model.sha256,
         "adapter": adapter,
     }

@@ -38,6 +38,7 @@ from reinforge.schemas.evaluations import SamplingSettings
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.playground import SampleRequest
 from reinforge.schemas.resources import RewardTest, RewardTestRow
+from reinforge.schemas.rpc.events import DoneEvent
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ FIRST_PAUSE_SECONDS = 2.0
 _LET_GO = datetime(2000, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
-Sampled = dict[tuple[int, int], dict[str, Any]]
+Sampled = dict[tuple[int, int], DoneEvent]
 """(place in the batch, sample) → the `done` event."""
 
 
@@ -185,22 +186,22 @@ class Evaluator:
             **settings.model_dump(include={"max_tokens", "temperature", "top_p", "stop"}),
         )
         async with self._database.transaction() as session:
-            payload = await playground.payload(session, row.project_id, body)
-        if payload["model_sha256"] != row.params["model_sha256"]:
+            request = await playground.sampling(session, row.project_id, body)
+        if request.model_sha256 != row.params["model_sha256"]:
             raise StateConflict(
                 f"The files of {row.params['model']} have changed since the evaluation began.",
                 code="model_changed",
                 hint="Start a new one.",
             )
         if any(prompt.tools for prompt in batch):
-            payload["row_tools"] = [prompt.tools for prompt in batch]
-        stream = await playground.start(self._calls.of_project(row.project_id), payload)
+            request.row_tools = [prompt.tools for prompt in batch]
+        stream = await playground.start(self._calls.of_project(row.project_id), request)
         sampled: Sampled = {}
         counted = playground.counted(self._database, stream, row.project_id, row.id)
         async with aclosing(counted) as events:
             async for event in events:
-                if event is not None and event["type"] == "done":
-                    sampled[event["prompt"], event["sample"]] = event
+                if isinstance(event, DoneEvent):
+                    sampled[event.prompt, event.sample] = event
         if len(sampled) != len(batch) * settings.samples_per_row:
             raise Unavailable(
                 "The worker sent fewer completions than it was asked for.", code="sampling_incomplete"
@@ -223,7 +224,7 @@ class Evaluator:
         for group in calls:
             rows = [
                 RewardTestRow(
-                    completion=sampled[place]["text"],
+                    completion=sampled[place].text,
                     item=batch[place[0]].item,
                     prompt=list(batch[place[0]].messages),
                 )
@@ -260,9 +261,9 @@ class Evaluator:
                 "evaluation_id": id,
                 "row_no": batch[place[0]].row,
                 "sample_no": place[1],
-                "text": sampled[place]["text"].replace("\0", "\ufffd"),
-                "tokens": sampled[place].get("tokens") or 0,
-                "finish_reason": sampled[place].get("finish_reason"),
+                "text": sampled[place].text.replace("\0", "\ufffd"),
+                "tokens": sampled[place].tokens or 0,
+                "finish_reason": sampled[place].finish_reason,
                 "result": result.model_dump(mode="json", exclude_defaults=True) | {"value": result.value},
             }
             for place, result in results.items()

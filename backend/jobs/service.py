@@ -32,7 +32,7 @@ async def create(
     purpose: Literal["train", "preflight"] = "train",
     openai: dict[str, Any] | None = None,
 ) -> Job:
-    """Store a validated job and queue it. `given` is the specification as sent; `openai`: `Job.openai`."""
+    """Store a validated job and queue it. `raw_spec`, `openai`: `Job.spec`,: `Job.openai`."""
     await usage.require_budget(session, project_id, usage.TRAINING)
     spec = plan.spec
     resolved = resolve(plan)
@@ -50,7 +50,7 @@ async def create(
         dataset_id=plan.dataset.id,
         held_out_dataset_id=plan.held_out.id if plan.held_out else None,
         openai=openai,
-        warnings=plan.warnings,
+        warnings=list(plan.warnings),
         facts={},
         jail=plan.jail,
         created_by=created_by,

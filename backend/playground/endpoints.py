@@ -34,8 +34,8 @@ async def sample(
     await base_models.ensure_builtin(database, calls, body.model)
     async with database.transaction() as session:
         await usage.require_budget(session, who.project_id, usage.SAMPLING)
-        payload = await service.payload(session, who.project_id, body)
-    stream = await service.start(calls, payload)
+        sampling = await service.sampling(session, who.project_id, body)
+    stream = await service.start(calls, sampling)
     events = service.counted(database, stream, who.project_id, body.checkpoint or body.model)
     headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
     return StreamingResponse(service.frames(events), media_type="text/event-stream", headers=headers)

@@ -16,10 +16,14 @@ from backend.http import sse
 from backend.models import BaseModel, Checkpoint, Job
 from backend.playground import repository
 from backend.rpc.client import Calls
-from backend.rpc.stream import CallStream, Event, open_stream
+from backend.rpc.queued import QueuedSampling
+from backend.rpc.stream import CallStream, open_stream
 from reinforge.dataset import DatasetError, render_messages
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge, Unavailable
 from reinforge.schemas.playground import SampleEvent, SampleRequest
+from reinforge.schemas.rpc.base import NoResult
+from reinforge.schemas.rpc.events import DeltaEvent, DoneEvent, RpcEvent
+from reinforge.schemas.rpc.sampling import SAMPLE, AdapterArchive
 from reinforge.schemas.usage import UsageKind
 
 log = logging.getLogger(__name__)
@@ -33,19 +37,20 @@ MOST_MESSAGES = 400
 MOST_STOP_CHARACTERS = 200
 
 
-async def payload(session: AsyncSession, project_id: str, body: SampleRequest) -> dict[str, Any]:
-    """The RPC's payload. Raises InvalidInput or TooLarge with `param`."""
+async def sampling(session: AsyncSession, project_id: str, body: SampleRequest) -> QueuedSampling:
+    """The RPC's request. Raises InvalidInput or TooLarge with `param`."""
     prompts = [_messages(messages, index) for index, messages in enumerate(body.prompts)]
     _check_sizes(body)
     model = await base_models.get_usable(session, project_id, body.model)
-    return {
-        "model": model.id,
-        **base_models.named_in_call(model),
-        "model_sha256": model.sha256,
-        "adapter": await _adapter(session, project_id, body.checkpoint, model),
+    return QueuedSampling(
+        model=model.id,
+        model_key=model.key,
+        model_source=model.source,
+        model_sha256=model.sha256,
+        adapter=await _adapter(session, project_id, body.checkpoint, model),
+        prompts=prompts,
         **body.model_dump(exclude={"model", "checkpoint", "prompts"}),
-        "prompts": prompts,
-    }
+    )
 
 
 async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id: str) -> BaseModel:
@@ -53,21 +58,21 @@ async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id
     return await base_models.of(session, (await _checkpoint_and_job(session, project_id, checkpoint_id))[1])
 
 
-async def start(calls: Calls, payload: dict[str, Any]) -> CallStream:
+async def start(calls: Calls, request: QueuedSampling) -> CallStream[NoResult]:
     """Start the RPC. Raises Unavailable `no_worker`."""
-    return await open_stream(calls, "sample", payload, quiet_seconds=QUIET_SECONDS)
+    return await open_stream(calls, SAMPLE, request, quiet_seconds=QUIET_SECONDS)
 
 
 async def counted(
-    database: Database, stream: CallStream, project_id: str, source: str
-) -> AsyncGenerator[Event | None, None]:
+    database: Database, stream: CallStream[NoResult], project_id: str, source: str
+) -> AsyncGenerator[RpcEvent | None, None]:
     """The worker's events; usage is counted when they end, in every case."""
     tokens: dict[tuple[int, int], int] = {}
     try:
         async with aclosing(stream.events()) as events:
             async for event in events:
-                if event is not None and event["type"] in ("delta", "done"):
-                    tokens[event["prompt"], event["sample"]] = event.get("tokens") or 0
+                if isinstance(event, DeltaEvent | DoneEvent):
+                    tokens[event.prompt, event.sample] = event.tokens or 0
                 yield event
     finally:
         used: dict[UsageKind, float] = {
@@ -86,7 +91,7 @@ async def _count(database: Database, project_id: str, used: Mapping[UsageKind, f
         log.warning("what %s has sampled is not counted, the database does not answer: %s", source, error)
 
 
-async def frames(stream: AsyncGenerator[Event | None, None]) -> AsyncGenerator[bytes, None]:
+async def frames(stream: AsyncGenerator[RpcEvent | None, None]) -> AsyncGenerator[bytes, None]:
     """Server-sent events: the worker's, then `end` or `error`; comments as keep-alive."""
     try:
         async with aclosing(stream) as events:
@@ -144,8 +149,8 @@ def _check_sizes(body: SampleRequest) -> None:
 
 async def _adapter(
     session: AsyncSession, project_id: str, checkpoint_id: str | None, model: BaseModel
-) -> dict[str, Any] | None:
-    """The adapter's archive and name; None for the base. Raises InvalidInput (param `checkpoint`)."""
+) -> AdapterArchive | None:
+    """The adapter's archive; None for the base. Raises InvalidInput (param `checkpoint`)."""
     if checkpoint_id is None:
         return None
     checkpoint, job = await _checkpoint_and_job(session, project_id, checkpoint_id)
@@ -161,7 +166,7 @@ async def _adapter(
             "model_changed",
             "An adapter fits only the weights it was trained on: add the old files as a model of their own.",
         )
-    return {"sha256": checkpoint.sha256, "bytes": checkpoint.bytes, "step": checkpoint.step}
+    return AdapterArchive(sha256=checkpoint.sha256, bytes=checkpoint.bytes, step=checkpoint.step)
 
 
 async def _checkpoint_and_job(

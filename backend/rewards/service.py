@@ -16,14 +16,28 @@ from backend.data.ids import new_id
 from backend.models import Reward, RewardRevision, now
 from backend.rewards import repository
 from backend.rpc.client import Calls
-from reinforge.errors import InvalidInput, NotFound, Unavailable
+from backend.rpc.queued import QueuedGrading
+from reinforge.errors import InvalidInput, NotFound
 from reinforge.evaluation.calibration import paid
-from reinforge.grading.multi import Grader, columns, judges
+from reinforge.grading.multi import columns, judges
 from reinforge.grading.own_types import RankingJudge
 from reinforge.grading.source import is_grader, kind_of, parse_grader
-from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.resources import RewardCreate, RewardSummary, RewardTest, RewardTestResult
 from reinforge.schemas.rewards import RewardCheckResult, RewardEntry, RewardProblem
+from reinforge.schemas.rpc.base import dump
+from reinforge.schemas.rpc.rewards import (
+    SCORE,
+    VALIDATE,
+    CodeScoring,
+    LoadError,
+    NamedCode,
+    NamedGrader,
+    ScoreRequest,
+    ScoreRow,
+    ValidatedReward,
+    ValidateRequest,
+    ValidateResult,
+)
 from reinforge.schemas.usage import UsageKind
 
 VALIDATE_SECONDS = 20.0
@@ -105,35 +119,34 @@ async def load(
     Raises InvalidInput for invalid text, Unavailable `no_worker`, `sandbox_unavailable`.
     """
     refused: dict[int, InvalidInput] = {}
-    payload = []
+    definitions = []
     for position, source in enumerate(sources):
         _check_text(source)
         try:
-            payload.append(_load_request(source))
+            definitions.append(_definition(source))
         except InvalidInput as error:
             refused[position] = error
-    answer: dict[str, Any] = {"rewards": []}
-    if payload:
-        answer = await calls.ask("validate", {"rewards": payload}, timeout=timeout)
-    results = iter(answer["rewards"])
+    result = ValidateResult(rewards=[])
+    if definitions:
+        result = await calls.ask(VALIDATE, ValidateRequest(rewards=definitions), timeout=timeout)
+    results = iter(result.rewards)
     loaded = [
         Loaded([], refused[position]) if position in refused else _loaded(source, next(results))
         for position, source in enumerate(sources)
     ]
-    return loaded, answer.get("jail")
+    return loaded, result.jail
 
 
-def _load_request(source: Source) -> dict[str, Any]:
-    """The worker's load request. Raises InvalidInput for an invalid grader."""
+def _definition(source: Source) -> NamedCode | NamedGrader:
+    """Raises InvalidInput for an invalid grader."""
     if is_grader(source.source):
-        grader = parse_grader(source.source, source.param)
-        return {"name": source.name, "grader": grader.model_dump(mode="json")}
-    return {"name": source.name, "source": source.source, "entry": source.entry}
+        return NamedGrader(name=source.name, grader=parse_grader(source.source, source.param))
+    return NamedCode(name=source.name, source=source.source, entry=source.entry)
 
 
-def _loaded(source: Source, result: dict[str, Any]) -> Loaded:
-    error = result.get("error")
-    return Loaded(list(result.get("entries") or []), None if error is None else invalid_reward(source, error))
+def _loaded(source: Source, result: ValidatedReward) -> Loaded:
+    entries = [dump(entry) for entry in result.entries]
+    return Loaded(entries, None if result.error is None else invalid_reward(source, result.error))
 
 
 def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
@@ -173,22 +186,21 @@ async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResu
     return RewardCheckResult(ok=False, problems=problems, jail=jail)
 
 
-def invalid_reward(source: Source, error: dict[str, Any]) -> InvalidInput:
+def invalid_reward(source: Source, error: LoadError) -> InvalidInput:
     """The load error as an error of the request's field."""
-    line, column = error.get("line"), error.get("column")
-    where = f" (line {line})" if line else ""
-    message = str(error.get("message") or "it cannot be loaded")
+    where = f" (line {error.line})" if error.line else ""
+    message = error.message or "it cannot be loaded"
     detail = {
-        "code": error.get("code"),
+        "code": error.code,
         "message": message,
-        "line": line,
-        "column": column,
+        "line": error.line,
+        "column": error.column,
         "param": source.param,
     }
     return InvalidInput(
         f"The reward {source.name!r} cannot be used{where}: {message}",
         code="invalid_reward",
-        hint=error.get("hint") or (_AT_A_LINE if line else _SPELLINGS),
+        hint=error.hint or (_AT_A_LINE if error.line else _SPELLINGS),
         param=source.param,
         errors=[detail],
     )
@@ -285,8 +297,8 @@ async def test(
     Raises StateConflict `budget_exceeded` when the project's budget for judges is exhausted.
     """
     _check_text(Source(name, source, entry))
-    rows = [row.model_dump(mode="json") for row in body.rows]
-    payload: dict[str, Any] = {"name": name, "rows": rows}
+    rows = [ScoreRow(completion=row.completion, item=row.item, prompt=row.prompt) for row in body.rows]
+    request: ScoreRequest
     timeout = min(SCORE_SECONDS, body.timeout_seconds * len(body.rows) + _SCORE_MARGIN_SECONDS)
     if is_grader(source):
         try:
@@ -296,34 +308,34 @@ async def test(
         if judges(grader):
             async with calls.database.transaction() as session:
                 await usage.require_budget(session, account.project_id, usage.JUDGING)
-        payload |= grading_payload(grader, account.project_id)
+        request = QueuedGrading(
+            name=name,
+            rows=rows,
+            grader=grader,
+            judge_names=sorted(judges(grader)),
+            project=account.project_id,
+        )
         timeout = JUDGED_SECONDS if judges(grader) else SCORE_SECONDS
     else:
-        payload |= {"source": source, "entry": entry, "granularity": granularity}
-        payload["timeout_seconds"] = body.timeout_seconds
-    answer = await calls.ask("score", payload, timeout=timeout)
-    if answer.get("unavailable"):
-        raise Unavailable(str(answer["unavailable"]), code="sandbox_unavailable")
-    results = [RewardResult.model_validate(result) for result in answer["results"]]
-    cost = sum(paid(result.usage) or 0.0 for result in results)
+        request = CodeScoring(
+            name=name,
+            rows=rows,
+            source=source,
+            entry=entry,
+            granularity=granularity,
+            timeout_seconds=body.timeout_seconds,
+        )
+    result = await calls.ask(SCORE, request, timeout=timeout)
+    cost = sum(paid(row.usage) or 0.0 for row in result.results)
     if cost > 0:
         async with calls.database.transaction() as session:
             await usage.add(session, account.project_id, {"judge_spend": cost}, account.source)
-    return RewardTestResult(jail=answer.get("jail"), results=results, load_error=answer.get("load_error"))
+    return RewardTestResult(jail=result.jail, results=result.results, load_error=result.load_error)
 
 
 def kinds_of(source: str) -> frozenset[UsageKind]:
     """Kinds of usage that scoring incurs. Raises InvalidInput `invalid_grader`."""
     return usage.JUDGING if is_grader(source) and judges(parse_grader(source)) else frozenset()
-
-
-def grading_payload(grader: Grader, project_id: str) -> dict[str, Any]:
-    """Payload of `score` for a grader; judges' connections are added when a worker takes the call."""
-    return {
-        "grader": grader.model_dump(mode="json"),
-        "judges": sorted(judges(grader)),
-        "project": project_id,
-    }
 
 
 def granularity_of(source: str, declared: str) -> str:

@@ -22,6 +22,7 @@ from typing import Annotated, Any
 
 import anyio
 from fastapi import Depends, Request
+from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
@@ -42,7 +43,8 @@ from reinforge.errors import (
     Unavailable,
 )
 from reinforge.parsing.json_depth import DEEPEST, is_deeper
-from reinforge.schemas.worker_api import CallKind, CallMessage
+from reinforge.schemas.rpc.base import CallKind, RequestT, ResultT, Rpc, dump
+from reinforge.schemas.worker_api import CallMessage
 
 ONLINE_SECONDS = 30.0
 """A worker that was not seen for longer counts as offline."""
@@ -106,13 +108,14 @@ class Calls:
     def of_project(self, project_id: str) -> "Calls":
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
-    async def ask(self, kind: CallKind, payload: dict[str, Any], *, timeout: float) -> dict[str, Any]:
+    async def ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, *, timeout: float) -> ResultT:
         """Call a worker and return its result. Waits up to `timeout` seconds, so never inside a transaction.
 
-        Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`), or the worker's error.
+        Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`, `malformed_rpc`), or the
+        worker's error.
         """
         deadline = now() + timedelta(seconds=timeout)
-        call_id = await self.add(kind, payload, deadline)
+        call_id = await self.add(rpc, request, deadline)
         self._waits()
         try:
             call = await self._answered(call_id, deadline)
@@ -125,7 +128,9 @@ class Calls:
                 code="call_timeout",
                 hint="Look at the log of `python -m worker calls`, and try again.",
             )
-        return _result(call)
+        if call.error is not None:
+            raise call_error(call.error)
+        return rpc.read_result(call.result or {})
 
     async def _answered(self, call_id: str, deadline: datetime) -> Call | None:
         """The answered call; None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
@@ -154,12 +159,12 @@ class Calls:
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
             await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
 
-    async def add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
+    async def add(self, rpc: Rpc[RequestT, ResultT], request: RequestT, deadline: datetime) -> str:
         """Queue a call; returns its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
 
         A cancelled caller's call is dropped: its COMMIT may have taken effect, and nobody else knows the id.
         """
-        adding = asyncio.create_task(self._add(kind, payload, deadline))
+        adding = asyncio.create_task(self._add(rpc.kind, request, deadline))
         try:
             return await asyncio.shield(adding)
         except asyncio.CancelledError:
@@ -167,13 +172,8 @@ class Calls:
                 await self.forget(await adding)
             raise
 
-    async def _add(self, kind: CallKind, payload: dict[str, Any], deadline: datetime) -> str:
-        if is_deeper(payload, 2 * DEEPEST):  # rows of datasets get there without having been a request's body
-            raise InvalidInput(
-                f"The worker's input is nested more than {DEEPEST} levels deep.",
-                code="nested_too_deep",
-                hint="Look at the tools and the messages of these rows.",
-            )
+    async def _add(self, kind: CallKind, request: BaseModel, deadline: datetime) -> str:
+        payload = _payload(request)
         call_id, project_id = new_id("call_"), self._project()
         can = or_(Worker.answers.is_(None), Worker.answers.contains([kind]))
         async with self.database.transaction() as session:
@@ -298,6 +298,22 @@ def get_calls(request: Request) -> Calls:
 CallsDep = Annotated[Calls, Depends(get_calls)]
 
 
+def _payload(request: BaseModel) -> dict[str, Any]:
+    """Raises InvalidInput `nested_too_deep`, as rows of datasets can be."""
+    try:
+        payload = dump(request)
+        too_deep = is_deeper(payload, 2 * DEEPEST)
+    except ValueError:  # pydantic's own limit
+        too_deep = True
+    if too_deep:
+        raise InvalidInput(
+            f"The worker's input is nested more than {DEEPEST} levels deep.",
+            code="nested_too_deep",
+            hint="Look at the tools and the messages of these rows.",
+        )
+    return payload
+
+
 def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
     """The oldest call of the project with the fewest running calls; ties go to the one served longest ago."""
     other_call = aliased(Call)
@@ -392,9 +408,3 @@ def call_error(error: dict[str, Any]) -> ReinforgeError:
         param=error.get("param"),
         errors=error.get("errors"),
     )
-
-
-def _result(call: Call) -> dict[str, Any]:
-    if call.error is None:
-        return call.result or {}
-    raise call_error(call.error)

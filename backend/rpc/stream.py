@@ -8,32 +8,35 @@ refused (`Calls.store_chunk`) and stops.
 import time
 from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Generic
 
 import anyio
+from pydantic import TypeAdapter
 from sqlalchemy import delete, select, update
 
 from backend.models import Call, CallChunk, now
 from backend.rpc.client import LOOK_AGAIN_SECONDS, Calls, call_error, is_lost, worker_lost
 from reinforge.errors import Unavailable
-from reinforge.schemas.worker_api import CallKind
+from reinforge.schemas.rpc.base import RequestT, ResultT, Rpc
+from reinforge.schemas.rpc.events import RpcEvent, StatusEvent
 
 LISTENER_SECONDS = 30.0
 """A listener that has not read for this long counts as gone."""
 _SAY_WAITING_AFTER = 1.0
 
-Event = dict[str, Any]
+_EVENT: TypeAdapter[RpcEvent] = TypeAdapter(RpcEvent)
 
 
-class CallStream:
+class CallStream(Generic[ResultT]):
     """Events of one call, created by `open_stream`; iterate `events` once."""
 
-    def __init__(self, calls: Calls, call_id: str, quiet_seconds: float) -> None:
+    def __init__(self, calls: Calls, rpc: Rpc[Any, ResultT], call_id: str, quiet_seconds: float) -> None:
+        self._rpc = rpc
         self._calls, self.call_id, self._quiet = calls, call_id, quiet_seconds
         self._seq = 0
         self._first_event_at: float | None = None
         self._over: float | None = None
-        self.result: dict[str, Any] | None = None
+        self.result: ResultT | None = None
         """The worker's answer; set when `events` has ended."""
 
     @property
@@ -43,11 +46,11 @@ class CallStream:
             return 0.0
         return (self._over or time.monotonic()) - self._first_event_at
 
-    async def events(self) -> AsyncGenerator[Event | None, None]:
+    async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
         """The worker's events in order; None now and then as a keep-alive. Ends with the worker's answer.
 
         Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`,
-        `stream_stalled`) or the worker's error. The call is dropped in every case.
+        `stream_stalled`, `malformed_rpc`) or the worker's error. The call is dropped in every case.
         """
         began = last_event_at = time.monotonic()
         reported_waiting = False
@@ -64,14 +67,14 @@ class CallStream:
                     if call.state == "answered":
                         if call.error is not None:
                             raise call_error(call.error)
-                        self.result = call.result
+                        self.result = self._rpc.read_result(call.result or {})
                         return
                     if time.monotonic() - last_event_at > self._quiet:
                         raise self._timed_out(call.state)
                     waited = time.monotonic() - began >= _SAY_WAITING_AFTER
                     if call.state == "waiting" and waited and not reported_waiting:
                         reported_waiting = True
-                        yield {"type": "status", "message": "Waiting until a worker is free"}
+                        yield StatusEvent(type="status", message="Waiting until a worker is free")
                     if not await changed.wait(pause):
                         pause = min(LOOK_AGAIN_SECONDS, self._quiet)
                         yield None
@@ -84,7 +87,7 @@ class CallStream:
         """Drop the call before its events are read."""
         await self._forget()
 
-    async def _look(self) -> tuple[Any, list[Event]]:
+    async def _look(self) -> tuple[Any, list[RpcEvent]]:
         """The call and its new events. Raises Unavailable when nothing more can come."""
         database = self._calls.database
         async with database.transaction() as session:
@@ -112,7 +115,7 @@ class CallStream:
             raise worker_lost()
         if chunks:
             self._seq = chunks[-1].seq
-        return call, [event for chunk in chunks for event in chunk.events]
+        return call, [_EVENT.validate_python(event) for chunk in chunks for event in chunk.events]
 
     async def _forget(self) -> None:
         async with self._calls.database.transaction() as session:
@@ -128,13 +131,13 @@ class CallStream:
 
 
 async def open_stream(
-    calls: Calls, kind: CallKind, payload: dict[str, Any], *, quiet_seconds: float
-) -> CallStream:
+    calls: Calls, rpc: Rpc[RequestT, ResultT], request: RequestT, *, quiet_seconds: float
+) -> CallStream[ResultT]:
     """Start a call. Its events have to be read within LISTENER_SECONDS.
 
     Raises Unavailable `no_worker`.
     """
-    return CallStream(calls, await calls.add(kind, payload, _listener_lease()), quiet_seconds)
+    return CallStream(calls, rpc, await calls.add(rpc, request, _listener_lease()), quiet_seconds)
 
 
 def _listener_lease() -> datetime:

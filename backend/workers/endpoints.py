@@ -15,13 +15,13 @@ from backend.rpc.broker import BrokerDep
 from backend.rpc.client import CallsDep
 from backend.workers import blobs, service
 from backend.workers.blob_access import BlobHolder
-from backend.workers.call_judges import with_judges
-from backend.workers.call_models import with_hub_token
+from backend.workers.call_secrets import with_secrets
 from backend.workers.claim import claim
 from backend.workers.heartbeat import renew_lease
 from backend.workers.records import receive
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo
+from reinforge.schemas.rpc.base import dump
 from reinforge.schemas.worker_api import (
     Cached,
     CallAnswer,
@@ -149,16 +149,14 @@ async def next_call(
     message = await calls.take(
         body.worker, body.kinds, wait_seconds=body.wait_seconds, gone=request.is_disconnected
     )
-    if message is not None and "judges" in message.payload:
-        message = await with_judges(message, calls, sealer)
     if message is not None:
-        message = await with_hub_token(message, calls, sealer)
+        message = await with_secrets(message, calls, sealer)
     return message or Response(status_code=204)
 
 
 @worker_router.post("/calls/{id}/chunks", status_code=204, operation_id="storeCallChunk")
 async def store_call_chunk(id: str, body: CallChunk, calls: CallsDep) -> None:
-    await calls.store_chunk(id, body.seq, body.events)
+    await calls.store_chunk(id, body.seq, [dump(event) for event in body.events])
 
 
 @worker_router.post("/calls/{id}/answer", status_code=204, operation_id="answerCall")

@@ -14,6 +14,8 @@ from reinforge.net.broker import BrokerState
 from reinforge.records import Blob, Command, ForkStart, Record, RecordModel, ScheduledChange
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
+from reinforge.schemas.rpc.base import CallKind
+from reinforge.schemas.rpc.events import RpcEvent
 
 PROTOCOL = 3
 """Protocol version: raised with each incompatible change."""
@@ -25,8 +27,6 @@ HEARTBEAT_SECONDS = 5.0
 HEARTBEATS_PER_LEASE = 6
 """At least: a shorter lease is renewed more often."""
 CALL_POLL_SECONDS = 25.0
-
-CallKind = Literal["validate", "score", "render", "inspect_model", "sample"]
 
 EngineName = Literal["transformers", "vllm"]
 
@@ -204,4 +204,4 @@ class CallChunk(Request):
     """
 
     seq: int = Field(ge=1)
-    events: list[dict[str, Any]] = Field(default_factory=list, max_length=10_000)
+    events: list[RpcEvent] = Field(default_factory=list, max_length=10_000)

@@ -15,13 +15,13 @@ from pydantic import BaseModel, ValidationError
 
 from reinforge.errors import LeaseLost, ReinforgeError, Unavailable
 from reinforge.records import Record
+from reinforge.schemas.rpc.base import CallKind
 from reinforge.schemas.worker_api import (
     PROTOCOL,
     PROTOCOL_HEADER,
     Cached,
     CallAnswer,
     CallChunk,
-    CallKind,
     CallMessage,
     Claim,
     Claimed,
@@ -100,7 +100,7 @@ class WorkerApi:
 
     def post_chunk(self, call: str, chunk: CallChunk) -> None:
         """Events of a running call. Raises WorkerApiRefused once its caller is gone."""
-        self._post(f"/calls/{call}/chunks", chunk)
+        self._post(f"/calls/{call}/chunks", chunk, exclude_unset=True)
 
     def answer_call(self, call: str, answer: CallAnswer) -> None:
         self._post(f"/calls/{call}/answer", answer)
@@ -159,10 +159,17 @@ class WorkerApi:
         return {"authorization": f"Bearer {token or self._token}", PROTOCOL_HEADER: str(PROTOCOL)}
 
     def _post(
-        self, path: str, body: BaseModel, *, token: str | None = None, **options: Any
+        self,
+        path: str,
+        body: BaseModel,
+        *,
+        token: str | None = None,
+        exclude_unset: bool = False,
+        **options: Any,
     ) -> httpx.Response:
         headers = self._headers(token) | {"content-type": "application/json"}
-        return self._send("POST", path, content=body.model_dump_json(), headers=headers, **options)
+        content = body.model_dump_json(exclude_unset=exclude_unset)
+        return self._send("POST", path, content=content, headers=headers, **options)
 
     def _post_for(
         self, shape: type[Reply], path: str, body: BaseModel, *, token: str | None = None, **options: Any

@@ -9,7 +9,8 @@ from typing import Literal
 from reinforge import __version__
 from reinforge.errors import ReinforgeError
 from reinforge.net.broker import BrokerState
-from reinforge.schemas.worker_api import CallKind, EngineName, Register
+from reinforge.schemas.rpc.base import CallKind
+from reinforge.schemas.worker_api import EngineName, Register
 from worker.backend_api.client import WorkerApi
 from worker.machine.gpus import list_gpus
 

@@ -4,34 +4,28 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
+from reinforge.schemas.rpc.sampling import SamplingPrompts
 from worker.models.chat import PromptRenderer, renderer
 from worker.models.inspect import context_length
 from worker.models.tokenizer_files import read_json
 
 
-def question(payload: dict[str, Any]) -> dict[str, Any]:
-    """The part of a call's payload that `sample_prompts` reads."""
-    return {name: payload.get(name) for name in ("prompts", "row_tools", "tools", "max_tokens")}
-
-
 def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{prompts: [`SamplePrompt`]}.
-
-    `tools` are the request's and have to have a place; `row_tools` are each prompt's own, of a dataset's rows.
+    """`SamplingPrompts` → {prompts: [`SamplePrompt`]}.
 
     Raises InvalidInput `prompt_not_renderable`, `tools_not_supported`, `context_overflow`.
     """
+    request = SamplingPrompts.model_validate(payload)
     chat = renderer(folder)
     context = context_length(read_json(folder / "config.json")) or 2**31
     prompts = []
-    rows = payload.get("row_tools")
-    for number, messages in enumerate(payload["prompts"]):
+    for number, messages in enumerate(request.prompts):
         param = f"prompts[{number}]"
         try:
-            if rows is not None and rows[number]:
-                text = chat.render_row(messages, rows[number])
+            if request.row_tools is not None and request.row_tools[number]:
+                text = chat.render_row(messages, request.row_tools[number])
             else:
-                text = _rendered(chat, messages, payload.get("tools"))
+                text = _rendered(chat, messages, request.tools)
             ids = chat.encode(text)
         except InvalidInput as error:
             error.param = error.param if error.code == "tools_not_supported" else param
@@ -43,7 +37,7 @@ def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
                 hint="Shorten the conversation.",
                 param=param,
             )
-        prompts.append({"ids": ids, "max_tokens": min(int(payload["max_tokens"]), context - len(ids))})
+        prompts.append({"ids": ids, "max_tokens": min(request.max_tokens, context - len(ids))})
     return {"prompts": prompts}
 
 

@@ -4,15 +4,24 @@ import asyncio
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from reinforge.dataset import tools_of
 from reinforge.errors import JobFailure, ReinforgeError
 from reinforge.grading import similarity
-from reinforge.grading.multi import GRADER, Grader, checkpoints, leaves, runs_code
+from reinforge.grading.multi import Grader, checkpoints, leaves, runs_code
 from reinforge.grading.own_types import CheckpointGrader
 from reinforge.grading.types import PythonGrader, TextSimilarity
-from reinforge.reward_spec.judges import Judge
+from reinforge.schemas.jobs import RewardResult as JobRewardResult
+from reinforge.schemas.rewards import RewardEntry
+from reinforge.schemas.rpc.rewards import (
+    GraderScoring,
+    LoadError,
+    NamedGrader,
+    ScoreResult,
+    ScoreRow,
+    ValidatedReward,
+)
 from worker.models.sources import ModelStore
 from worker.rewards.assemble import Services, rater
 from worker.rewards.base import RewardResult, Scorable
@@ -27,33 +36,28 @@ from worker.sandbox.limits import ProgramLimits
 from worker.sandbox.outcome import ProgramRun, Validation
 
 
-def validate_grader(client: SandboxClient | None, raw: dict[str, Any]) -> dict[str, Any]:
-    """{entries: [{name: key, spelling: type, line: None, columns}], error}; client: where its code is
-    loaded.
+def validate_grader(client: SandboxClient | None, reward: NamedGrader) -> ValidatedReward:
+    """Its parts as entries, with the columns that code reads. client: loads its code.
 
-    columns: those that a part's code reads; the caller reads the templates.
+    The caller reads the templates.
     """
-    grader: Grader = GRADER.validate_python(raw)
     columns: dict[str, list[str]] = {}
-    error = _fault(client, grader, columns)
+    error = _fault(client, reward.grader, columns)
     entries = [
-        {"name": key or grader.type, "spelling": part.type, "line": None, "columns": columns.get(key, [])}
-        for key, part in leaves(grader).items()
+        RewardEntry(name=key or part.type, spelling=part.type, line=None, columns=columns.get(key, []))
+        for key, part in leaves(reward.grader).items()
     ]
-    return {"entries": entries, "error": error}
+    return ValidatedReward(name=reward.name, entries=entries, error=error)
 
 
-def _fault(
-    client: SandboxClient | None, grader: Grader, columns: dict[str, list[str]]
-) -> dict[str, Any] | None:
+def _fault(client: SandboxClient | None, grader: Grader, columns: dict[str, list[str]]) -> LoadError | None:
     """Why the grader cannot be used, or None; fills in `columns` by the parts' keys."""
     for key, part in leaves(grader).items():
         where = f"graders.{key}: " if key else ""
         if isinstance(part, TextSimilarity) and (why := similarity.unavailable(part.evaluation_metric)):
-            return {"code": "unavailable", "message": where + why, "line": None, "column": None}
+            return _error("unavailable", where + why)
         if isinstance(part, CheckpointGrader) and importlib.util.find_spec("torch") is None:
-            message = f"{where}{part.type} needs torch, which this worker does not have"
-            return {"code": "unavailable", "message": message, "line": None, "column": None}
+            return _error("unavailable", f"{where}{part.type} needs torch, which this worker does not have")
         if isinstance(part, PythonGrader):
             assert client is not None
             outcome = client.validate(part.source, entry=part.entry)
@@ -62,10 +66,13 @@ def _fault(
             if outcome.status != "ok":
                 # The line is the code's, not the JSON's.
                 line = f" (line {outcome.line} of its source)" if outcome.line else ""
-                message = f"{where}{outcome.message}{line}"
-                return {"code": outcome.status, "message": message, "line": None, "column": None}
+                return _error(outcome.status, f"{where}{outcome.message}{line}")
             columns[key] = _columns_of(outcome, part.entry)
     return None
+
+
+def _error(code: str, message: str) -> LoadError:
+    return LoadError(code=code, message=message, line=None, column=None)
 
 
 def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
@@ -75,36 +82,31 @@ def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
 
 
 def grade(
-    sandbox: SandboxClient | None, models: ModelStore, process: ModelProcess, payload: dict[str, Any]
-) -> dict[str, Any]:
-    """{grader, judges, keys, signing, base_model, rows: [{completion, item, prompt, sample}]} → {jail, results,
-    load_error}. The rows are one group.
-
-    Raises Unavailable `sandbox_unavailable`.
-    """
-    grader: Grader = GRADER.validate_python(payload["grader"])
+    sandbox: SandboxClient | None, models: ModelStore, process: ModelProcess, request: GraderScoring
+) -> ScoreResult:
+    """Raises Unavailable `sandbox_unavailable`."""
+    grader = request.grader
     client, jail = proved(sandbox) if runs_code(grader) else (None, None)
-    name = str(payload.get("name") or "reward")
     try:
-        services = _services(client, models, process, grader, payload)
+        services = _services(client, models, process, request)
     except ReinforgeError as error:  # a missing checkpoint
-        return {"jail": jail, "results": [], "load_error": _described(error)}
+        return ScoreResult(jail=jail, results=[], load_error=_described(error))
     try:
-        rows = [_row(row) for row in payload["rows"]]
-        results = asyncio.run(_rated(grader, services, rows))
+        results = asyncio.run(_rated(grader, services, [_row(row) for row in request.rows]))
     except JobFailure as error:
         if error.code == "sandbox_unavailable":
             raise unavailable(error.message) from error
-        return {"jail": jail, "results": [], "load_error": _described(error)}
+        return ScoreResult(jail=jail, results=[], load_error=_described(error))
     except ReinforgeError as error:
-        return {"jail": jail, "results": [], "load_error": _described(error)}
+        return ScoreResult(jail=jail, results=[], load_error=_described(error))
     finally:
         services.close()
-    return {
-        "jail": jail,
-        "results": [asdict(result) | {"name": name} for result in results],
-        "load_error": None,
-    }
+    named = {"name": request.name}
+    return ScoreResult(
+        jail=jail,
+        results=[JobRewardResult.model_validate(asdict(result) | named) for result in results],
+        load_error=None,
+    )
 
 
 async def _rated(grader: Grader, services: Services, rows: list[Row]) -> list[RewardResult]:
@@ -112,15 +114,11 @@ async def _rated(grader: Grader, services: Services, rows: list[Row]) -> list[Re
 
 
 def _services(
-    client: SandboxClient | None,
-    models: ModelStore,
-    process: ModelProcess,
-    grader: Grader,
-    payload: dict[str, Any],
+    client: SandboxClient | None, models: ModelStore, process: ModelProcess, request: GraderScoring
 ) -> Services:
-    paths = {name: str(models.resolve(name)) for name in checkpoints(grader) if name}
-    if (base := payload.get("base_model")) is not None:
-        paths[""] = str(models.resolve(str(base), added=True))
+    paths = {name: str(models.resolve(name)) for name in checkpoints(request.grader) if name}
+    if request.base_model is not None:
+        paths[""] = str(models.resolve(request.base_model, added=True))
     call: Call = _no_code
     run_programs: RunPrograms = _no_programs
     if client is not None:
@@ -128,8 +126,8 @@ def _services(
     return Services(
         call=call,
         run_programs=run_programs,
-        judges={name: Judge.model_validate(judge) for name, judge in payload.get("judges", {}).items()},
-        secrets=Secrets(payload.get("keys") or {}, payload.get("signing")),
+        judges=request.judges,
+        secrets=Secrets(request.keys, request.signing),
         checkpoints=paths,
         shared_models=process,
     )
@@ -143,12 +141,11 @@ def _no_programs(source: str, runs: Sequence[ProgramRun], limits: ProgramLimits)
     raise AssertionError("a grader without programs asks for a sandbox")
 
 
-def _row(raw: dict[str, Any]) -> Row:
-    prompt = raw.get("prompt") or ""
+def _row(row: ScoreRow) -> Row:
+    prompt = row.prompt
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-    item = raw.get("item") or {}
-    scorable = Scorable.of_row(raw["completion"], item, messages, tools_of(item))
-    return Row(replace(scorable, sample={**scorable.sample, **(raw.get("sample") or {})}), 0)
+    scorable = Scorable.of_row(row.completion, row.item, messages, tools_of(row.item))
+    return Row(replace(scorable, sample={**scorable.sample, **row.sample}), 0)
 
 
 def _described(error: ReinforgeError) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 from reinforge.base_models.config import hidden_size
 from reinforge.dataset import Message, Tool
 from reinforge.errors import InvalidInput
+from reinforge.schemas.rpc.base import dump
+from reinforge.schemas.rpc.models import LongestRow, PromptRows, RenderingRequest, RenderingResult, RowTokens
 from worker.isolated.process import Apart
 from worker.models.chat import PromptRenderer, renderer
 from worker.models.inspect import context_length
@@ -13,47 +15,39 @@ from worker.models.sources import ModelStore
 from worker.models.tokenizer_files import read_json
 
 
-def render(apart: Apart, models: ModelStore, payload: dict[str, Any]) -> dict[str, Any]:
-    """{model_source, rows: [messages], tools?: [each row's, or null], tolerant?, texts?} → {prompts,
-    longest: {index, tokens}, context_length, hidden_size, takes_tools}.
-
-    prompts: one `{text, tokens}` per row, or `{error}` for a row that the template refuses if the call is
-    `tolerant`; `texts: false` omits the texts. Otherwise the first refused row raises InvalidInput with `row`
-    in its `errors`.
-    longest: among the rendered rows, None without any.
-    takes_tools: whether the template renders tools; if not, the rows' tools are ignored.
-    """
-    folder = models.resolve(str(payload["model_source"]), token=payload.get("hub_token"), added=True)
-    names = ("rows", "tools", "tolerant", "texts")
-    return apart.ask("render", folder, {name: payload[name] for name in names if name in payload})
+def render(apart: Apart, models: ModelStore, request: RenderingRequest) -> RenderingResult:
+    """Raises InvalidInput with `row` in its `errors` at the first refused row, unless `tolerant`."""
+    folder = models.resolve(request.model_source, token=request.hub_token, added=True)
+    rows = request.model_dump(include=set(PromptRows.model_fields), exclude_unset=True)
+    return RenderingResult.model_validate(apart.ask("render", folder, rows))
 
 
-def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """The answer of `render`; runs in a child process."""
+def render_rows(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """`PromptRows` → `RenderingResult` as JSON values; runs in a child process."""
+    request = PromptRows.model_validate(payload)
     prompts = renderer(folder)
-    rows = payload["rows"]
-    tools = payload.get("tools") or [None] * len(rows)
-    rows_with_tools = list(zip(rows, tools, strict=True))
-    texts = _render_rows(prompts, rows_with_tools, tolerant=bool(payload.get("tolerant")))
+    tools = request.tools or [None] * len(request.rows)
+    texts = _render_rows(prompts, list(zip(request.rows, tools, strict=True)), tolerant=request.tolerant)
     good = [index for index, (text, _) in enumerate(texts) if text is not None]
     tokens = dict(zip(good, prompts.count([texts[index][0] or "" for index in good]), strict=True))
-    answers: list[dict[str, Any]] = []
+    rows: list[RowTokens] = []
     for index, (text, why) in enumerate(texts):
         if text is None:
-            answers.append({"error": why})
-        elif payload.get("texts", True):
-            answers.append({"text": text, "tokens": tokens[index]})
+            rows.append(RowTokens(error=why))
+        elif request.texts:
+            rows.append(RowTokens(text=text, tokens=tokens[index]))
         else:
-            answers.append({"tokens": tokens[index]})
+            rows.append(RowTokens(tokens=tokens[index]))
     longest = max(good, key=tokens.__getitem__, default=None)
     config = read_json(folder / "config.json")
-    return {
-        "prompts": answers,
-        "longest": None if longest is None else {"index": longest, "tokens": tokens[longest]},
-        "context_length": context_length(config),
-        "hidden_size": hidden_size(config),
-        "takes_tools": prompts.takes_tools,
-    }
+    result = RenderingResult(
+        prompts=rows,
+        longest=None if longest is None else LongestRow(index=longest, tokens=tokens[longest]),
+        context_length=context_length(config),
+        hidden_size=hidden_size(config),
+        takes_tools=prompts.takes_tools,
+    )
+    return dump(result)
 
 
 def _render_rows(

@@ -1,11 +1,23 @@
-"""The calls `validate` and `score`: reward code in the sandbox, its outcome as plain JSON."""
+"""The calls `validate` and `score` for reward code in the sandbox."""
 
 from dataclasses import asdict
-from typing import Any
 
 from reinforge.dataset import tools_of
-from reinforge.grading.multi import GRADER, runs_code
+from reinforge.grading.multi import runs_code
 from reinforge.grading.samples import tool_fields
+from reinforge.schemas.jobs import RewardResult
+from reinforge.schemas.rewards import RewardEntry
+from reinforge.schemas.rpc.rewards import (
+    CodeScoring,
+    LoadError,
+    NamedCode,
+    NamedGrader,
+    ScoreResult,
+    ScoreRow,
+    ValidatedReward,
+    ValidateRequest,
+    ValidateResult,
+)
 from worker.rpc.graders import validate_grader
 from worker.rpc.sandbox import proved, unavailable
 from worker.sandbox.client import SandboxClient
@@ -15,69 +27,56 @@ from worker.sandbox.outcome import RewardRow
 _OURS = ("sandbox_unavailable", "sandbox_error")
 
 
-def validate(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, Any]:
-    """{rewards: [{name, source, entry} or {name, grader}]} → {rewards: [{name, entries, error}], jail}.
-
-    entries: [{name, spelling, line, columns}]; error: None or {code, message, line, column}; jail: None if no
-    code had to be loaded. Raises Unavailable `sandbox_unavailable`.
-    """
-    code = any(
-        "grader" not in reward or runs_code(GRADER.validate_python(reward["grader"]))
-        for reward in payload["rewards"]
-    )
+def validate(sandbox: SandboxClient | None, request: ValidateRequest) -> ValidateResult:
+    """Raises Unavailable `sandbox_unavailable`."""
+    code = any(isinstance(reward, NamedCode) or runs_code(reward.grader) for reward in request.rewards)
     client, jail = proved(sandbox) if code else (None, None)
-    validations = []
-    for reward in payload["rewards"]:
-        if "grader" in reward:
-            validations.append({"name": reward["name"], **validate_grader(client, reward["grader"])})
-            continue
-        assert client is not None
-        outcome = client.validate(reward["source"], entry=reward.get("entry"))
-        if outcome.status in _OURS:
-            raise unavailable(outcome.message)
-        error: dict[str, Any] | None = None
-        if outcome.status != "ok":
-            error = {"code": outcome.status, "message": outcome.message}
-            error |= {"line": outcome.line, "column": outcome.column}
-        entries = [asdict(entry) for entry in outcome.entries]
-        validations.append({"name": reward["name"], "entries": entries, "error": error})
-    return {"rewards": validations, "jail": jail}
+    return ValidateResult(rewards=[_validated(client, reward) for reward in request.rewards], jail=jail)
 
 
-def score(sandbox: SandboxClient | None, payload: dict[str, Any]) -> dict[str, Any]:
-    """{source, entry, granularity, timeout_seconds, rows: [{completion, item, prompt}]} → {jail, results,
-    load_error}.
+def _validated(client: SandboxClient | None, reward: NamedCode | NamedGrader) -> ValidatedReward:
+    if isinstance(reward, NamedGrader):
+        return validate_grader(client, reward)
+    assert client is not None
+    outcome = client.validate(reward.source, entry=reward.entry)
+    if outcome.status in _OURS:
+        raise unavailable(outcome.message)
+    error = None
+    if outcome.status != "ok":
+        error = LoadError(
+            code=outcome.status, message=outcome.message, line=outcome.line, column=outcome.column
+        )
+    entries = [RewardEntry.model_validate(asdict(entry)) for entry in outcome.entries]
+    return ValidatedReward(name=reward.name, entries=entries, error=error)
 
-    results: one `RewardResult` per row, none if the source does not load (`load_error` says why). Raises
-    Unavailable `sandbox_unavailable`.
+
+def score(sandbox: SandboxClient | None, request: CodeScoring) -> ScoreResult:
+    """No results if the source does not load (`load_error` says why). Raises Unavailable
+    `sandbox_unavailable`.
     """
     client, jail = proved(sandbox)
-    rows = [_row(row) for row in payload["rows"]]
-    seconds = float(payload.get("timeout_seconds", 2.0))
+    seconds = request.timeout_seconds
     outcome = client.score(
-        payload["source"],
-        rows,
-        entry=payload.get("entry"),
-        granularity=payload.get("granularity", "sample"),
+        request.source,
+        [_row(row) for row in request.rows],
+        entry=request.entry,
+        granularity=request.granularity,
         timeouts=Timeouts(sample=seconds, call=max(30.0, min(120.0, 2 * seconds))),
     )
     if outcome.status in _OURS:
         raise unavailable(outcome.message)
-    name = str(payload.get("name") or "reward")
     load_error = None
     if outcome.status != "ok":
         where = f"line {outcome.line}: " if outcome.line else ""
         load_error = f"{where}{outcome.message}"
-    return {
-        "jail": outcome.jail or jail,
-        "results": [
-            {"name": name, "revision": payload.get("revision"), **asdict(row)} for row in outcome.rows
-        ],
-        "load_error": load_error,
-    }
+    named = {"name": request.name, "revision": request.revision}
+    return ScoreResult(
+        jail=outcome.jail or jail,
+        results=[RewardResult.model_validate(named | asdict(row)) for row in outcome.rows],
+        load_error=load_error,
+    )
 
 
-def _row(raw: dict[str, Any]) -> RewardRow:
-    item, completion = raw.get("item", {}), raw["completion"]
-    sample = tool_fields(completion) if tools_of(item) else {}
-    return RewardRow(raw.get("prompt", ""), completion, item, group=0, sample=sample)
+def _row(row: ScoreRow) -> RewardRow:
+    sample = tool_fields(row.completion) if tools_of(row.item) else {}
+    return RewardRow(row.prompt, row.completion, row.item, group=0, sample=sample)

@@ -10,17 +10,21 @@ import shutil
 import tarfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
-from reinforge.schemas.worker_api import CallChunk, CallMessage
+from reinforge.schemas.rpc.base import NoResult
+from reinforge.schemas.rpc.events import DeltaEvent, DoneEvent, RpcEvent, SamplingEvent, StatusEvent
+from reinforge.schemas.rpc.sampling import SamplingPrompts, SamplingRequest
+from reinforge.schemas.worker_api import CallChunk
 from reinforge.system.archives import unpack
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, WorkerApi
 from worker.isolated.process import Apart
-from worker.isolated.sample_prompts import question
 from worker.models.sources import ModelStore
 from worker.rpc.progress import InspectionProgress, ProgressThread
 from worker.serving_client.process import Replies, ServingProcess
@@ -41,7 +45,7 @@ CACHED_ADAPTERS = 16
 _POST_EVERY_SECONDS = 0.05
 _PAUSE_SECONDS = 0.2
 
-Event = dict[str, Any]
+_EVENTS: TypeAdapter[list[SamplingEvent]] = TypeAdapter(list[SamplingEvent])
 
 
 class Sampler:
@@ -60,63 +64,60 @@ class Sampler:
         self._serving.close()
         self._apart.close()
 
-    def sample(self, call: CallMessage) -> dict[str, Any]:
-        """Run a call; returns {} once the backend has all its events.
+    def sample(self, call_id: str, request: SamplingRequest) -> NoResult:
+        """Returns once the backend has all events.
 
         Raises InvalidInput, Unavailable, WorkerApiRefused (the caller is gone), BackendAway.
         """
-        chunks = _Chunks(self._api, call.id)
-        order = self._prepare(call, chunks)
+        chunks = _Chunks(self._api, call_id)
+        order = self._prepare(call_id, request, chunks)
         with self._serving.order(order, lambda: chunks.status("Starting the sampler")) as replies:
             _forward(replies, chunks)
-        return {}
+        return NoResult()
 
-    def _prepare(self, call: CallMessage, chunks: "_Chunks") -> Order:
-        payload = call.payload
-        pinned = payload.get("model_sha256")
-        folder = self._files(call, chunks)
-        answer = self._apart.ask("sample", folder, question(payload))
-        prompts = [SamplePrompt.model_validate(prompt) for prompt in answer["prompts"]]
-        adapter = payload.get("adapter")
+    def _prepare(self, call_id: str, request: SamplingRequest, chunks: "_Chunks") -> Order:
+        folder = self._files(call_id, request, chunks)
+        prompts = request.model_dump(include=set(SamplingPrompts.model_fields))
+        answer = self._apart.ask("sample", folder, prompts)
+        adapter = request.adapter
         return Order(
-            id=call.id,
-            model=str(payload["model"]),
+            id=call_id,
+            model=request.model,
             folder=str(folder),
-            model_sha256=pinned,
-            adapter=None if adapter is None else f"adapter-{adapter['sha256'][:32]}",
-            adapter_folder=None if adapter is None else str(self._adapter(adapter["sha256"], chunks)),
-            prompts=prompts,
-            samples_per_prompt=int(payload.get("samples_per_prompt", 1)),
-            temperature=float(payload.get("temperature", 1.0)),
-            top_p=float(payload.get("top_p", 1.0)),
-            seed=int(payload.get("seed", 0)),
-            stop=list(payload.get("stop", [])),
-            top_logprobs=payload.get("top_logprobs"),
-            json_schema=payload.get("json_schema"),
+            model_sha256=request.model_sha256,
+            adapter=None if adapter is None else f"adapter-{adapter.sha256[:32]}",
+            adapter_folder=None if adapter is None else str(self._adapter(adapter.sha256, chunks)),
+            prompts=[SamplePrompt.model_validate(prompt) for prompt in answer["prompts"]],
+            samples_per_prompt=request.samples_per_prompt,
+            temperature=request.temperature,
+            top_p=request.top_p,
+            seed=request.seed,
+            stop=request.stop,
+            top_logprobs=request.top_logprobs,
+            json_schema=request.json_schema,
         )
 
-    def _files(self, call: CallMessage, chunks: "_Chunks") -> Path:
+    def _files(self, call_id: str, request: SamplingRequest, chunks: "_Chunks") -> Path:
         """The model's folder; reports progress, since a first request may download it."""
-        payload, progress = call.payload, InspectionProgress()
-        pinned = payload.get("model_sha256")
+        progress, pinned = InspectionProgress(), request.model_sha256
         with ProgressThread(
-            lambda: chunks.status(_so_far(progress)), first=REPORT_SECONDS, every=REPORT_SECONDS, name=call.id
+            lambda: chunks.status(_so_far(progress)), first=REPORT_SECONDS, every=REPORT_SECONDS, name=call_id
         ) as reporter:
-            source, token = str(payload["model_source"]), payload.get("hub_token")
-            model = self._models.find(source, token=token, added=True, begun=progress.downloading)
-            folder = model.folder
+            model = self._models.find(
+                request.model_source, token=request.hub_token, added=True, begun=progress.downloading
+            )
             progress.hashing()
-            changed = pinned is not None and self._models.content_hash(folder) != pinned
+            changed = pinned is not None and self._models.content_hash(model.folder) != pinned
         if reporter.refused is not None:
             raise reporter.refused
         if changed:
             raise InvalidInput(
-                f"The files of {payload['model']} on this worker are not those that were added.",
+                f"The files of {request.model} on this worker are not those that were added.",
                 code="model_changed",
                 hint="Put the old files back, or add these as a model of their own.",
                 param="model",
             )
-        return folder
+        return model.folder
 
     def _adapter(self, sha256: str, chunks: "_Chunks") -> Path:
         """The unpacked archive. Raises BackendAway, WorkerApiRefused, Unavailable `adapter_damaged`."""
@@ -173,12 +174,12 @@ class _Chunks:
         self._posted_at = 0.0
 
     def status(self, message: str) -> None:
-        self.post([{"type": "status", "message": message}])
+        self.post([StatusEvent(type="status", message=message)])
 
-    def post(self, events: list[Event]) -> None:
+    def post(self, events: Sequence[RpcEvent]) -> None:
         """Raises WorkerApiRefused once the caller is gone, BackendAway if the backend stays away."""
         seq = self._seq + bool(events)
-        chunk = CallChunk(seq=max(1, seq), events=events)
+        chunk = CallChunk(seq=max(1, seq), events=list(events))
         give_up = time.monotonic() + AWAY_SECONDS
         while True:
             try:
@@ -199,11 +200,7 @@ def _so_far(progress: InspectionProgress) -> str:
     if (so_far := progress.bytes()) is not None:
         done, total = so_far
         return f"Downloading the model: {done / 1e9:.1f} of {total / 1e9:.1f} GB"
-    return (
-        "Reading the model's files"
-        if progress.phase == "hashing"
-        else "InspectionProgress for the model's files"
-    )
+    return "Reading the model's files" if progress.phase == "hashing" else "Looking for the model's files"
 
 
 def _forward(replies: Replies, chunks: _Chunks) -> None:
@@ -211,7 +208,7 @@ def _forward(replies: Replies, chunks: _Chunks) -> None:
     while True:
         batch = _next(replies)
         last = batch[-1] if batch else Reply(id="")
-        events = merged([event for reply in batch for event in reply.events])
+        events = merged(_EVENTS.validate_python([event for reply in batch for event in reply.events]))
         if events or not batch:
             chunks.post(events)
         if last.error is not None:
@@ -232,22 +229,25 @@ def _next(replies: Replies) -> list[Reply]:
         return batch
 
 
-def merged(events: list[Event]) -> list[Event]:
-    """Merge the pieces of each completion; counts are those of the last piece."""
-    out: list[Event] = []
-    deltas: dict[tuple[int, int], Event] = {}
+def merged(events: Sequence[SamplingEvent]) -> list[SamplingEvent]:
+    """Merge the pieces of each completion; the number of tokens is that of the last piece."""
+    out: list[SamplingEvent] = []
+    open_deltas: dict[tuple[int, int], DeltaEvent] = {}
     for event in events:
-        key = (event.get("prompt", -1), event.get("sample", -1))
-        if event["type"] != "delta":
-            deltas.pop(key, None)
+        if not isinstance(event, DeltaEvent):
+            if isinstance(event, DoneEvent):
+                open_deltas.pop((event.prompt, event.sample), None)
             out.append(event)
-        elif key in deltas:
-            old = deltas[key]
-            grown: Event = {name: old[name] + event[name] for name in ("text", "logprobs") if name in old}
-            old |= event | grown
-        else:
-            deltas[key] = dict(event)
-            out.append(deltas[key])
+            continue
+        key = (event.prompt, event.sample)
+        if (delta := open_deltas.get(key)) is None:
+            open_deltas[key] = event.model_copy()
+            out.append(open_deltas[key])
+            continue
+        delta.text += event.text
+        delta.tokens = event.tokens
+        if event.logprobs is not None:
+            delta.logprobs = [*(delta.logprobs or []), *event.logprobs]
     return out
 
 

@@ -17,10 +17,16 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from reinforge.errors import ReinforgeError
-from reinforge.schemas.worker_api import CALL_POLL_SECONDS, CallAnswer, CallKind, CallMessage
+from reinforge.schemas.rpc.base import CallKind, dump
+from reinforge.schemas.rpc.models import INSPECT_MODEL, RENDER
+from reinforge.schemas.rpc.rewards import SCORE, VALIDATE, CodeScoring, ScoreRequest, ScoreResult
+from reinforge.schemas.rpc.sampling import SAMPLE
+from reinforge.schemas.worker_api import CALL_POLL_SECONDS, CallAnswer, CallMessage
 from reinforge.system.signals import Relay
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.cache_cleanup import Cache, Tidying
@@ -49,7 +55,7 @@ log = logging.getLogger(__name__)
 
 QUICK: list[CallKind] = ["validate", "score", "render"]
 ALL: list[CallKind] = [*QUICK, "inspect_model"]
-SAMPLE: list[CallKind] = ["sample"]
+SAMPLING: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
 """A process with reward checkpoints ends after this idle time."""
 REWARD_MODEL_ORDER_SECONDS = 600.0
@@ -57,7 +63,9 @@ REWARD_MODEL_ORDER_SECONDS = 600.0
 _AWAY_SECONDS = 1.0
 _ANSWER_TRIES = 5
 
-Answer = Callable[[CallMessage], dict[str, Any]]
+Handler = Callable[[CallMessage], BaseModel]
+RequestT = TypeVar("RequestT", bound=BaseModel)
+ResultT = TypeVar("ResultT", bound=BaseModel)
 
 
 class CallWorker:
@@ -83,31 +91,33 @@ class CallWorker:
             idle_seconds=REWARD_MODEL_IDLE_SECONDS, order_seconds=REWARD_MODEL_ORDER_SECONDS, places=places
         )
         self.stop = threading.Event()
-        self._answers: dict[str, Answer] = {
-            "validate": lambda call: self._in_sandbox(call, validate),
-            "score": self._score,
-            "render": lambda call: render(self._apart, self._models, call.payload),
-            "inspect_model": lambda call: inspect(self._api, self._models, self._apart, call),
+        self._handlers: dict[CallKind, Handler] = {
+            "validate": lambda call: self._in_sandbox(call, validate, VALIDATE.read_request(call.payload)),
+            "score": lambda call: self._in_sandbox(call, self._score, SCORE.read_request(call.payload)),
+            "render": lambda call: render(self._apart, self._models, RENDER.read_request(call.payload)),
+            "inspect_model": lambda call: inspect(
+                self._api, self._models, self._apart, call.id, INSPECT_MODEL.read_request(call.payload)
+            ),
         }
         if sampler is not None:
-            self._answers["sample"] = sampler.sample
+            self._handlers["sample"] = lambda call: sampler.sample(call.id, SAMPLE.read_request(call.payload))
 
-    def _score(self, call: CallMessage) -> dict[str, Any]:
-        if "grader" not in call.payload:
-            return self._in_sandbox(call, score)
-        return self._in_sandbox(
-            call,
-            lambda sandbox, payload: grade(sandbox, self._models, self._reward_models, payload),
-        )
+    def _score(self, sandbox: SandboxClient | None, request: ScoreRequest) -> ScoreResult:
+        if isinstance(request, CodeScoring):
+            return score(sandbox, request)
+        return grade(sandbox, self._models, self._reward_models, request)
 
     def _in_sandbox(
-        self, call: CallMessage, work: Callable[[SandboxClient | None, dict[str, Any]], dict[str, Any]]
-    ) -> dict[str, Any]:
+        self,
+        call: CallMessage,
+        work: Callable[[SandboxClient | None, RequestT], ResultT],
+        request: RequestT,
+    ) -> ResultT:
         """Run with a sandbox client of its own, whose jails end if the caller disconnects."""
         if self._sandbox is None:
-            return work(None, call.payload)
+            return work(None, request)
         with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
-            return work(client, call.payload)
+            return work(client, request)
 
     def loop(self, kinds: list[CallKind], wait_seconds: float = CALL_POLL_SECONDS) -> None:
         while not self.stop.is_set():
@@ -120,7 +130,7 @@ class CallWorker:
                 self.stop.wait(_AWAY_SECONDS)
             except BaseException:  # a library's panic is no Exception
                 # The process keeps reporting itself online, so its threads must run.
-                log.exception("the calls lane stumbled")
+                log.exception("a thread of the RPC server failed; it goes on")
                 self.stop.wait(_AWAY_SECONDS)
 
     def yield_gpu(self) -> None:
@@ -143,7 +153,7 @@ class CallWorker:
         """The call's answer; every failure is an answer too."""
         began = time.monotonic()
         try:
-            answer = CallAnswer(result=self._answers[call.kind](call))
+            answer = CallAnswer(result=dump(self._handlers[call.kind](call)))
             answer.model_dump_json()  # half a surrogate pair in a user's file cannot be sent
         except ReinforgeError as error:
             answer = CallAnswer(error=error.envelope()["error"])
@@ -227,4 +237,4 @@ def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")
         samplers = 0
-    return [QUICK, *[ALL] * (settings.call_threads - 1), *[SAMPLE] * samplers]
+    return [QUICK, *[ALL] * (settings.call_threads - 1), *[SAMPLING] * samplers]

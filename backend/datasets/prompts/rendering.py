@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import anyio.to_thread
 
-from backend.base_models import service as base_models
 from backend.data.objects import Objects
 from backend.datasets import service
 from backend.datasets.leakage.compare import split_by_prompt
 from backend.datasets.reading import MOST_CHARACTERS, RowPrompt, read_in_background, read_page, read_sample
 from backend.models import BaseModel, Dataset
 from backend.rpc.client import Calls
+from backend.rpc.queued import QueuedRendering
 from reinforge.dataset import check_roles, split
 from reinforge.errors import InvalidInput
 from reinforge.schemas.datasets import (
@@ -25,6 +25,8 @@ from reinforge.schemas.datasets import (
     SplitView,
     TokenLengths,
 )
+from reinforge.schemas.rpc.base import dump
+from reinforge.schemas.rpc.models import RENDER, RowTokens
 
 CALL_ROWS = 2000
 """Rows per RPC."""
@@ -47,19 +49,19 @@ async def render(
         page = (str(path), dataset.format, _view_json(body), body.offset, body.limit)
         rows = await read_in_background(dataset, read_page, *page)
     good = [row for row in rows if row.messages is not None]
-    answers: list[dict[str, Any]] = []
+    prompts: list[RowTokens] = []
     context = model.context_length
     if good:
-        answer = await calls.ask("render", _question(model, good), timeout=CALL_SECONDS)
-        answers, context = answer["prompts"], answer.get("context_length") or context
-    texts = {row.index: answer for row, answer in zip(good, answers, strict=True)}
+        result = await calls.ask(RENDER, _request(model, good), timeout=CALL_SECONDS)
+        prompts, context = result.prompts, result.context_length or context
+    prompt_of = {row.index: prompt for row, prompt in zip(good, prompts, strict=True)}
     rendered = [
         RenderedPrompt(
             index=row.index,
             messages=row.messages or [],
             answer=row.answer,
             slice=row.slice,
-            **{"error": row.error} | texts.get(row.index, {}),
+            **(dump(prompt_of[row.index]) if row.index in prompt_of else {"error": row.error}),
         )
         for row in rows
     ]
@@ -80,14 +82,13 @@ async def lengths(
     errors = [row.error for row in rows if row.error is not None]
     context = model.context_length
     for batch in _batches([row for row in rows if row.messages is not None]):
-        question = _question(model, batch) | {"texts": False}
-        answer = await calls.ask("render", question, timeout=CALL_SECONDS)
-        context = answer.get("context_length") or context
-        for row, prompt in zip(batch, answer["prompts"], strict=True):
-            if "tokens" in prompt:
-                counted.append((prompt["tokens"], row.index))
+        result = await calls.ask(RENDER, _request(model, batch, texts=False), timeout=CALL_SECONDS)
+        context = result.context_length or context
+        for row, prompt in zip(batch, result.prompts, strict=True):
+            if prompt.tokens is not None:
+                counted.append((prompt.tokens, row.index))
             else:
-                errors.append(str(prompt["error"]))
+                errors.append(str(prompt.error))
     if not counted:
         raise InvalidInput(
             f"No row can be rendered: {errors[0]}",
@@ -205,9 +206,15 @@ def _batches(rows: list[RowPrompt]) -> Iterator[list[RowPrompt]]:
         yield batch
 
 
-def _question(model: BaseModel, rows: Sequence[RowPrompt]) -> dict[str, Any]:
-    messages, tools = [row.messages for row in rows], [row.tools for row in rows]
-    return {**base_models.named_in_call(model), "rows": messages, "tools": tools, "tolerant": True}
+def _request(model: BaseModel, rows: Sequence[RowPrompt], *, texts: bool = True) -> QueuedRendering:
+    return QueuedRendering(
+        model_key=model.key,
+        model_source=model.source,
+        rows=[row.messages or [] for row in rows],
+        tools=[row.tools for row in rows],
+        tolerant=True,
+        texts=texts,
+    )
 
 
 def _view_json(view: PromptView) -> str:

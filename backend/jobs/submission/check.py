@@ -11,12 +11,12 @@ from backend.data.objects import Objects
 from backend.http.errors import listed_errors
 from backend.jobs import service
 from backend.jobs.submission import validate_references
-from backend.jobs.submission.validate_on_worker import examine, examine_rewards
-from backend.jobs.submission.validate_references import Plan, Survey
+from backend.jobs.submission.validate_on_worker import load_rewards, validate_all
+from backend.jobs.submission.validate_references import Plan
 from backend.rpc.client import Calls
 from reinforge.errors import InvalidInput, Unavailable
 from reinforge.schemas.job_checks import JobCheck, JobProblem
-from reinforge.spec import ColumnRoles, JobSpec
+from reinforge.spec import JobSpec
 
 MANY_EPOCHS = 20
 
@@ -45,33 +45,28 @@ async def check_job(
             warnings.append(_unchecked(error))
     async with database.transaction() as session:
         survey = await validate_references.survey(session, project_id, spec)
-    problems = list(survey.problems)
+    plan, problems = survey.plan, list(survey.problems)
     if not quick and not warnings:
         try:
-            problems += await _ask(survey, spec.data.columns, calls, objects, cache)
+            if plan is not None:
+                validated = await validate_all(plan, calls, objects, cache)
+                plan, problems = validated.plan, validated.problems
+            else:
+                problems += (
+                    await load_rewards(survey.rewards, calls, survey.datasets, spec.data.columns)
+                ).problems
         except Unavailable as error:
             warnings.append(_unchecked(error))
-    plan = survey.plan
-    complete = plan is not None and not survey.problems
-    if plan is not None and complete:
+    if plan is not None:
         warnings = [*plan.warnings, *advice(plan), *warnings]
-    resolved = service.resolve(plan) if plan is not None and complete else spec.resolved()
+    resolved = service.resolve(plan) if plan is not None else spec.resolved()
     return JobCheck(
         ok=not problems,
         problems=_distinct(problems),
         warnings=warnings,
         spec=resolved.model_dump(mode="json"),
-        facts=facts(plan) if plan is not None and complete else {},
+        facts=facts(plan) if plan is not None else {},
     )
-
-
-async def _ask(
-    survey: Survey, roles: ColumnRoles, calls: Calls, objects: Objects, cache: Path
-) -> list[InvalidInput]:
-    if survey.plan is not None and not survey.problems:
-        return await examine(survey.plan, calls, objects, cache)
-    problems, _ = await examine_rewards(survey.rewards, calls, survey.datasets, roles)
-    return problems
 
 
 def facts(plan: Plan) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Endpoints that create jobs differ in where the specification comes from and in w
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import Depends, Request
@@ -19,7 +19,7 @@ from backend.data.objects import Objects, ObjectsDep
 from backend.http.idempotency import Idempotency
 from backend.jobs import service
 from backend.jobs.submission.validate_golden import ask_golden_cases
-from backend.jobs.submission.validate_on_worker import ask_workers
+from backend.jobs.submission.validate_on_worker import validate
 from backend.jobs.submission.validate_references import look_up
 from backend.models import Job
 from backend.rpc.client import Calls, CallsDep
@@ -146,11 +146,15 @@ async def submit(services: Services, submission: Submission[Answer]) -> Answer:
         with submission.error_names():
             plan = await look_up(session, project_id, draft.spec)
     with submission.error_names():
-        await ask_workers(plan, services.calls, services.objects, service.dataset_cache(services.settings))
+        plan = await validate(
+            plan, services.calls, services.objects, service.dataset_cache(services.settings)
+        )
         await ask_golden_cases(plan, project_id, database, services.calls)
-    plan.warnings += draft.warnings
-    if draft.purpose == "preflight":
-        plan.spec = probe(plan.spec)
+    plan = replace(
+        plan,
+        spec=probe(plan.spec) if draft.purpose == "preflight" else plan.spec,
+        warnings=[*plan.warnings, *draft.warnings],
+    )
     async with database.transaction() as session:
         if (earlier := await submission.reserve(session)) is not None:
             return earlier

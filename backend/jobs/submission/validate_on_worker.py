@@ -2,10 +2,10 @@
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from backend.base_models import service as base_models
 from backend.data.objects import Objects
 from backend.datasets import service as datasets
 from backend.datasets.leakage.compare import HeldOut
@@ -15,11 +15,13 @@ from backend.jobs.submission.validate_references import PinnedReward, Plan, lack
 from backend.models import Dataset
 from backend.rewards import service as rewards
 from backend.rpc.client import Calls
+from backend.rpc.queued import QueuedRendering
 from reinforge.base_models.learning_rate import AUTO, unknown_hidden_size
 from reinforge.dataset import NO_PLACE_FOR_TOOLS, DatasetError, PromptRow, iter_prompts
 from reinforge.errors import InvalidInput, TooLarge, Unavailable
 from reinforge.grading.multi import runs_code
 from reinforge.schemas.datasets import PromptView
+from reinforge.schemas.rpc.models import RENDER
 from reinforge.spec import ColumnRoles, DataSpec
 
 WAIT_SECONDS = 20.0
@@ -29,68 +31,105 @@ LONGEST_ROWS = 2000
 Rows = list[PromptRow]
 
 
-async def ask_workers(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> None:
-    """Check rewards and prompts on workers; fills in entries, sandbox and the longest prompt.
+@dataclass(frozen=True)
+class Validated:
+    plan: Plan
+    """With what the workers have measured, and the rewards' entries. Not to be used if there are problems."""
+    problems: list[InvalidInput]
+
+
+@dataclass(frozen=True)
+class LoadedRewards:
+    rewards: list[PinnedReward]
+    """With the function to call; a reward with a problem is as it was."""
+    problems: list[InvalidInput]
+    jail: str | None
+
+
+@dataclass(frozen=True)
+class MeasuredPrompts:
+    longest: int
+    """Tokens."""
+    hidden_size: int | None
+    warnings: list[str]
+
+
+async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Plan:
+    """The plan with what workers measure, after checks of rewards and prompts.
 
     Raises InvalidInput with `param`, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
     """
-    problems = await examine(plan, calls, objects, cache)
-    if problems:
-        raise problems[0]
+    validated = await validate_all(plan, calls, objects, cache)
+    if validated.problems:
+        raise validated.problems[0]
+    return validated.plan
 
 
-async def examine(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> list[InvalidInput]:
-    """Like `ask_workers`, but returns all problems instead of raising the first. Raises Unavailable."""
-    tables = [table for table in (plan.dataset, plan.held_out) if table is not None]
-    problems, plan.jail = await examine_rewards(plan.rewards, calls, tables, plan.spec.data.columns)
-    checks = [(plan.dataset, "data.dataset")]
+async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Validated:
+    """Like `validate`, but returns all problems instead of raising the first. Raises Unavailable."""
+    tables = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
-        checks.append((plan.held_out, "data.held_out"))
-    for dataset, param in checks:
+        tables.append((plan.held_out, "data.held_out"))
+    loaded = await load_rewards(
+        plan.rewards, calls, [dataset for dataset, _ in tables], plan.spec.data.columns
+    )
+    problems, measured = list(loaded.problems), []
+    for dataset, param in tables:
         path = await datasets.local_file(objects, dataset, cache)
         try:
             rows = await _longest(path, dataset, plan.spec.data, param)
-            await _check_prompts(plan, calls, rows, param)
+            measured.append(await _measure(plan, calls, rows, param))
         except InvalidInput as error:
             problems.append(error)
-    if plan.spec.optimizer.learning_rate == AUTO and plan.hidden_size is None and not problems:
+    hidden_sizes = [plan.hidden_size, *(prompts.hidden_size for prompts in measured)]
+    hidden_size = next((size for size in hidden_sizes if size), None)
+    if plan.spec.optimizer.learning_rate == AUTO and hidden_size is None and not problems:
         problems.append(unknown_hidden_size(plan.model.id))
-    if not problems:
-        plan.warnings += await _leaks(plan, objects, cache)
-    return problems
+    warnings = dict.fromkeys(warning for prompts in measured for warning in prompts.warnings)
+    counted, leak_warnings = (plan.split, []) if problems else await _leaks(plan, objects, cache)
+    plan = replace(
+        plan,
+        rewards=loaded.rewards,
+        split=counted,
+        hidden_size=hidden_size,
+        warnings=[*plan.warnings, *warnings, *leak_warnings],
+        jail=loaded.jail,
+        longest_prompt=max((prompts.longest for prompts in measured), default=None),
+    )
+    return Validated(plan, problems)
 
 
-async def _leaks(plan: Plan, objects: Objects, cache: Path) -> list[str]:
-    """Warnings about held-out prompts that also train; counts a split by prompts."""
+async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, int], list[str]]:
+    """The split, counted if it is by prompts, and warnings about held-out prompts that also train."""
     data = plan.spec.data
     if plan.held_out is None and plan.split[1] == 0:
-        return []
-    split = HeldOut()
+        return plan.split, []
+    held_out = HeldOut()
     if plan.held_out is None:
-        split = HeldOut(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
+        held_out = HeldOut(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
     view = PromptView(columns=data.columns, prompt_template=data.prompt_template)
     try:
-        overlap = await report(objects, cache, plan.dataset, split, plan.held_out, view=view)
+        overlap = await report(objects, cache, plan.dataset, held_out, plan.held_out, view=view)
     except TooLarge:
-        return ["The dataset is too large to look for held-out prompts that are trained on as well."]
+        return plan.split, [
+            "The dataset is too large to look for held-out prompts that are trained on as well."
+        ]
     if overlap.status != "ready":
-        return [
+        return plan.split, [
             "Whether held-out prompts are trained on as well is still being looked at: "
             f"`reinforge dataset report {plan.dataset.id}` tells."
         ]
-    if overlap.leakage is not None and plan.held_out is None:
-        plan.split = (overlap.leakage.train, overlap.leakage.held_out)
-    return leaks(overlap)
+    leakage = overlap.leakage
+    counted = (
+        plan.split if leakage is None or plan.held_out is not None else (leakage.train, leakage.held_out)
+    )
+    return counted, leaks(overlap)
 
 
-async def examine_rewards(
+async def load_rewards(
     pinned: Sequence[PinnedReward | None], calls: Calls, tables: Sequence[Dataset], roles: ColumnRoles
-) -> tuple[list[InvalidInput], str | None]:
-    """Problems of the rewards, also with the data's columns, and the sandbox that loaded them; fills in
-    entries.
-
-    Raises Unavailable.
-    """
+) -> LoadedRewards:
+    """Load rewards in a sandbox, and compare the columns that they read with the data's. Raises Unavailable."""
     pinned_rewards = [(index, reward) for index, reward in enumerate(pinned) if reward is not None]
     sources = [
         rewards.Source(reward.name, reward.source, reward.entry, f"rewards[{index}].{_origin(reward)}")
@@ -103,24 +142,21 @@ async def examine_rewards(
             code="sandbox_unavailable",
             hint="`python -m worker.sandbox probe` on the worker tells what is missing.",
         )
-    problems = []
+    problems: list[InvalidInput] = []
+    with_entries: list[PinnedReward] = []
     for (index, reward), answer in zip(pinned_rewards, loaded, strict=True):
         try:
             if answer.error is not None:
                 raise answer.error
             if reward.grader is None:
                 names = [entry["name"] for entry in answer.entries]
-                reward.entry = _entry(reward, names, f"rewards[{index}]")
-            problems += lacking(
-                reward,
-                index,
-                rewards.columns_read(reward.source, reward.entry, answer.entries),
-                tables,
-                roles,
-            )
+                reward = replace(reward, entry=_entry(reward, names, f"rewards[{index}]"))
+            reads = rewards.columns_read(reward.source, reward.entry, answer.entries)
+            problems += lacking(reward, index, reads, tables, roles)
         except InvalidInput as error:
             problems.append(error)
-    return problems, jail
+        with_entries.append(reward)
+    return LoadedRewards(with_entries, problems, jail)
 
 
 def needs_sandbox(reward: PinnedReward) -> bool:
@@ -209,30 +245,28 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
     return chosen
 
 
-async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> None:
-    payload = {
-        **base_models.named_in_call(plan.model),
-        "rows": [row.messages for row in rows],
-        "tools": [row.tools for row in rows],
-        "max_prompt_tokens": plan.prompt_limit,
-    }
+async def _measure(plan: Plan, calls: Calls, rows: Rows, param: str) -> MeasuredPrompts:
+    """Raises InvalidInput if the longest prompt does not fit, or the model's template refuses a row."""
+    request = QueuedRendering(
+        model_key=plan.model.key,
+        model_source=plan.model.source,
+        rows=[row.messages for row in rows],
+        tools=[row.tools for row in rows],
+    )
     try:
-        answer = await calls.ask("render", payload, timeout=WAIT_SECONDS)
+        result = await calls.ask(RENDER, request, timeout=WAIT_SECONDS)
     except InvalidInput as error:
         raise _refused_prompts(error, rows, param) from error
-    if any(row.tools for row in rows) and not answer.get("takes_tools"):
-        plan.warnings += [] if NO_PLACE_FOR_TOOLS in plan.warnings else [NO_PLACE_FOR_TOOLS]
-    longest, limit = answer["longest"], plan.prompt_limit
-    plan.longest_prompt = max(plan.longest_prompt or 0, longest["tokens"])
-    plan.hidden_size = plan.hidden_size or answer.get("hidden_size")
-    context = answer.get("context_length")
+    longest, limit = result.longest, plan.prompt_limit
+    assert longest is not None, "every row is rendered, and a dataset has rows"
+    context = result.context_length
     if limit is None and context is not None:
         limit = context - plan.spec.rollout.max_completion_tokens
-    if limit is not None and longest["tokens"] > limit:
+    if limit is not None and longest.tokens > limit:
         explicit = plan.spec.rollout.max_prompt_tokens is not None
-        number = rows[longest["index"]].index + 1
+        number = rows[longest.index].index + 1
         raise InvalidInput(
-            f"The prompt of row {number} has {longest['tokens']} tokens; at most {limit} fit.",
+            f"The prompt of row {number} has {longest.tokens} tokens; at most {limit} fit.",
             code="prompt_too_long",
             param="rollout.max_prompt_tokens" if explicit else param,
             hint="Shorten the prompts"
@@ -243,6 +277,8 @@ async def _check_prompts(plan: Plan, calls: Calls, rows: Rows, param: str) -> No
                 f"both share the model's context of {context or plan.model.context_length}."
             ),
         )
+    has_tools = any(row.tools for row in rows) and not result.takes_tools
+    return MeasuredPrompts(longest.tokens, result.hidden_size, [NO_PLACE_FOR_TOOLS] if has_tools else [])
 
 
 def _refused_prompts(error: InvalidInput, rows: Rows, param: str) -> InvalidInput:

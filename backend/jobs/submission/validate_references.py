@@ -1,12 +1,11 @@
-"""Job validation, part 1: what the database knows, before anything is stored.
+"""Job validation, part 1: references that the database can resolve.
 
 Every error is an InvalidInput that names the field as `param`.
 """
 
 import hashlib
 from collections.abc import Awaitable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -28,7 +27,7 @@ from reinforge.spec import ColumnRoles, JobSpec
 T = TypeVar("T")
 
 
-@dataclass
+@dataclass(frozen=True)
 class PinnedReward:
     """A reward's code as the job will run it; `reward_id` and `revision` when it is a stored one."""
 
@@ -50,44 +49,39 @@ class PinnedReward:
         return hashlib.sha256(self.source.encode()).hexdigest()
 
 
-@dataclass
+@dataclass(frozen=True)
 class Plan:
-    """Everything that a specification refers to."""
+    """A valid specification with everything that it refers to."""
 
     spec: JobSpec
     model: BaseModel
     dataset: Dataset
     held_out: Dataset | None
-    rewards: list[PinnedReward]
-    warnings: list[str] = field(default_factory=list)
-    jail: str | None = None
-    longest_prompt: int | None = None
-    """Tokens, as measured by a worker."""
-    hidden_size: int | None = None
+    rewards: Sequence[PinnedReward]
+    split: tuple[int, int]
+    """Number of training rows and held-out rows."""
+    hidden_size: int | None
     """Of the base model; None until a worker has read it."""
-    engine: str = "transformers"
+    engine: str
     """Resolved value of `rollout.engine: auto`."""
+    warnings: Sequence[str] = ()
+    jail: str | None = None
+    """The sandbox that has loaded the rewards; None before that, and without code."""
+    longest_prompt: int | None = None
+    """Tokens; None until a worker has rendered the prompts."""
 
     @property
     def prompt_limit(self) -> int | None:
         """Longest prompt in tokens; None if neither the context nor a limit is known."""
         return _prompt_limit(self.spec, self.model)
 
-    @cached_property
-    def split(self) -> tuple[int, int]:
-        """Number of training rows and held-out rows. Raises InvalidInput `invalid_held_out`."""
-        if self.held_out is not None:
-            return self.dataset.rows, self.held_out.rows
-        training, held_out = split(self.dataset.rows, self.spec.data.held_out_rows, self.spec.seed)
-        return len(training), len(held_out)
 
-
-@dataclass
+@dataclass(frozen=True)
 class Survey:
     """Resolved references of a specification and all its problems, in field order."""
 
     plan: Plan | None
-    """None when the model or the dataset is missing."""
+    """None if there are problems."""
     rewards: list[PinnedReward | None]
     """By position; None for a missing one."""
     problems: list[InvalidInput]
@@ -98,9 +92,8 @@ class Survey:
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
     """Resolve the specification's references and check that they fit together. Raises InvalidInput."""
     result = await survey(session, project_id, spec)
-    if result.problems:
+    if result.plan is None:
         raise result.problems[0]
-    assert result.plan is not None, "without a plan there is a problem"
     return result.plan
 
 
@@ -125,23 +118,37 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
         for index, reward in enumerate(spec.rewards)
     ]
     problems += await _judge_problems(session, project_id, spec, pinned)
-    plan = None
-    if model is not None and dataset is not None:
-        pins = [reward for reward in pinned if reward is not None]
-        plan = Plan(spec, model, dataset, held_out, pins, hidden_size=base_models.hidden_size(model))
-        plan.engine, missing = await auto_engine(session), await engine_missing(session, spec.rollout.engine)
-        plan.warnings += [missing] if missing else []
     problems += _column_problems(spec, dataset, held_out)
     tables = [table for table in (dataset, held_out) if table is not None]
     for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):
         if pin is not None:
             problems += lacking(pin, index, _templates_read(reward, pin), tables, spec.data.columns)
-    if plan is not None:
-        plan.warnings += _shadowed(tables, spec.data.columns)
     if model is not None:
         problems += _model_problems(spec, model)
-    if plan is not None and (held_out is not None or spec.data.held_out is None):
-        problems += _split_problems(plan)
+    rows = (0, 0)
+    if dataset is not None and (held_out is not None or spec.data.held_out is None):
+        try:
+            rows = _split(spec, dataset, held_out)
+        except InvalidInput as error:
+            problems.append(error)
+    plan = None
+    if model is not None and dataset is not None and not problems:
+        missing = await engine_missing(session, spec.rollout.engine)
+        plan = Plan(
+            spec,
+            model,
+            dataset,
+            held_out,
+            rewards=[pin for pin in pinned if pin is not None],
+            split=rows,
+            hidden_size=base_models.hidden_size(model),
+            engine=await auto_engine(session),
+            warnings=[
+                *([missing] if missing else []),
+                *_shadowed(tables, spec.data.columns),
+                *_split_warnings(spec, dataset, rows),
+            ],
+        )
     return Survey(plan, pinned, problems, tables)
 
 
@@ -283,19 +290,21 @@ def _column_problems(
             yield error
 
 
-def _split_problems(plan: Plan) -> Iterator[InvalidInput]:
-    """Also adds warnings to the plan."""
-    spec, rows = plan.spec, plan.dataset.rows
-    try:
-        training, held_out = plan.split
-    except InvalidInput as error:
-        yield error
-        return
-    note = datasets.nothing_held_out(rows, held_out, spec.data.held_out_rows)
+def _split(spec: JobSpec, dataset: Dataset, held_out: Dataset | None) -> tuple[int, int]:
+    """Number of training rows and held-out rows. Raises InvalidInput `invalid_held_out`."""
+    if held_out is not None:
+        return dataset.rows, held_out.rows
+    training_rows, held_out_rows = split(dataset.rows, spec.data.held_out_rows, spec.seed)
+    return len(training_rows), len(held_out_rows)
+
+
+def _split_warnings(spec: JobSpec, dataset: Dataset, rows: tuple[int, int]) -> Iterator[str]:
+    training, held_out = rows
+    note = datasets.nothing_held_out(dataset.rows, held_out, spec.data.held_out_rows)
     if note is not None and spec.data.held_out_rows != 0:
-        plan.warnings.append(note)
+        yield note
     if training < spec.rollout.prompts_per_step:
-        plan.warnings.append(
+        yield (
             f"A step takes {spec.rollout.prompts_per_step} prompts but only {training} rows train: rows repeat "
             "within a step."
         )

@@ -8,14 +8,16 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models import service as base_models
 from backend.deployments import service as deployments
-from backend.deployments.serving import payload_of
+from backend.deployments.serving import weights
 from backend.models import BaseModel
 from backend.openai import model_names
 from backend.openai.chat import response_format
+from backend.rpc.queued import QueuedSampling
 from reinforge.dataset import DatasetError, render_messages
 from reinforge.errors import InvalidInput, TooLarge
 from reinforge.grading import tool_calls
 from reinforge.schemas.openai_chat import ChatRequest
+from reinforge.schemas.rpc.sampling import AdapterArchive
 
 DEFAULT_TOKENS = 4096
 MOST_CHARACTERS = 2_000_000
@@ -43,8 +45,7 @@ class ChatCall:
     project_id: str
     name: str
     """The model's name in the request."""
-    payload: dict[str, Any]
-    """Of the call `sample`."""
+    request: QueuedSampling
     fingerprint: str
     deployment: str | None
     n: int
@@ -63,26 +64,26 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
     model, adapter, deployment = await _weights(session, project_id, body.model)
     tools = None if body.tool_choice == "none" else body.tools or None
     limit = body.max_completion_tokens or body.max_tokens or DEFAULT_TOKENS
-    payload = {
-        **payload_of(model, adapter),
-        "prompts": [messages],
-        "samples_per_prompt": body.n or 1,
-        "max_tokens": limit,
-        "temperature": 1.0 if body.temperature is None else body.temperature,
-        "top_p": 1.0 if body.top_p is None else body.top_p,
-        "seed": secrets.randbits(48) if body.seed is None else body.seed % 2**63,
-        "stop": stop,
-        "top_logprobs": (body.top_logprobs or 0) if body.logprobs else None,
-        "tools": tools,
-        "json_schema": schema,
-        "deployment": deployment,
-    }
-    weights = f"{(model.sha256 or model.id)[:12]}{'' if adapter is None else adapter['sha256'][:12]}"
+    request = QueuedSampling(
+        **weights(model, adapter),
+        prompts=[messages],
+        samples_per_prompt=body.n or 1,
+        max_tokens=limit,
+        temperature=1.0 if body.temperature is None else body.temperature,
+        top_p=1.0 if body.top_p is None else body.top_p,
+        seed=secrets.randbits(48) if body.seed is None else body.seed % 2**63,
+        stop=stop,
+        top_logprobs=(body.top_logprobs or 0) if body.logprobs else None,
+        tools=tools,
+        json_schema=schema,
+        deployment=deployment,
+    )
+    sha256 = f"{(model.sha256 or model.id)[:12]}{'' if adapter is None else adapter.sha256[:12]}"
     return ChatCall(
         project_id=project_id,
         name=body.model,
-        payload=payload,
-        fingerprint=f"fp_{weights}",
+        request=request,
+        fingerprint=f"fp_{sha256}",
         deployment=deployment,
         n=body.n or 1,
         logprobs=bool(body.logprobs),
@@ -92,7 +93,7 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
 
 async def _weights(
     session: AsyncSession, project_id: str, name: str
-) -> tuple[BaseModel, dict[str, Any] | None, str | None]:
+) -> tuple[BaseModel, AdapterArchive | None, str | None]:
     """Base model, adapter and deployment of a model name. Raises NotFound `model_not_found`."""
     served = await deployments.serve(session, project_id, name)
     if served is not None:
@@ -109,8 +110,8 @@ async def _weights(
             param="model",
             hint="An adapter fits only the weights it was trained on: add the old files as a model of their own.",
         )
-    weights = named_model.checkpoint
-    return model, {"sha256": weights.sha256, "bytes": weights.bytes, "step": weights.step}, None
+    archive = named_model.checkpoint
+    return model, AdapterArchive(sha256=archive.sha256, bytes=archive.bytes, step=archive.step), None
 
 
 def _check_offered(body: ChatRequest) -> None:

@@ -10,7 +10,7 @@ import orjson
 from backend.data.ids import new_id
 from backend.http import sse
 from backend.openai.chat import tools
-from backend.openai.chat.run import ChatRun, Event
+from backend.openai.chat.run import ChatRun
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.openai_chat import (
     ChatCompletion,
@@ -20,6 +20,7 @@ from reinforge.schemas.openai_chat import (
     FinishReason,
     ToolCall,
 )
+from reinforge.schemas.rpc.events import DeltaEvent, DoneEvent, RpcEvent, StatusEvent
 
 DONE = b"data: [DONE]\n\n"
 WAITING = b": waiting\n\n"
@@ -27,15 +28,15 @@ WAITING = b": waiting\n\n"
 
 async def whole(run: ChatRun) -> ChatCompletion:
     """All completions, after the last has ended. Raises ReinforgeError."""
-    ends: dict[int, Event] = {}
+    ends: dict[int, DoneEvent] = {}
     logprobs: dict[int, list[Any]] = {}
     async with aclosing(run.events()) as events:
         async for event in events:
-            if event is None or event["type"] not in ("delta", "done"):
+            if not isinstance(event, DeltaEvent | DoneEvent):
                 continue
-            logprobs.setdefault(event["sample"], []).extend(event.get("logprobs", []))
-            if event["type"] == "done":
-                ends[event["sample"]] = event
+            logprobs.setdefault(event.sample, []).extend(event.logprobs or [])
+            if isinstance(event, DoneEvent):
+                ends[event.sample] = event
     return ChatCompletion(
         id=new_id("chatcmpl-"),
         created=int(time.time()),
@@ -61,7 +62,7 @@ class Chunks:
     def __init__(self, run: ChatRun, *, include_usage: bool) -> None:
         self._run, self._include_usage = run, include_usage
         self._events = run.events()
-        self._first: list[Event] = []
+        self._first: list[RpcEvent] = []
         self._same = {
             "id": new_id("chatcmpl-"),
             "object": "chat.completion.chunk",
@@ -78,7 +79,7 @@ class Chunks:
         """
         until = time.monotonic() + seconds
         async for event in self._events:
-            if event is not None and event["type"] != "status":
+            if event is not None and not isinstance(event, StatusEvent):
                 self._first.append(event)
                 return
             if time.monotonic() > until:
@@ -105,19 +106,20 @@ class Chunks:
         except ReinforgeError as error:
             yield sse.frame(orjson.dumps(error.envelope()))
 
-    def _of(self, event: Event) -> list[bytes]:
-        if event["type"] == "delta":
-            return self._piece(event["sample"], event["text"], event.get("logprobs"))
-        return self._end(event) if event["type"] == "done" else []
+    def _of(self, event: RpcEvent) -> list[bytes]:
+        if isinstance(event, DeltaEvent):
+            return self._piece(event.sample, event.text, event.logprobs)
+        return self._end(event) if isinstance(event, DoneEvent) else []
 
     def _piece(self, index: int, text: str, logprobs: list[Any] | None) -> list[bytes]:
         emitted = self._holders[index].push(text) if self._run.chat.tools else text
         return [self._chunk(index, {"content": emitted}, logprobs=logprobs)] if emitted or logprobs else []
 
-    def _end(self, event: Event) -> list[bytes]:
-        index, reason = event["sample"], event["finish_reason"]
+    def _end(self, event: DoneEvent) -> list[bytes]:
+        index = event.sample
+        reason: FinishReason = event.finish_reason
         # The last piece of text came before as a delta; log-probabilities of what makes no text are left.
-        frames = self._piece(index, "", event["logprobs"]) if event.get("logprobs") else []
+        frames = self._piece(index, "", event.logprobs) if event.logprobs else []
         if self._run.chat.tools:
             text, calls = self._holders[index].rest()
             if text:
@@ -144,13 +146,13 @@ class Chunks:
         return sse.frame(orjson.dumps(self._same | {"choices": choices} | counted))
 
 
-def _choice(run: ChatRun, index: int, end: Event, logprobs: list[Any]) -> Choice:
-    text, calls = tools.split(end["text"]) if run.chat.tools else (end["text"], [])
+def _choice(run: ChatRun, index: int, end: DoneEvent, logprobs: list[Any]) -> Choice:
+    text, calls = tools.split(end.text) if run.chat.tools else (end.text, [])
     return Choice(
         index=index,
         message=ChatMessage(content=text, tool_calls=calls or None),
         logprobs=ChoiceLogprobs(content=logprobs) if run.chat.logprobs else None,
-        finish_reason=_reason(end["finish_reason"], calls),
+        finish_reason=_reason(end.finish_reason, calls),
     )
 
 

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 import anyio
 from sqlalchemy.exc import SQLAlchemyError
@@ -17,16 +16,17 @@ from backend.rpc.stream import CallStream, open_stream
 from backend.usage import service as usage
 from reinforge.errors import ReinforgeError, Unavailable
 from reinforge.schemas.openai_chat import Usage
+from reinforge.schemas.rpc.base import NoResult
+from reinforge.schemas.rpc.events import DeltaEvent, DoneEvent, PromptEvent, RpcEvent
+from reinforge.schemas.rpc.sampling import SAMPLE
 
 log = logging.getLogger(__name__)
-
-Event = dict[str, Any]
 
 
 class ChatRun:
     """Created by `begin`; iterate `events` once."""
 
-    def __init__(self, database: Database, stream: CallStream, chat: ChatCall) -> None:
+    def __init__(self, database: Database, stream: CallStream[NoResult], chat: ChatCall) -> None:
         self.chat = chat
         self._database, self._stream = database, stream
         self._prompt_tokens = 0
@@ -42,7 +42,7 @@ class ChatRun:
             total_tokens=self._prompt_tokens + completion,
         )
 
-    async def events(self) -> AsyncGenerator[Event | None, None]:
+    async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
         """The worker's events, None as a keep-alive; closing the iterator stops the worker.
 
         Raises ReinforgeError.
@@ -70,17 +70,17 @@ class ChatRun:
             with anyio.CancelScope(shield=True):  # cancelled when the client disconnects
                 await _note(self._database, self.chat, how)
 
-    def _count(self, event: Event) -> None:
-        if event["type"] == "prompt":
-            self._prompt_tokens += event["tokens"]
-        elif event["type"] in ("delta", "done"):
-            self._tokens[event["sample"]] = event["tokens"]
+    def _count(self, event: RpcEvent) -> None:
+        if isinstance(event, PromptEvent):
+            self._prompt_tokens += event.tokens
+        elif isinstance(event, DeltaEvent | DoneEvent):
+            self._tokens[event.sample] = event.tokens or 0
 
 
 async def begin(database: Database, calls: Calls, chat: ChatCall) -> ChatRun:
     """Start the RPC. Raises Unavailable `no_worker`, StateConflict `deployment_stopped`."""
     try:
-        stream = await open_stream(calls, "sample", chat.payload, quiet_seconds=QUIET_SECONDS)
+        stream = await open_stream(calls, SAMPLE, chat.request, quiet_seconds=QUIET_SECONDS)
     except ReinforgeError as error:
         await _note(database, chat, Answered(error=error))
         raise

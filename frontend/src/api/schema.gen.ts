@@ -3827,9 +3827,7 @@ export interface components {
             /** Seq */
             seq: number;
             /** Events */
-            events?: {
-                [key: string]: unknown;
-            }[];
+            events?: (components["schemas"]["StatusEvent"] | components["schemas"]["ProgressEvent"] | components["schemas"]["PromptEvent"] | components["schemas"]["DeltaEvent"] | components["schemas"]["DoneEvent"])[];
         };
         /** CallMessage */
         CallMessage: {
@@ -4970,6 +4968,29 @@ export interface components {
             milliseconds: number;
         };
         /**
+         * DeltaEvent
+         * @description The next piece of a completion.
+         */
+        DeltaEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delta";
+            /** Prompt */
+            prompt: number;
+            /** Sample */
+            sample: number;
+            /** Text */
+            text: string;
+            /** Tokens */
+            tokens?: number | null;
+            /** Logprobs */
+            logprobs?: {
+                [key: string]: unknown;
+            }[] | null;
+        };
+        /**
          * DeploymentChange
          * @description Other weights behind the same name; what is under way ends with the old ones.
          */
@@ -5062,6 +5083,34 @@ export interface components {
             prompt_tokens: number;
             /** Completion Tokens */
             completion_tokens: number;
+        };
+        /**
+         * DoneEvent
+         * @description A completion has ended. `text` is all of it, `logprobs` those of tokens without a piece.
+         */
+        DoneEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "done";
+            /** Prompt */
+            prompt: number;
+            /** Sample */
+            sample: number;
+            /** Text */
+            text: string;
+            /** Tokens */
+            tokens?: number | null;
+            /** Logprobs */
+            logprobs?: {
+                [key: string]: unknown;
+            }[] | null;
+            /**
+             * Finish Reason
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length";
         };
         /**
          * DpoPair
@@ -9841,6 +9890,23 @@ export interface components {
             /** Eta High Seconds */
             eta_high_seconds?: number | null;
         };
+        /**
+         * ProgressEvent
+         * @description Progress of `inspect_model`; with bytes done and in total during a download.
+         */
+        ProgressEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "progress";
+            /** Phase */
+            phase: string;
+            /** Done */
+            done?: number | null;
+            /** Total */
+            total?: number | null;
+        };
         /** Project */
         Project: {
             /** Etag */
@@ -9984,6 +10050,21 @@ export interface components {
             sources: components["schemas"]["UsageSource"][];
             /** Budgets */
             budgets: components["schemas"]["Budget"][];
+        };
+        /**
+         * PromptEvent
+         * @description Number of tokens of a rendered prompt.
+         */
+        PromptEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "prompt";
+            /** Prompt */
+            prompt: number;
+            /** Tokens */
+            tokens: number;
         };
         /**
          * PromptView
@@ -12094,6 +12175,16 @@ export interface components {
              * @default 0.001
              */
             coefficient?: number;
+        };
+        /** StatusEvent */
+        StatusEvent: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "status";
+            /** Message */
+            message: string;
         };
         /**
          * StepMetrics

@@ -150,11 +150,21 @@ def test_cancelling_one_that_has_ended_changes_nothing(backend: Backend) -> None
     assert backend.api.post(f"/evaluations/{started['id']}/cancel").json() == done
 
 
-def test_a_failure_of_the_server_s_own_is_said_as_one(backend: Backend) -> None:
+def test_a_failure_of_the_server_s_own_is_said_as_one(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_with_completions(backend, [1.0, 0.0])
+    started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
+    monkeypatch.setattr("backend.evaluations.replay.rewards.test", None)
+    done = ended(backend, started["id"])
+    assert (done["status"], done["error"]["code"], done["report"]) == ("failed", "replay_failed", None)
+
+
+def test_a_result_that_cannot_be_read_ends_the_replay_with_its_reason(backend: Backend) -> None:
     job = job_with_completions(backend, [1.0, 0.0])
     started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
     done = ended(backend, started["id"], score=lambda _: {"results": 3})
-    assert (done["status"], done["error"]["code"], done["report"]) == ("failed", "replay_failed", None)
+    assert (done["status"], done["error"]["code"]) == ("failed", "malformed_rpc")
 
 
 def test_a_damaged_table_ends_the_replay_with_its_reason(backend: Backend) -> None:

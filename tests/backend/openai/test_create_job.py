@@ -301,7 +301,7 @@ def test_a_repeat_does_not_find_the_job_of_an_earlier_request(
     request = body(rpc_backend)
     first = created(wire, request)
     with monkeypatch.context() as broken:
-        broken.setattr("backend.jobs.submission.submit.ask_workers", None)
+        broken.setattr("backend.jobs.submission.submit.validate", None)
         assert wire.post("/fine_tuning/jobs", json=request).status_code == 500
     assert created(wire, request, **{"x-stainless-retry-count": "1"})["id"] != first["id"]
 
@@ -311,9 +311,9 @@ def test_a_first_request_that_ends_after_its_repeat_finds_the_repeats_job(
 ) -> None:
     """The client gave up waiting and sent it again while the first was still being checked."""
     request = body(rpc_backend)
-    ask, repeated = submission.ask_workers, []
+    ask, repeated = submission.validate, []
 
-    async def ask_slowly(*arguments: Any) -> None:
+    async def ask_slowly(*arguments: Any) -> Any:
         if not repeated:
             repeated.append(None)
             async with httpx.AsyncClient(base_url=str(wire.base_url), headers=wire.headers) as other:
@@ -321,9 +321,9 @@ def test_a_first_request_that_ends_after_its_repeat_finds_the_repeats_job(
                     "/fine_tuning/jobs", json=request, headers={"x-stainless-retry-count": "1"}
                 )
             repeated.append(answer.json()["id"])
-        await ask(*arguments)
+        return await ask(*arguments)
 
-    monkeypatch.setattr(submission, "ask_workers", ask_slowly)
+    monkeypatch.setattr(submission, "validate", ask_slowly)
     assert created(wire, request)["id"] == repeated[1]
 
 

@@ -13,7 +13,7 @@ from worker.backend_api.client import WorkerApi
 from worker.models.inspect import inspect_model
 from worker.models.sources import ModelStore
 from worker.rpc.sample import Sampler
-from worker.rpc.server import SAMPLE, CallWorker
+from worker.rpc.server import SAMPLING, CallWorker
 from worker.serving_client.process import ServingProcess
 from worker.starter import CHECKPOINT
 from worker.training.checkpoint.archive import pack_folder
@@ -55,7 +55,7 @@ class Real:
         sampler = Sampler(api, models, BlobCache(home / "blobs", api.get_blob), home, self.serving)
         backend.register("wrk_samples", "calls")
         self.worker = CallWorker(api, "wrk_samples", models, None, sampler)
-        self.threads = [threading.Thread(target=self.worker.loop, args=(SAMPLE, 0.3)) for _ in range(2)]
+        self.threads = [threading.Thread(target=self.worker.loop, args=(SAMPLING, 0.3)) for _ in range(2)]
         for thread in self.threads:
             thread.start()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from reinforge.net.outbound import ALLOW_VARIABLE
-from reinforge.schemas.worker_api import CallKind
+from reinforge.schemas.rpc.base import CallKind
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.worker.sandbox.harness import running_daemon
 from worker.backend_api.client import WorkerApi

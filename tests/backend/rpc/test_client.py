@@ -17,6 +17,7 @@ from backend.data.database import Database
 from backend.data.events import Hub
 from backend.models import now
 from backend.rpc.client import Calls
+from reinforge.schemas.rpc.sampling import SAMPLE, SamplingRequest
 from tests.backend.server import REWARD, Backend, agree_validate, wait_until
 
 
@@ -73,6 +74,21 @@ def test_only_the_kinds_asked_for_are_given(backend: Backend) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "sandbox_unavailable")
     assert answer.json()["error"]["hint"] == "Probe."
     backend.sql("DELETE FROM worker WHERE id = 'wrk_kinds'")
+
+
+def test_a_result_that_the_server_cannot_read_is_an_error(backend: Backend) -> None:
+    """As a worker of another release might send it."""
+    backend.register("wrk_odd", "calls")
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(backend.api.post, "/rewards", json={"name": "r", "source": REWARD})
+        body = {"worker": "wrk_odd", "kinds": ["validate"], "wait_seconds": 20}
+        call = backend.worker_api.post("/calls/next", json=body).json()
+        backend.worker_api.post(f"/calls/{call['id']}/answer", json={"result": {"rewards": [{"entries": 5}]}})
+        response = asking.result(20)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (503, "malformed_rpc")
+    assert "'validate': rewards.0.name: Field required" in error["message"]
+    backend.sql("DELETE FROM worker WHERE id = 'wrk_odd'")
 
 
 def test_an_answer_that_nobody_waits_for(backend: Backend) -> None:
@@ -200,7 +216,8 @@ def test_a_caller_who_is_cancelled_while_the_call_is_saved_leaves_none(backend: 
     async def cancel() -> None:
         database = _SlowCommit(backend.database_url)
         calls = Calls(database, Hub(backend.database_url))
-        adding = asyncio.create_task(calls.add("sample", {}, now() + timedelta(seconds=60)))
+        request = SamplingRequest(model="m", model_source="m", prompts=[], max_tokens=1)
+        adding = asyncio.create_task(calls.add(SAMPLE, request, now() + timedelta(seconds=60)))
         await database.committed.wait()
         assert backend.sql("SELECT count(*) FROM call WHERE kind = 'sample'") == [(1,)]
         adding.cancel()

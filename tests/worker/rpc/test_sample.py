@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
+from reinforge.schemas.rpc.events import DeltaEvent, DoneEvent
 from reinforge.schemas.worker_api import CallMessage
 from tests.support.hub_stub import COMMIT, HubStub, Repository
 from tests.support.supervised import wait_for
@@ -19,7 +20,7 @@ from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.rpc.sample import Sampler, merged
-from worker.rpc.server import QUICK, SAMPLE, CallWorker
+from worker.rpc.server import QUICK, SAMPLING, CallWorker
 from worker.serving_client.process import ServingProcess
 from worker.starter import CHECKPOINT
 from worker.training.checkpoint.archive import pack
@@ -249,7 +250,9 @@ def test_an_archive_that_is_none_is_told(worker: CallWorker, server: StubWorkerA
 def test_sampling_holds_up_neither_other_calls_nor_other_sampling(
     worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
-    threads = [threading.Thread(target=worker.loop, args=(kinds, 0.1)) for kinds in (QUICK, SAMPLE, SAMPLE)]
+    threads = [
+        threading.Thread(target=worker.loop, args=(kinds, 0.1)) for kinds in (QUICK, SAMPLING, SAMPLING)
+    ]
     for id, words in (("long", "quiet"), ("short", "5")):
         server.state.calls.append(call(id, folder, words).model_dump())
     payload = {"rewards": []}
@@ -267,22 +270,15 @@ def test_sampling_holds_up_neither_other_calls_nor_other_sampling(
 
 
 def test_pieces_of_one_completion_are_put_together() -> None:
-    def delta(sample: int, text: str) -> dict[str, Any]:
-        return {"type": "delta", "prompt": 0, "sample": sample, "text": text}
+    def delta(sample: int, text: str, tokens: int, logprobs: list[int]) -> DeltaEvent:
+        entries = [{"token": number} for number in logprobs]
+        return DeltaEvent(type="delta", prompt=0, sample=sample, text=text, tokens=tokens, logprobs=entries)
 
-    done = {"type": "done", "prompt": 0, "sample": 0, "text": "abc"}
-    first = delta(0, "a")
-    assert merged([first, delta(1, "x"), delta(0, "bc"), done, delta(1, "y")]) == [
-        delta(0, "abc"),
-        delta(1, "xy"),
-        done,
-    ]
-    assert first["text"] == "a"
-    counted = [
-        delta(0, "a") | {"tokens": 1, "logprobs": [1]},
-        delta(0, "b") | {"tokens": 3, "logprobs": [2, 3]},
-    ]
-    assert merged(counted) == [delta(0, "ab") | {"tokens": 3, "logprobs": [1, 2, 3]}]
+    done = DoneEvent(type="done", prompt=0, sample=0, text="abc", tokens=3, finish_reason="stop")
+    first = delta(0, "a", 1, [1])
+    rest = [delta(1, "x", 1, []), delta(0, "bc", 3, [2, 3]), done, delta(1, "y", 2, [4])]
+    assert merged([first, *rest]) == [delta(0, "abc", 3, [1, 2, 3]), delta(1, "xy", 2, [4]), done]
+    assert first == delta(0, "a", 1, [1])
 
 
 def test_the_backend_is_asked_whether_somebody_waits(

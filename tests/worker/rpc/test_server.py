@@ -207,9 +207,21 @@ def test_a_grader_names_no_folder_outside_of_the_roots(worker: CallWorker) -> No
 
 
 def test_a_call_that_the_worker_cannot_read_is_answered_too(worker: CallWorker) -> None:
-    """Without the exception's text, which may quote what a file says."""
-    result, error = ask(worker, "render", {})
+    result, error = ask(worker, "render", {"model_source": 3, "hub_token": ["secret"]})
     assert result is None
+    assert (error["code"], error["type"]) == ("malformed_rpc", "unavailable_error")
+    assert "model_source: Input should be a valid string; hub_token: " in error["message"]
+    assert "rows: Field required" in error["message"] and "secret" not in str(error)
+
+
+def test_a_bug_in_a_call_is_an_answer_without_the_exceptions_text(
+    worker: CallWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("what a file says")
+
+    monkeypatch.setattr("worker.rpc.server.render", broken)
+    _, error = ask(worker, "render", {"model_source": "x", "rows": []})
     assert (error["code"], error["message"]) == ("internal_error", "The worker failed at render: KeyError.")
 
 

@@ -19,6 +19,7 @@ import pytest
 import worker.sandbox
 from reinforge.errors import StateConflict
 from reinforge.parsing.python_source import parse
+from reinforge.schemas.rpc.rewards import NamedCode, ValidateRequest
 from worker.rpc.rewards import validate
 from worker.sandbox import CallOutcome, RewardRow, Timeouts
 from worker.sandbox.__main__ import main
@@ -96,7 +97,7 @@ def test_where_both_are_missing_every_score_is_refused_with_both_reasons() -> No
         validation = client.validate(CONTROL)
         assert (validation.status, validation.entries) == ("sandbox_unavailable", [])
         with pytest.raises(StateConflict) as refused:
-            validate(client, {"rewards": [{"name": "r", "source": CONTROL}]})
+            validate(client, ValidateRequest(rewards=[NamedCode(name="r", source=CONTROL)]))
         assert (refused.value.status, refused.value.code) == (409, "code_rewards_disabled")
         assert "Landlock" in refused.value.message and "SANDBOX_URL" in (refused.value.hint or "")
 

@@ -1,0 +1,1 @@
+"""Requests, results and events of the RPCs that the backend sends to workers, by kind."""

@@ -1,0 +1,46 @@
+"""`sample`: completions of a base model or a checkpoint, streamed as `SamplingEvent`s."""
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from reinforge.dataset import Message, Tool
+from reinforge.schemas.rpc.base import NoResult, Rpc, RpcModel
+from reinforge.schemas.rpc.models import ModelRequest
+
+
+class AdapterArchive(RpcModel):
+    sha256: str
+    bytes: int | None = None
+    step: int | None = None
+
+
+class SamplingPrompts(RpcModel):
+    prompts: list[list[Message]]
+    tools: list[Tool] | None = None
+    """Of the request: the chat template has to render them."""
+    row_tools: list[list[Tool] | None] | None = None
+    """Of each prompt, as in a dataset's row."""
+    max_tokens: int
+
+
+class SamplingRequest(ModelRequest, SamplingPrompts):
+    """Without prompts, the worker only loads the weights."""
+
+    model: str
+    """Name for messages."""
+    model_sha256: str | None = None
+    adapter: AdapterArchive | None = None
+    samples_per_prompt: int = 1
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int = 0
+    stop: list[str] = []
+    top_logprobs: int | None = None
+    """None: no log-probabilities."""
+    json_schema: dict[str, Any] | None = None
+    deployment: str | None = None
+    """Id, to count its running requests."""
+
+
+SAMPLE = Rpc("sample", TypeAdapter(SamplingRequest), TypeAdapter(NoResult))
