@@ -52,6 +52,8 @@ class MeasuredPrompts:
     """Tokens."""
     hidden_size: int | None
     warnings: list[str]
+    problem: InvalidInput | None
+    """The longest one does not fit."""
 
 
 async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Plan:
@@ -78,7 +80,9 @@ async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) 
         path = await datasets.local_file(objects, dataset, cache)
         try:
             rows = await _longest(path, dataset, plan.spec.data, param)
-            measured.append(await _measure(plan, calls, rows, param))
+            prompts = await _measure(plan, calls, rows, param)
+            measured.append(prompts)
+            problems += [prompts.problem] if prompts.problem is not None else []
         except InvalidInput as error:
             problems.append(error)
     hidden_sizes = [plan.hidden_size, *(prompts.hidden_size for prompts in measured)]
@@ -246,7 +250,7 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
 
 
 async def _measure(plan: Plan, calls: Calls, rows: Rows, param: str) -> MeasuredPrompts:
-    """Raises InvalidInput if the longest prompt does not fit, or the model's template refuses a row."""
+    """Raises InvalidInput if the model's template refuses a row."""
     request = QueuedRendering(
         model_key=plan.model.key,
         model_source=plan.model.source,
@@ -262,23 +266,29 @@ async def _measure(plan: Plan, calls: Calls, rows: Rows, param: str) -> Measured
     context = result.context_length
     if limit is None and context is not None:
         limit = context - plan.spec.rollout.max_completion_tokens
+    problem = None
     if limit is not None and longest.tokens > limit:
-        explicit = plan.spec.rollout.max_prompt_tokens is not None
-        number = rows[longest.index].index + 1
-        raise InvalidInput(
-            f"The prompt of row {number} has {longest.tokens} tokens; at most {limit} fit.",
-            code="prompt_too_long",
-            param="rollout.max_prompt_tokens" if explicit else param,
-            hint="Shorten the prompts"
-            + (
-                ", or raise rollout.max_prompt_tokens."
-                if explicit
-                else f", or lower rollout.max_completion_tokens ({plan.spec.rollout.max_completion_tokens}): "
-                f"both share the model's context of {context or plan.model.context_length}."
-            ),
-        )
+        problem = _too_long(plan, rows[longest.index].index + 1, longest.tokens, limit, context, param)
     has_tools = any(row.tools for row in rows) and not result.takes_tools
-    return MeasuredPrompts(longest.tokens, result.hidden_size, [NO_PLACE_FOR_TOOLS] if has_tools else [])
+    warnings = [NO_PLACE_FOR_TOOLS] if has_tools else []
+    return MeasuredPrompts(longest.tokens, result.hidden_size, warnings, problem)
+
+
+def _too_long(plan: Plan, row: int, tokens: int, limit: int, context: int | None, param: str) -> InvalidInput:
+    rollout = plan.spec.rollout
+    explicit = rollout.max_prompt_tokens is not None
+    return InvalidInput(
+        f"The prompt of row {row} has {tokens} tokens; at most {limit} fit.",
+        code="prompt_too_long",
+        param="rollout.max_prompt_tokens" if explicit else param,
+        hint="Shorten the prompts"
+        + (
+            ", or raise rollout.max_prompt_tokens."
+            if explicit
+            else f", or lower rollout.max_completion_tokens ({rollout.max_completion_tokens}): "
+            f"both share the model's context of {context or plan.model.context_length}."
+        ),
+    )
 
 
 def _refused_prompts(error: InvalidInput, rows: Rows, param: str) -> InvalidInput:
