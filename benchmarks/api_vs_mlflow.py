@@ -34,7 +34,7 @@ from common.trackers import PACKAGES, TRACKIO_TOKEN, mlflow, new_mlflow_run, tra
 POINTS = 1000
 KEY = "reward/mean"
 CLIENTS = (1, 4)
-WANTED = {"mlflow": 8.0, "trackio": 2.0}
+TARGETS = {"mlflow": 8.0, "trackio": 2.0}
 
 
 @dataclass(frozen=True)
@@ -76,22 +76,22 @@ def send(url: str, requests: Sequence[Sequence[Request]]) -> tuple[float, list[f
     failures: list[str] = []
     ready = threading.Barrier(len(requests) + 1)
 
-    def client(mine: Sequence[Request]) -> None:
+    def client(own_requests: Sequence[Request]) -> None:
         connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=120)
         connection.connect()
         ready.wait()
-        for each in mine:
+        for request in own_requests:
             started = time.perf_counter()
-            connection.request("POST", each.path, each.body, each.headers)
+            connection.request("POST", request.path, request.body, request.headers)
             reply = connection.getresponse()
-            said = reply.read()
+            content = reply.read()
             times.append(time.perf_counter() - started)
             if reply.status != 200:
-                failures.append(f"{each.path}: {reply.status} {said[:500]!r}")
+                failures.append(f"{request.path}: {reply.status} {content[:500]!r}")
                 return
         connection.close()
 
-    threads = [threading.Thread(target=client, args=(mine,)) for mine in requests]
+    threads = [threading.Thread(target=client, args=(own_requests,)) for own_requests in requests]
     for thread in threads:
         thread.start()
     ready.wait()
@@ -123,15 +123,15 @@ def reinforge(backend: Backend) -> Side:
     dataset = backend.add_dataset()
 
     def batch(job: ClaimedJob, number: int) -> Request:
-        told = steps(number)
+        step_numbers = steps(number)
         columns = {
             "kind": "metric_columns",
             "sequence": job.sequence + 1,
-            "step": [*told],
-            "ts": [time.time() for _ in told],
-            "values": {KEY: [value(step) for step in told]},
+            "step": [*step_numbers],
+            "ts": [time.time() for _ in step_numbers],
+            "values": {KEY: [value(step) for step in step_numbers]},
         }
-        job.sequence += len(told)
+        job.sequence += len(step_numbers)
         body = json.dumps({"attempt": job.attempt, "records": [columns]}).encode()
         headers = {"authorization": f"Bearer {job.token}", "content-type": "application/json"}
         return Request(f"/worker/v1/jobs/{job.id}/records", headers, body)
@@ -218,7 +218,7 @@ def _count(backend: Backend, query: str, database: str | None = None) -> int:
 
 def measure(sides: Sequence[Side], rounds: int, batches: int) -> dict[str, dict[str, list[Run]]]:
     """Clients → side → runs; the sides take turns at going first."""
-    found: dict[str, dict[str, list[Run]]] = {}
+    results: dict[str, dict[str, list[Run]]] = {}
     sent = dict.fromkeys((side.name for side in sides), 0)
     for side in sides:  # connections, caches and compiled statements
         go(side, 1, 2)
@@ -230,38 +230,38 @@ def measure(sides: Sequence[Side], rounds: int, batches: int) -> dict[str, dict[
             for side in (*sides[turn:], *sides[:turn]):
                 runs[side.name].append(go(side, clients, batches))
                 sent[side.name] += clients * batches
-        found[str(clients)] = runs
+        results[str(clients)] = runs
     for side in sides:
         if (has := side.stored()) != sent[side.name] * POINTS:
             raise SystemExit(f"{side.name} has {has} of {sent[side.name] * POINTS} points")
-    return found
+    return results
 
 
-def show(found: dict[str, dict[str, list[Run]]]) -> dict[str, dict[str, float]]:
+def show(results: dict[str, dict[str, list[Run]]]) -> dict[str, dict[str, float]]:
     """Prints the table; the median ratio to each peer by number of clients."""
     rows: list[tuple[object, ...]] = []
     ratios: dict[str, dict[str, float]] = {}
-    for clients, runs in found.items():
+    for clients, runs in results.items():
         ours = [run.rate() for run in runs["reinforge"]]
         ratios[clients] = {
-            name: median([mine / run.rate() for mine, run in zip(ours, runs[name], strict=True)])
-            for name in WANTED
+            name: median([rate / run.rate() for rate, run in zip(ours, runs[name], strict=True)])
+            for name in TARGETS
         }
-        for name, each in runs.items():
-            batches = sorted(seconds for run in each for seconds in run.batches)
-            cpu = median([sum(run.cpu.values()) / len(run.batches) for run in each])
+        for name, side_runs in runs.items():
+            batches = sorted(seconds for run in side_runs for seconds in run.batches)
+            cpu = median([sum(run.cpu.values()) / len(run.batches) for run in side_runs])
             ratio = ratios[clients].get(name)
             rows.append(
                 (
                     f"{clients} client(s): {name}",
-                    round(median([run.rate() for run in each])),
+                    round(median([run.rate() for run in side_runs])),
                     median(batches) * 1e3,
                     batches[int(0.99 * (len(batches) - 1))] * 1e3,
                     cpu * 1e3,
                     "" if ratio is None else f"{ratio:.1f} ×",
                     ""
                     if ratio is None
-                    else f"≥ {WANTED[name]:g}: {'met' if ratio >= WANTED[name] else 'missed'}",
+                    else f"≥ {TARGETS[name]:g}: {'met' if ratio >= TARGETS[name] else 'missed'}",
                 )
             )
     table(("", "points/s", "batch p50 ms", "p99 ms", "CPU ms/batch", "reinforge is", "wanted"), rows)
@@ -277,8 +277,11 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> None:
-    given = _options()
-    rounds, batches = given.rounds or (1 if given.quick else 5), given.batches or (4 if given.quick else 10)
+    options = _options()
+    rounds, batches = (
+        options.rounds or (1 if options.quick else 5),
+        options.batches or (4 if options.quick else 10),
+    )
     about = machine("reinforge", "fastapi", "uvicorn", "psycopg", "sqlalchemy")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rf-peers-")))
@@ -291,17 +294,17 @@ def main() -> None:
             of_mlflow(backend, *stack.enter_context(mlflow(folder, database)), database),
             of_trackio(*stack.enter_context(trackio(folder))),
         )
-        found = measure(sides, rounds, batches)
-    ratios = show(found)
+        results = measure(sides, rounds, batches)
+    ratios = show(results)
     raw = {
-        clients: {name: [vars(run) for run in each] for name, each in runs.items()}
-        for clients, runs in found.items()
+        clients: {name: [vars(run) for run in side_runs] for name, side_runs in runs.items()}
+        for clients, runs in results.items()
     }
     settings = {"rounds": rounds, "batches": batches, "points_per_batch": POINTS, "peers": PACKAGES}
     result = {"machine": about, "settings": settings, "ratios": ratios, "runs": raw}
     write("api_vs_mlflow", result, depth=5)
-    if given.json is not None:
-        given.json.write_text(json.dumps(result), encoding="utf-8")
+    if options.json is not None:
+        options.json.write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

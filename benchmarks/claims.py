@@ -29,19 +29,19 @@ def main() -> int:
     made.add_argument("--retry", action="store_true", help="run failed ones again")
     made.add_argument("--page", action="store_true", help="run nothing")
     made.add_argument("--check", action="store_true", help="write nothing; fail when the page has drifted")
-    given = made.parse_args()
-    if given.check:
+    options = made.parse_args()
+    if options.check:
         return page.check()
-    if unknown := set(given.only) - {claim.id for claim in CLAIMS}:
+    if unknown := set(options.only) - {claim.id for claim in CLAIMS}:
         made.error(f"no such claim: {', '.join(sorted(unknown))}")
-    if not given.page:
-        chosen = tuple(claim for claim in CLAIMS if not given.only or claim.id in given.only)
+    if not options.page:
+        chosen = tuple(claim for claim in CLAIMS if not options.only or claim.id in options.only)
         write_rows()
         preset_jobs.write_rows(LEARNING / "data")
         for into, learned in ((WORK, False), (LEARNING, True)):
             runs = [run for arm in arms(chosen) if bool(arm.preset) == learned for run in arm.runs()]
-            run_all(runs, into, jobs=given.jobs, retry=given.retry)
-    page.write(results.found())
+            run_all(runs, into, jobs=options.jobs, retry=options.retry)
+    page.write(results.stored_results())
     return 0
 
 

@@ -35,7 +35,7 @@ COLUMNS = (
     "job_id", "split", "step", "prompt_no", "sample_no", "row_index", "prompt_hash", "reward", "advantage", "length",
     "finish_reason", "error", "text",
 )  # fmt: skip
-WANTED = {"selective": 0.300, "common": 1.0, "group": 0.150}
+TARGETS = {"selective": 0.300, "common": 1.0, "group": 0.150}
 COMMON_RANKS = range(12)
 """Words that nearly every completion has."""
 RARE = "zyx"
@@ -82,15 +82,15 @@ ORDER BY step, prompt_no, sample_no
 
 def _objects(backend: Backend, count: int) -> list[str]:
     """Hashes of uploaded step objects."""
-    made, found = template(0, 1000), []
+    made, digests = template(0, 1000), []
     wire = Wire(backend.url, WORKER_TOKEN)
     for number in range(count):
         sha256, content = made.object(number)
-        _, status, said = wire.ask("PUT", f"/worker/v1/blobs/{sha256}?kind=rollouts", content)
-        assert status == 201, said
-        found.append(sha256)
+        _, status, body = wire.ask("PUT", f"/worker/v1/blobs/{sha256}?kind=rollouts", content)
+        assert status == 201, body
+        digests.append(sha256)
     wire.close()
-    return found
+    return digests
 
 
 def _rollouts(connection: psycopg.Connection[Any], job: ClaimedJob, steps: int, objects: list[str]) -> None:
@@ -134,8 +134,10 @@ def queries(steps: int, words: Words, chance: random.Random) -> dict[str, Callab
     def word(ranks: range) -> str:
         return words.word(chance.choice(ranks))
 
-    def search(**asked: object) -> str:
-        return "completions/search?limit=50&" + "&".join(f"{name}={value}" for name, value in asked.items())
+    def search(**parameters: object) -> str:
+        return "completions/search?limit=50&" + "&".join(
+            f"{name}={value}" for name, value in parameters.items()
+        )
 
     def at() -> tuple[int, int]:
         return chance.randint(1, steps), chance.randrange(PROMPTS)
@@ -176,30 +178,30 @@ def ask(
 ) -> dict[str, Any]:
     """Each kind `rounds` times, in turn (what lies beyond the promise four times); seconds, and how many matched."""
     wire = Wire(backend.url, KEY)
-    found: dict[str, Any] = {name: {"seconds": [], "total": []} for name in kinds}
+    timings: dict[str, Any] = {name: {"seconds": [], "total": []} for name in kinds}
     for number in range(rounds):
         for name, path in kinds.items():
             if name.startswith("beyond") and number >= 4:
                 continue
             seconds, answer = wire.get(f"/api/v1/jobs/{job.id}/{path()}")
-            found[name]["seconds"].append(seconds)
-            found[name]["total"].append(answer.get("total"))
+            timings[name]["seconds"].append(seconds)
+            timings[name]["total"].append(answer.get("total"))
     wire.close()
-    return found
+    return timings
 
 
 def p95(values: list[float]) -> float:
     return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
 
 
-def show(found: dict[str, Any]) -> None:
+def show(timings: dict[str, Any]) -> None:
     rows = []
-    for name, each in found.items():
-        ordered, wanted = sorted(each["seconds"]), WANTED.get(name.partition(":")[0])
-        totals = [total for total in each["total"] if total is not None]
+    for name, timing in timings.items():
+        ordered, target = sorted(timing["seconds"]), TARGETS.get(name.partition(":")[0])
+        totals = [total for total in timing["total"] if total is not None]
         matched = f"{min(totals)}…{max(totals)}" if totals else ""
-        middle, high = ordered[len(ordered) // 2], p95(each["seconds"])
-        met = "" if wanted is None else f"≤ {wanted * 1e3:.0f}: {'met' if high <= wanted else 'missed'}"
+        middle, high = ordered[len(ordered) // 2], p95(timing["seconds"])
+        met = "" if target is None else f"≤ {target * 1e3:.0f}: {'met' if high <= target else 'missed'}"
         rows.append((name, matched, middle * 1e3, high * 1e3, ordered[-1] * 1e3, met))
     table(("", "matches", "p50 ms", "p95 ms", "max ms", "p95 wanted"), rows)
 
@@ -213,9 +215,9 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> None:
-    given = _options()
-    count = given.completions or (20_000 if given.quick else 1_000_000)
-    rounds, steps = given.rounds or (5 if given.quick else 40), -(-count // PER_STEP)
+    options = _options()
+    count = options.completions or (20_000 if options.quick else 1_000_000)
+    rounds, steps = options.rounds or (5 if options.quick else 40), -(-count // PER_STEP)
     about = machine("reinforge", "fastapi", "psycopg", "sqlalchemy", "pyarrow")
     with Backend() as backend:
         job = backend.start_job(backend.add_dataset())
@@ -231,17 +233,17 @@ def main() -> None:
             "fill_seconds": filled,
         }  # fmt: skip
         print(json.dumps(stored), flush=True)
-        found = ask(backend, job, queries(steps, Words(0), random.Random(1)), rounds)
-    show(found)
+        timings = ask(backend, job, queries(steps, Words(0), random.Random(1)), rounds)
+    show(timings)
     result = {
         "machine": about,
         "settings": {"rounds": rounds, "steps": steps},
         "stored": stored,
-        "kinds": found,
+        "kinds": timings,
     }
     write("completions", result, depth=4)
-    if given.json is not None:
-        given.json.write_text(json.dumps(result), encoding="utf-8")
+    if options.json is not None:
+        options.json.write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -80,10 +80,10 @@ class Memory(threading.Thread):
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     for task in _listed(Path(f"/proc/{pid}/task")):
-        found += [int(each) for each in _text(task / "children").split()]
-    return found
+        pids += [int(pid) for pid in _text(task / "children").split()]
+    return pids
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -166,7 +166,7 @@ def measure(backend: Backend, case: str, work: Callable[[], tuple[int, int]]) ->
     size, count = work()
     seconds = time.perf_counter() - began
     memory.stop()
-    found = Measured(
+    measured = Measured(
         case,
         size,
         count,
@@ -178,10 +178,10 @@ def measure(backend: Backend, case: str, work: Callable[[], tuple[int, int]]) ->
         {name: round(most, 1) for name, most in memory.by_process.items()},
     )
     print(
-        f"{case}: {found.growth_mb} MB more, {found.seconds} s, {found.cpu_seconds} s of CPU",
+        f"{case}: {measured.growth_mb} MB more, {measured.seconds} s, {measured.cpu_seconds} s of CPU",
         flush=True,
     )
-    return found
+    return measured
 
 
 def cases(
@@ -240,36 +240,36 @@ def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("--json", type=Path, help="write the figures there")
     options.add_argument("--only", default="", help="cases whose name has this in it")
-    asked = options.parse_args()
-    large, small = (100 * MB, 50 * MB) if asked.quick else (2_000 * MB, 500 * MB)
+    arguments = options.parse_args()
+    large, small = (100 * MB, 50 * MB) if arguments.quick else (2_000 * MB, 500 * MB)
     result: dict[str, Any] = {"machine": machine("pyarrow", "fastapi", "uvicorn"), "limit_mb": LIMIT_MB}
     with Backend() as backend, tempfile.TemporaryDirectory(prefix="rf-bench-data-") as folder:
         client = Reinforge(backend.url, KEY, timeout=3600.0)
-        count = 50_000 if asked.quick else 1_000_000
-        work = cases(client, Path(folder), large, small, asked.only)
-        if not asked.only or "Report" in asked.only:
+        count = 50_000 if arguments.quick else 1_000_000
+        work = cases(client, Path(folder), large, small, arguments.only)
+        if not arguments.only or "Report" in arguments.only:
             work = chain(work, reports(client, Path(folder), count))
-        found = [measure(backend, case, each) for case, each in work if asked.only in case]
-    result["cases"] = [asdict(each) for each in found]
+        measurements = [measure(backend, case, part) for case, part in work if arguments.only in case]
+    result["cases"] = [asdict(case) for case in measurements]
     head = ["case", "MB", "rows", "s", "MB/s", "s of CPU", "MB more", "below 500"]
     table(
         head,
         [
             [
-                each.case,
-                round(each.bytes / MB),
-                each.rows,
-                each.seconds,
-                each.mb_per_second,
-                each.cpu_seconds,
-                each.growth_mb,
-                "yes" if each.growth_mb < LIMIT_MB else "no",
+                case.case,
+                round(case.bytes / MB),
+                case.rows,
+                case.seconds,
+                case.mb_per_second,
+                case.cpu_seconds,
+                case.growth_mb,
+                "yes" if case.growth_mb < LIMIT_MB else "no",
             ]
-            for each in found
+            for case in measurements
         ],
     )
-    if asked.json:
-        asked.json.write_text(json.dumps(result, indent=2) + "\n")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

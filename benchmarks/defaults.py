@@ -112,12 +112,12 @@ def job(cell: Cell, folder: Path, constant: float | None, *, steps: int, data: P
     }
 
 
-def measure(wanted: list[Cell], into: Path, *, jobs: int, steps: int = STEPS) -> None:
+def measure(chosen: list[Cell], into: Path, *, jobs: int, steps: int = STEPS) -> None:
     """All runs of these cells: the rule's, then rate by rate."""
     data = into / "data"
-    results: dict[Cell, list[Result]] = {cell: [] for cell in wanted}
+    results: dict[Cell, list[Result]] = {cell: [] for cell in chosen}
     for factor in FACTORS:
-        turn = [cell for cell in wanted if factor in cell.factors]
+        turn = [cell for cell in chosen if factor in cell.factors]
         runs = [
             Run(
                 name=cell.run_name(factor),
@@ -134,21 +134,21 @@ def measure(wanted: list[Cell], into: Path, *, jobs: int, steps: int = STEPS) ->
             for cell in turn
         ]
         if runs:
-            for cell, result in zip(turn, run_all(runs, into, jobs=jobs, told=_line), strict=True):
+            for cell, result in zip(turn, run_all(runs, into, jobs=jobs, describe=_line), strict=True):
                 results[cell].append(result)
 
 
 def _line(result: Result) -> str:
-    values = [value for _, value in result.held_out.known(FIRST_STOP.metric)]
+    values = [value for _, value in result.held_out.points(FIRST_STOP.metric)]
     start_end = f"held-out {values[0]:.2f} → {values[-1]:.2f}" if values else "no evaluation"
     return f"{start_end}, {LEVEL} at {reached(result)}"
 
 
-def outcomes(wanted: list[Cell], into: Path) -> list[dict[str, Any]]:
+def outcomes(chosen: list[Cell], into: Path) -> list[dict[str, Any]]:
     """Of the cells that have a run."""
     have = stored(into)
-    told = []
-    for cell in wanted:
+    summaries = []
+    for cell in chosen:
         results = {
             factor: result
             for factor in cell.factors
@@ -157,8 +157,8 @@ def outcomes(wanted: list[Cell], into: Path) -> list[dict[str, Any]]:
         if results:
             settled = auto_learning_rate(cell.width)
             rates = {factor: settled * (1.0 if factor == RULE else factor) for factor in cell.factors}
-            told.append(outcome(cell, rates, results))
-    return told
+            summaries.append(outcome(cell, rates, results))
+    return summaries
 
 
 def main() -> None:
@@ -167,26 +167,26 @@ def main() -> None:
     options.add_argument("--widths", help="hidden sizes, with commas (default: 64,128,256,512)")
     options.add_argument("--pretrain", action="store_true", help="only make the models of these widths")
     options.add_argument("--report", action="store_true", help="train nothing: write what there is")
-    given = options.parse_args()
+    arguments = options.parse_args()
     torch.set_num_threads(1)
-    into = RESULTS / ("defaults-quick" if given.quick else "defaults")
+    into = RESULTS / ("defaults-quick" if arguments.quick else "defaults")
     every = [*cells(), CHECKED_CELL]
-    widths = {int(width) for width in given.widths.split(",")} if given.widths else {*WIDTHS, CHECKED}
+    widths = {int(width) for width in arguments.widths.split(",")} if arguments.widths else {*WIDTHS, CHECKED}
     if unknown := widths - {*WIDTHS, CHECKED}:
         options.error(f"no width of this benchmark: {', '.join(map(str, sorted(unknown)))}")
-    if given.quick:
+    if arguments.quick:
         every, widths = [Cell(HIDDEN, "additions", "grpo", factors=(RULE, 2.0))], {HIDDEN}
-    if given.pretrain:
+    if arguments.pretrain:
         for width in sorted(widths):
             print(model(width))
         return
-    if not given.report:
+    if not arguments.report:
         for width in (HIDDEN, *sorted(widths - {HIDDEN})):
-            wanted = [cell for cell in every if cell.width == width and width in widths]
-            measure(wanted, into, jobs=given.jobs, steps=6 if given.quick else STEPS)
-    told = outcomes(every, into)
-    show(told)
-    summary = verdict(told, WIDTHS, len(cells()))
+            chosen = [cell for cell in every if cell.width == width and width in widths]
+            measure(chosen, into, jobs=arguments.jobs, steps=6 if arguments.quick else STEPS)
+    summaries = outcomes(every, into)
+    show(summaries)
+    summary = verdict(summaries, WIDTHS, len(cells()))
     print(
         f"\nThe rule is good in {summary['good']} of {summary['measured']} cells, {summary['diverged']} diverged"
     )
@@ -204,21 +204,21 @@ def main() -> None:
         },
         "widths": list(WIDTHS),
         "verdict": summary,
-        "cells": told,
+        "cells": summaries,
     }
     write(into.name, content, depth=4)
-    if not given.quick:
+    if not arguments.quick:
         default_page.PAGE.write_text(default_page.text_of(content), encoding="utf-8")
     if failed := [
-        run for cell in told for run in cell["runs"] if run["outcome"] not in ("succeeded", "stopped")
+        run for cell in summaries for run in cell["runs"] if run["outcome"] not in ("succeeded", "stopped")
     ]:
         sys.exit(f"{len(failed)} runs failed, see {into}/runs.jsonl")
 
 
-def show(told: list[dict[str, Any]]) -> None:
+def show(summaries: list[dict[str, Any]]) -> None:
     head = ("width", "task", "preset", "base", *map(factor_name, sorted(FACTORS)), "good")
     rows = []
-    for cell in told:
+    for cell in summaries:
         steps = {run["factor"]: run["steps"] or f">{run['cut_at']}" for run in cell["runs"]}
         by_rate = [steps.get(factor, "") for factor in sorted(FACTORS)]
         rows.append((cell["width"], cell["task"], cell["preset"], cell["base"], *by_rate, cell["good"]))

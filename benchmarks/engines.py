@@ -146,7 +146,7 @@ class Bench:
 def sides(bench: Bench, folder: Path) -> Iterator[dict[str, Side]]:
     """By name; without vLLM where it is not installed. `folder`: for the server's log."""
     own = own_engine(max(BATCHES) // GROUP, GROUP, bench.base, bench.host, bench.policy, print)
-    found = {"transformers": Side(own)}
+    named_sides = {"transformers": Side(own)}
     python = vllm_python()
     if python is None:
         print(f"vLLM is left out: {vllm_missing()}")
@@ -162,63 +162,63 @@ def sides(bench: Bench, folder: Path) -> Iterator[dict[str, Side]]:
         )  # fmt: skip
         options = server_options(job, bench.base, bench.model, bench.longest)
         server = Server(python, options, folder / "vllm.log", say=print)
-        found["vllm"] = Side(
+        named_sides["vllm"] = Side(
             VllmEngine(server, lambda _, target: bench.policy.export(target, base_model="measured"))
         )
     try:
-        yield found
+        yield named_sides
     finally:
-        for side in found.values():
+        for side in named_sides.values():
             bench.run(side.engine.close())
 
 
 def measure(bench: Bench, batches: Sequence[int], rounds: int) -> dict[str, Side]:
     """Both engines after one sampling that does not count, in turns at each batch."""
-    with tempfile.TemporaryDirectory() as folder, sides(bench, Path(folder)) as found:
-        for side in found.values():
+    with tempfile.TemporaryDirectory() as folder, sides(bench, Path(folder)) as named_sides:
+        for side in named_sides.values():
             bench.sample(side, min(GROUP, max(batches)))
         for batch in batches:
-            takes = [partial(bench.sample, side, batch) for side in found.values()]
+            takes = [partial(bench.sample, side, batch) for side in named_sides.values()]
             if len(takes) == 2:
                 runs = list(zip(*alternate(rounds, *takes), strict=True))
             else:
                 runs = [tuple(takes[0]() for _ in range(rounds))]
-            for side, own in zip(found.values(), runs, strict=True):
+            for side, own in zip(named_sides.values(), runs, strict=True):
                 side.runs[batch] = list(own)
-    return found
+    return named_sides
 
 
-def told(found: dict[str, Side]) -> dict[str, Any]:
+def summary(named_sides: dict[str, Side]) -> dict[str, Any]:
     """Medians of tokens per second by batch, vLLM's over transformers', medians of the sync times, and every run."""
     batches = []
-    for batch in next(iter(found.values())).runs:
-        rates = {name: median([run.rate for run in side.runs[batch]]) for name, side in found.items()}
+    for batch in next(iter(named_sides.values())).runs:
+        rates = {name: median([run.rate for run in side.runs[batch]]) for name, side in named_sides.items()}
         ratio = rates["vllm"] / rates["transformers"] if "vllm" in rates else None
         batches.append({"batch": batch, "tokens_per_s": rates, "ratio": ratio})
     return {
         "batches": batches,
-        "sync_seconds": {name: median(side.sync_seconds) for name, side in found.items()},
+        "sync_seconds": {name: median(side.sync_seconds) for name, side in named_sides.items()},
         "runs": {
             name: {str(batch): [asdict(run) for run in runs] for batch, runs in side.runs.items()}
-            for name, side in found.items()
+            for name, side in named_sides.items()
         },
     }
 
 
 def show(result: dict[str, Any]) -> None:
     rows = []
-    for each in result["batches"]:
-        rates = each["tokens_per_s"]
-        rows.append((each["batch"], rates["transformers"], rates.get("vllm", "–"), each["ratio"] or "–"))
+    for batch in result["batches"]:
+        rates = batch["tokens_per_s"]
+        rows.append((batch["batch"], rates["transformers"], rates.get("vllm", "–"), batch["ratio"] or "–"))
     table(("completions at once", "transformers, tokens/s", "vLLM, tokens/s", "vLLM ÷ transformers"), rows)
-    said = ", ".join(f"{name} {1000 * seconds:.2g} ms" for name, seconds in result["sync_seconds"].items())
-    print(f"\nA new adapter: {said} (median)")
+    texts = ", ".join(f"{name} {1000 * seconds:.2g} ms" for name, seconds in result["sync_seconds"].items())
+    print(f"\nA new adapter: {texts} (median)")
 
 
 def picture(result: dict[str, Any]) -> str:
     batches = result["batches"]
     lines = {
-        name: [(float(each["batch"]), each["tokens_per_s"][name]) for each in batches]
+        name: [(float(batch["batch"]), batch["tokens_per_s"][name]) for batch in batches]
         for name in result["sync_seconds"]
     }
     return drawn("Tokens per second", [Panel("completions at once", lines)])
@@ -230,28 +230,28 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3, help="samplings of each engine at each batch")
     options.add_argument("--picture", type=Path, default=RESULTS, metavar="FOLDER")
     options.add_argument("--json", type=Path, metavar="OUT", help="also write the result there")
-    given = options.parse_args()
-    batches, rounds = ((1, 8), 1) if given.quick else (BATCHES, given.rounds)
+    arguments = options.parse_args()
+    batches, rounds = ((1, 8), 1) if arguments.quick else (BATCHES, arguments.rounds)
     about = machine("reinforge", "torch", "transformers", "peft")
     about["versions"]["vllm"] = vllm_version() or "none"
     with tempfile.TemporaryDirectory() as folder:
-        if given.model == "random":
+        if arguments.model == "random":
             model, texts = Path(folder) / "model", prompts(32, PROMPT_TOKENS)
             make(model)
         else:
             lines = (ROOT / "examples" / "arithmetic" / "additions.jsonl").read_text(encoding="utf-8")
             rows = [json.loads(line) for line in lines.splitlines()[:32]]
             model, texts = model_folder("starter-arith"), [row["messages"][0]["content"] for row in rows]
-        bench = Bench(model, texts, TOKENS[given.model])
-        result = {"machine": about, "model": given.model, "threads": torch.get_num_threads()}
-        result |= told(measure(bench, batches, rounds))
+        bench = Bench(model, texts, TOKENS[arguments.model])
+        result = {"machine": about, "model": arguments.model, "threads": torch.get_num_threads()}
+        result |= summary(measure(bench, batches, rounds))
     show(result)
-    name = f"engines-{given.model}" + ("-quick" if given.quick else "")
+    name = f"engines-{arguments.model}" + ("-quick" if arguments.quick else "")
     write(name, result, depth=4)
-    if given.json is not None:
-        given.json.write_text(json.dumps(result), encoding="utf-8")
-    given.picture.mkdir(exist_ok=True)
-    (given.picture / f"{name}.svg").write_text(picture(result), encoding="utf-8")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result), encoding="utf-8")
+    arguments.picture.mkdir(exist_ok=True)
+    (arguments.picture / f"{name}.svg").write_text(picture(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

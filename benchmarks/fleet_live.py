@@ -84,66 +84,70 @@ class Fleet:
         makers = Account({name: process.pid for name, process in children.items()})
         children["workers"].wait()
         seconds, cpu, made_by = time.time() - begin, account.seconds(), makers.seconds()
-        told_ends = self._ends.with_suffix(".new")
-        told_ends.write_text(json.dumps({"at": time.time(), "seq": {job.id: self._seq(job) for job in jobs}}))
-        told_ends.rename(self._ends)
+        ends_file = self._ends.with_suffix(".new")
+        ends_file.write_text(json.dumps({"at": time.time(), "seq": {job.id: self._seq(job) for job in jobs}}))
+        ends_file.rename(self._ends)
         for process in children.values():
             process.wait()
-        told = {name: json.loads((self._folder / f"{name}-out.json").read_text()) for name in children}
-        found = self._told(load, jobs, told, seconds)
+        outputs = {name: json.loads((self._folder / f"{name}-out.json").read_text()) for name in children}
+        result = self._summary(load, jobs, outputs, seconds)
         grown = {name: size - before[name] for name, size in self._bytes().items()}
         self._end(jobs)
-        found["cpu_seconds"] = cpu | {f"load: {name}": each for name, each in made_by.items()}
-        found["bytes_per_completion"] = {
-            name: size / max(1, found["steps"] * COMPLETIONS) for name, size in grown.items()
+        result["cpu_seconds"] = cpu | {
+            f"load: {name}": seconds_of_load for name, seconds_of_load in made_by.items()
         }
-        return found | {"load_after": round(os.getloadavg()[0], 1)}
+        result["bytes_per_completion"] = {
+            name: size / max(1, result["steps"] * COMPLETIONS) for name, size in grown.items()
+        }
+        return result | {"load_after": round(os.getloadavg()[0], 1)}
 
     def _spawn(self, name: str, plan: dict[str, Any]) -> subprocess.Popen[bytes]:
-        given, out = self._folder / f"{name}.json", self._folder / f"{name}-out.json"
-        given.write_text(json.dumps(plan))
+        plan_file, out = self._folder / f"{name}.json", self._folder / f"{name}-out.json"
+        plan_file.write_text(json.dumps(plan))
         out.unlink(missing_ok=True)
         environment = os.environ | {"PYTHONPATH": f"{ROOT / 'benchmarks'}:{ROOT}"}
         return subprocess.Popen(
-            [sys.executable, "-m", f"fleet.{name}", str(given), str(out)], env=environment
+            [sys.executable, "-m", f"fleet.{name}", str(plan_file), str(out)], env=environment
         )
 
-    def _told(
-        self, load: Load, jobs: list[ClaimedJob], told: dict[str, Any], seconds: float
+    def _summary(
+        self, load: Load, jobs: list[ClaimedJob], outputs: dict[str, Any], seconds: float
     ) -> dict[str, Any]:
-        workers = told["workers"]["jobs"]
+        workers = outputs["workers"]["jobs"]
         steps = [step for worker in workers for step in worker["steps"]]
-        viewers = told.get("viewers", {"asked": [], "missing": 0, "seen": [], "failures": []})
+        viewers = outputs.get("viewers", {"asked": [], "missing": 0, "seen": [], "failures": []})
         ends = {job.id: self._seq(job) for job in jobs}
         lost = self._lost(workers) | {
             "steps not sent": load.jobs * load.steps - len(steps),
-            "events missed": viewers["missing"] + sum(ends[job] - seen for job, seen in viewers["seen"]),
+            "events missed": viewers["missing"] + sum(ends[job] - last for job, last in viewers["seen"]),
         }
-        asked: dict[str, list[float]] = {}
-        for what, _, each in viewers["asked"]:
-            asked.setdefault(what, []).append(each)
-        mix = [each for what in MIX for each in asked.get(what, [])]
-        slow = Counter(int(at) for what, at, each in viewers["asked"] if what in MIX and each > MIX_P99)
+        by_kind: dict[str, list[float]] = {}
+        for what, _, latency in viewers["asked"]:
+            by_kind.setdefault(what, []).append(latency)
+        mix = [latency for what in MIX for latency in by_kind.get(what, [])]
+        slow = Counter(int(at) for what, at, latency in viewers["asked"] if what in MIX and latency > MIX_P99)
         last = [worker["steps"][-1]["late"] for worker in workers if worker["steps"]]
-        found = {
+        result = {
             "jobs": load.jobs, "viewers": load.viewers, "seconds": seconds, "steps": len(steps), "lost": lost,
-            "failures": viewers["failures"] + [each["failure"] for each in workers if each["failure"]],
-            "late_at_the_end": max(last, default=0.0), "late_p95": _at(0.95, [each["late"] for each in steps]),
-            "group_p95": _at(0.95, asked.get("group", [])), "mix_p99": _at(0.99, mix), "requests": len(mix),
-            "p50_p95_p99": {what: [_at(part, each) for part in (0.5, 0.95, 0.99)] for what, each in asked.items()},
+            "failures": viewers["failures"] + [job["failure"] for job in workers if job["failure"]],
+            "late_at_the_end": max(last, default=0.0), "late_p95": _at(0.95, [step["late"] for step in steps]),
+            "group_p95": _at(0.95, by_kind.get("group", [])), "mix_p99": _at(0.99, mix), "requests": len(mix),
+            "p50_p95_p99": {what: [_at(part, times) for part in (0.5, 0.95, 0.99)] for what, times in by_kind.items()},
             "slow_seconds": sorted(slow.items()),
             "raw": {"steps": steps, "asked": viewers["asked"]},
         }  # fmt: skip
-        found["holds"] = not found["failures"] and not any(lost.values()) and found["late_at_the_end"] <= LATE
-        found["within"] = {
-            "group_p95": found["group_p95"] <= GROUP_P95,
-            "mix_p99": found["mix_p99"] <= MIX_P99,
+        result["holds"] = (
+            not result["failures"] and not any(lost.values()) and result["late_at_the_end"] <= LATE
+        )
+        result["within"] = {
+            "group_p95": result["group_p95"] <= GROUP_P95,
+            "mix_p99": result["mix_p99"] <= MIX_P99,
         }
-        return found
+        return result
 
     def _lost(self, workers: list[dict[str, Any]]) -> dict[str, int]:
         """What was acknowledged and is not there."""
-        ids, sent = [each["job"] for each in workers], sum(len(each["steps"]) for each in workers)
+        ids, sent = [job["job"] for job in workers], sum(len(job["steps"]) for job in workers)
         with self._backend.connect() as connection:
 
             def count(query: str) -> int:
@@ -192,13 +196,13 @@ def _at(part: float, values: list[float]) -> float:
 
 def unit_cost(fleet: Fleet, steps: int) -> dict[str, float]:
     """CPU milliseconds of the backend and the database for one step of one job that nobody watches."""
-    found = fleet.run(Load(1, steps, pace=0.0, viewers=0))
-    ms = {name: 1e3 * found["cpu_seconds"][name] / steps for name in ("api", "background", "postgres")}
+    result = fleet.run(Load(1, steps, pace=0.0, viewers=0))
+    ms = {name: 1e3 * result["cpu_seconds"][name] / steps for name in ("api", "background", "postgres")}
     total = sum(ms.values())
-    sizes = found["bytes_per_completion"]
+    sizes = result["bytes_per_completion"]
     return {
-        **{f"{name}_ms_per_step": each for name, each in ms.items()},
-        "ms_per_step": total, "ms_per_completion": total / COMPLETIONS, "seconds_per_step": found["seconds"] / steps,
+        **{f"{name}_ms_per_step": milliseconds for name, milliseconds in ms.items()},
+        "ms_per_step": total, "ms_per_completion": total / COMPLETIONS, "seconds_per_step": result["seconds"] / steps,
         "database_bytes_per_completion": sizes["database"], "object_bytes_per_completion": sizes["objects"],
     }  # fmt: skip
 
@@ -208,7 +212,10 @@ def show(runs: list[dict[str, Any]]) -> None:
     for run in runs:
         cpu = run["cpu_seconds"]
         backend = sum(cpu[name] for name in ("api", "background", "postgres")) / run["seconds"]
-        makers = sum(each for name, each in cpu.items() if name.startswith("load:")) / run["seconds"]
+        makers = (
+            sum(seconds_of_load for name, seconds_of_load in cpu.items() if name.startswith("load:"))
+            / run["seconds"]
+        )
         lost = sum(run["lost"].values())
         held = "holds" if run["holds"] and all(run["within"].values()) else "does not"
         if run["holds"] and held == "does not":
@@ -259,17 +266,17 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> None:
-    given = _options()
-    seconds = given.seconds or (10 if given.quick else 40)
-    long = given.long if given.long is not None else (0 if given.quick else 300)
+    options = _options()
+    seconds = options.seconds or (10 if options.quick else 40)
+    long = options.long if options.long is not None else (0 if options.quick else 300)
     about = machine("reinforge", "fastapi", "uvicorn", "psycopg", "sqlalchemy", "pyarrow")
     with tempfile.TemporaryDirectory(prefix="rf-fleet-") as folder, Backend() as backend:
         fleet = Fleet(backend, Path(folder), TOKENS)
-        unit = unit_cost(fleet, 10 if given.quick else 60)
+        unit = unit_cost(fleet, 10 if options.quick else 60)
         print(", ".join(f"{name} {value:.3g}" for name, value in unit.items()), flush=True)
         runs: list[dict[str, Any]] = []
-        for jobs in given.jobs or ((2,) if given.quick else LOADS):
-            runs.append(fleet.run(Load(jobs, seconds, viewers=given.viewers)))
+        for jobs in options.jobs or ((2,) if options.quick else LOADS):
+            runs.append(fleet.run(Load(jobs, seconds, viewers=options.viewers)))
             show(runs[-1:])
             print(
                 f"{runs[-1]['failures'][:2]} {runs[-1]['lost']}" if not runs[-1]["holds"] else "", flush=True
@@ -277,12 +284,12 @@ def main() -> None:
             if not runs[-1]["holds"]:
                 break
         if long and (jobs := largest(runs)):
-            runs.append(fleet.run(Load(jobs, long, viewers=given.viewers)))
+            runs.append(fleet.run(Load(jobs, long, viewers=options.viewers)))
     show(runs)
     settings = {
         "completions": COMPLETIONS,
         "tokens": TOKENS,
-        "viewers": given.viewers,
+        "viewers": options.viewers,
         "think": THINK_SECONDS,
     }
     result = {
@@ -293,8 +300,8 @@ def main() -> None:
         "runs": runs,
     }
     write("fleet_live", result, depth=4)
-    if given.json is not None:
-        given.json.write_text(json.dumps(result), encoding="utf-8")
+    if options.json is not None:
+        options.json.write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -49,24 +49,24 @@ MEMORY_FOLDER = Path("/dev/shm")
 
 
 def main() -> None:
-    given = _arguments()
-    if given.tiny:
+    options = _arguments()
+    if options.tiny:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(PRELOADED)
-    result: dict[str, Any] = {"device": given.device, "tiny": given.tiny, "sections": {}}
-    result |= stamp("torch", "transformers", "peft") | {"gpu": _gpu(given.device)}
+    result: dict[str, Any] = {"device": options.device, "tiny": options.tiny, "sections": {}}
+    result |= stamp("torch", "transformers", "peft") | {"gpu": _gpu(options.device)}
     began = time.monotonic()
-    for name in given.only or SECTIONS:
+    for name in options.only or SECTIONS:
         left = TOTAL_SECONDS - (time.monotonic() - began)
         print(f"{name} …", file=sys.stderr, flush=True)
-        result["sections"][name] = section(f"common.gpu.{name}", min(SECTIONS[name], left), given)
+        result["sections"][name] = section(f"common.gpu.{name}", min(SECTIONS[name], left), options)
         result["seconds"] = round(time.monotonic() - began, 1)
-        if given.out is not None:
-            given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        if options.out is not None:
+            options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     _show(result)
-    if given.out is not None:
-        print(f"\n→ {given.out}")
+    if options.out is not None:
+        print(f"\n→ {options.out}")
     sys.exit(any(row["status"] == "failed" for row in _rows(result)))
 
 
@@ -94,13 +94,13 @@ def _arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def section(module: str, limit: float, given: argparse.Namespace) -> dict[str, Any]:
+def section(module: str, limit: float, options: argparse.Namespace) -> dict[str, Any]:
     """Run a section in a process of its own: `{"seconds", "rows"}`. What it prints is shown only when it ends early."""
     began = time.monotonic()
     if limit < 5:
         return {"seconds": 0.0, "rows": [_failed(module, f"no time is left of {TOTAL_SECONDS} s")]}
     with tempfile.TemporaryDirectory(prefix="gpu-check-", dir=_scratch()) as folder:
-        setting = Setting(given.device, given.tiny, Path(folder), given.model, given.data)
+        setting = Setting(options.device, options.tiny, Path(folder), options.model, options.data)
         rows, log = Path(folder) / "rows.jsonl", Path(folder) / "log"
         process = multiprocessing.get_context("forkserver").Process(
             target=_run, args=(module, setting, rows, log)
@@ -112,13 +112,13 @@ def section(module: str, limit: float, given: argparse.Namespace) -> dict[str, A
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid or 0, signal.SIGKILL)  # and whatever it has started
         process.join()
-        found = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
+        results = [json.loads(line) for line in rows.read_text().splitlines()] if rows.exists() else []
         if not ended:
             text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
             print(f"{text[-3000:]}\n{module}: {why}", file=sys.stderr)
             last = text.strip().splitlines()[-1:] or [""]
-            found.append(_failed(module, f"the section ended early: {why}: {last[0][:300]}"))
-    return {"seconds": round(time.monotonic() - began, 1), "rows": found}
+            results.append(_failed(module, f"the section ended early: {why}: {last[0][:300]}"))
+    return {"seconds": round(time.monotonic() - began, 1), "rows": results}
 
 
 def _run(module: str, setting: Setting, rows: Path, log: Path) -> None:

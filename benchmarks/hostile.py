@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from attack.told import verdicts
+from attack.report import verdicts
 from attack.trial import Load, Trial
 from common.measure import parser, stamp, table, write
 
@@ -35,44 +35,44 @@ def measure(load: Load) -> dict[str, Any]:
             EmbeddedPostgres(home).destroy()
 
 
-def show(found: dict[str, Any]) -> None:
+def show(report: dict[str, Any]) -> None:
     columns = [(phase, part) for phase in ("quiet", "attack") for part in ("p50", "p99", "max")]
     rows = [
         (name, *(f"{figures[phase][f'{part}_ms']:.0f}" for phase, part in columns), figures["p99_ratio"])
-        for name, figures in found["latency"].items()
+        for name, figures in report["latency"].items()
     ]
     head = ("ms", *(f"{phase} {part}" for phase, part in columns), "p99 ratio")
     table(head, rows)
     print()
-    memory = found["memory_mib"]
+    memory = report["memory_mib"]
     table(
         ("MiB", *memory),
-        [(name, *(f"{each[name]:.0f}" for each in memory.values())) for name in memory["before"]],
+        [(name, *(f"{phase[name]:.0f}" for phase in memory.values())) for name in memory["before"]],
     )
     print()
     answers = [
-        (who, each, count) for who, counts in found["answers"].items() for each, count in counts.items()
+        (who, status, count) for who, counts in report["answers"].items() for status, count in counts.items()
     ]
     table(("hostile", "kind and answer", "count"), answers)
     print()
     for name in ("job", "cpu_seconds", "api_waited_for_cpu_seconds", "load_average_in_attack"):
-        print(f"{name}: {found[name]}")
-    for failure in found["failures_of_others"][:5]:
+        print(f"{name}: {report[name]}")
+    for failure in report["failures_of_others"][:5]:
         print(failure)
 
 
 def main() -> None:
-    given = parser(__doc__).parse_args()
+    options = parser(__doc__).parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     about = stamp("reinforge", "fastapi", "uvicorn", "psycopg", "sqlalchemy", "torch")
-    found = measure(Load(quiet=10, attack=15, settle=5) if given.quick else Load())
-    held = verdicts(found)
-    show(found)
+    report = measure(Load(quiet=10, attack=15, settle=5) if options.quick else Load())
+    held = verdicts(report)
+    show(report)
     print()
     for promise, holds in held.items():
         print(f"{'holds' if holds else 'DOES NOT HOLD'}  {promise}")
-    if not given.quick:
-        write("hostile", about | {"held": held} | found, depth=4)
+    if not options.quick:
+        write("hostile", about | {"held": held} | report, depth=4)
     sys.exit(0 if all(held.values()) else 1)
 
 

@@ -91,8 +91,8 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 def _checked(answer: httpx.Response) -> dict[str, Any]:
     assert answer.status_code == 200, f"{answer.status_code} {answer.text[:500]}"
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 WAYS: dict[str, Callable[[str, str, Path], tuple[int, float, float]]] = {
@@ -139,18 +139,18 @@ def faults(case: dict[str, Any], rows: int) -> Iterator[str]:
 def main() -> int:
     options = parser(__doc__ or "")
     options.add_argument("--bytes", type=int, default=Limits().max_bytes, help="size of the file")
-    given = options.parse_args()
-    size = 100 * MB if given.quick else given.bytes
-    found = stamp("fastapi", "uvicorn", "httpx")
+    arguments = options.parse_args()
+    size = 100 * MB if arguments.quick else arguments.bytes
+    result = stamp("fastapi", "uvicorn", "httpx")
     with Backend() as backend, tempfile.TemporaryDirectory(prefix="rf-upload-") as folder:
         path = Path(folder) / "rows.jsonl"
         rows = write_rows(path, size)
         cases = [measure(backend, way, path) for way in WAYS]
-    found["cases"] = cases
+    result["cases"] = cases
     problems = [fault for case in cases for fault in faults(case, rows)]
-    found["holds"] = not problems
+    result["holds"] = not problems
     table(list(cases[0]), [list(case.values()) for case in cases])
-    write("large_upload", found)
+    write("large_upload", result)
     print("\n".join(problems))
     return bool(problems)
 

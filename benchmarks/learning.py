@@ -51,30 +51,30 @@ def queue(names: list[str], seeds: tuple[int, ...], rows: Path, steps: int) -> l
     ]
 
 
-def told(result: Result) -> str:
-    values = [value for _, value in result.held_out.known(ACCURACY)]
+def describe(result: Result) -> str:
+    values = [value for _, value in result.held_out.points(ACCURACY)]
     return f"held-out {values[0]:.2f} → {values[-1]:.2f}" if values else "no evaluation"
 
 
-Told = dict[tuple[str, int], dict[str, Any]]
+Stored = dict[tuple[str, int], dict[str, Any]]
 """What `of_run` says, by preset and seed."""
 
 
-def committed(path: Path, runs: list[Run]) -> Told:
+def committed(path: Path, runs: list[Run]) -> Stored:
     """Those of `runs` whose numbers stand in the results, of the same job."""
     if not path.exists():
         return {}
     presets = json.loads(path.read_text(encoding="utf-8"))["presets"]
-    told = {(name, run["seed"]): run for name, facts in presets.items() for run in facts["runs"]}
+    stored = {(name, run["seed"]): run for name, facts in presets.items() for run in facts["runs"]}
     digests = {(run.name, run.seed): run.digest for run in runs}
-    return {key: run for key, run in told.items() if run.get("digest") == digests.get(key)}
+    return {key: run for key, run in stored.items() if run.get("digest") == digests.get(key)}
 
 
-def summary(told: Told) -> dict[str, Any]:
+def summary(stored: Stored) -> dict[str, Any]:
     """Per preset: what was particular about its job, and its runs."""
     presets: dict[str, Any] = {}
     for name in single_turn():
-        own = [told[key] for key in sorted(told) if key[0] == name]
+        own = [stored[key] for key in sorted(stored) if key[0] == name]
         if own:
             facts = {"updates": updates_of(name), "group": group_of(name), "note": note_of(name)}
             presets[name] = facts | {"median_min_max": over_seeds(own), "runs": own}
@@ -88,18 +88,18 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=len(SEEDS), help="how many")
     options.add_argument("--retry", action="store_true", help="run again what failed")
     options.add_argument("--report", action="store_true", help="train nothing: write what there is")
-    given = options.parse_args()
-    into = RESULTS / ("learning-quick" if given.quick else "learning")
-    names = given.only.split(",") if given.only else list(QUICK if given.quick else single_turn())
+    arguments = options.parse_args()
+    into = RESULTS / ("learning-quick" if arguments.quick else "learning")
+    names = arguments.only.split(",") if arguments.only else list(QUICK if arguments.quick else single_turn())
     if unknown := set(names) - set(single_turn()):
         options.error(f"no preset of a single-turn job: {', '.join(sorted(unknown))}")
-    steps, rows = 10 if given.quick else STEPS, write_rows(into / "data")
+    steps, rows = 10 if arguments.quick else STEPS, write_rows(into / "data")
     every = queue(list(single_turn()), SEEDS, rows, steps)
     have = committed(into.with_suffix(".json"), every)
-    if not given.report:
-        seeds = tuple(range(1 if given.quick else given.seeds))
+    if not arguments.report:
+        seeds = tuple(range(1 if arguments.quick else arguments.seeds))
         runs = [run for run in queue(names, seeds, rows, steps) if (run.name, run.seed) not in have]
-        run_all(runs, into, jobs=given.jobs, retry=given.retry, told=told)
+        run_all(runs, into, jobs=arguments.jobs, retry=arguments.retry, describe=describe)
     digests = {(run.name, run.seed): run.digest for run in every}
     results = [result for key, result in stored(into).items() if result.digest == digests.get(key)]
     have |= {(result.name, result.seed): of_run(result) for result in results}
@@ -110,7 +110,7 @@ def main() -> None:
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     write(into.name, {"machine": about, "date": day, "recipe": recipe, "presets": presets}, depth=4)
     if failed := [result for result in results if not result.ok]:
-        sys.exit("\n".join(f"{each.name} seed {each.seed}: {each.outcome}: {each.cause}" for each in failed))
+        sys.exit("\n".join(f"{run.name} seed {run.seed}: {run.outcome}: {run.cause}" for run in failed))
 
 
 def show(presets: dict[str, Any]) -> None:

@@ -58,12 +58,12 @@ CASES = (
 
 
 def spec_of(case: Case, steps: int) -> JobSpec:
-    asked = load(job_file()).model_dump(mode="json", exclude_unset=True)
-    asked["rewards"] = [{"name": "reward", "source": case.source}]
-    asked["limits"] = {"steps": steps, "checkpoint_every": 20}
+    spec = load(job_file()).model_dump(mode="json", exclude_unset=True)
+    spec["rewards"] = [{"name": "reward", "source": case.source}]
+    spec["limits"] = {"steps": steps, "checkpoint_every": 20}
     for part, values in case.changes.items():
-        asked[part] = asked.get(part, {}) | values
-    return JobSpec.model_validate(asked)
+        spec[part] = spec.get(part, {}) | values
+    return JobSpec.model_validate(spec)
 
 
 def run(spec: JobSpec) -> dict[str, Any]:
@@ -101,14 +101,14 @@ def measured(case: Case, steps: int) -> dict[str, Any]:
     }
 
 
-def rows(found: list[dict[str, Any]]) -> Iterator[list[object]]:
-    for each in found:
-        ratio, memory = each["seconds_ratio"], each["memory_ratio"]
+def rows(jobs: list[dict[str, Any]]) -> Iterator[list[object]]:
+    for job in jobs:
+        ratio, memory = job["seconds_ratio"], job["memory_ratio"]
         yield [
-            each["name"],
-            f"{each['verdict']} ({'right' if each['verdict'] == each['deserved'] else 'wrong'})",
-            f"{each['expected_seconds']:.0f} s",
-            f"{each['seconds']:.0f} s" if ratio else f"{each['outcome']}: {each['reason']}",
+            job["name"],
+            f"{job['verdict']} ({'right' if job['verdict'] == job['deserved'] else 'wrong'})",
+            f"{job['expected_seconds']:.0f} s",
+            f"{job['seconds']:.0f} s" if ratio else f"{job['outcome']}: {job['reason']}",
             "–" if ratio is None else f"{ratio:.2f}",
             "–" if memory is None else f"{memory:.2f}",
         ]
@@ -118,9 +118,9 @@ def main() -> None:
     arguments = parser(__doc__ or "").parse_args()
     facts = machine("torch", "transformers", "peft")
     cases = CASES[:2] if arguments.quick else CASES
-    found = [measured(case, 10 if arguments.quick else 30) for case in cases]
-    table(["job", "verdict", "expected", "took", "expected / took", "memory"], list(rows(found)))
-    write("preflight", {"machine": facts, "jobs": found})
+    jobs = [measured(case, 10 if arguments.quick else 30) for case in cases]
+    table(["job", "verdict", "expected", "took", "expected / took", "memory"], list(rows(jobs)))
+    write("preflight", {"machine": facts, "jobs": jobs})
 
 
 if __name__ == "__main__":

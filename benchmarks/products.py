@@ -29,19 +29,19 @@ def main() -> None:
     options = parser(__doc__ or "").parse_args()
     torch.set_num_threads(2)
     rounds = 3 if options.quick else 15
-    about, found = machine("torch"), list[dict[str, Any]]()
+    about, products = machine("torch"), list[dict[str, Any]]()
     with torch.inference_mode():
         for name, shape in SHAPES.items():
-            found.extend(_compared(name, shape, rounds))
+            products.extend(_compared(name, shape, rounds))
     table(
         ["weight", "rows", "F.linear, ms", "oneDNN, ms", "oneDNN ÷ F.linear"],
         [
-            (each["weight"], each["rows"], each["linear_ms"], each["onednn_ms"], each["onednn_ms"] / each["linear_ms"])
-            for each in found
+            (row["weight"], row["rows"], row["linear_ms"], row["onednn_ms"], row["onednn_ms"] / row["linear_ms"])
+            for row in products
         ],
     )  # fmt: skip
     print(f"\nThe platform takes {'oneDNN' if onednn_is_faster() else 'F.linear'} on this processor.")
-    write("products", {"machine": about, "threads": 2, "products": found}, depth=2)
+    write("products", {"machine": about, "threads": 2, "products": products}, depth=2)
 
 
 def _compared(name: str, shape: tuple[int, int], rounds: int) -> list[dict[str, Any]]:
@@ -50,15 +50,17 @@ def _compared(name: str, shape: tuple[int, int], rounds: int) -> list[dict[str, 
         [Product(weight, None) for weight in weights],
         [OrderedProduct(weight, None) for weight in weights],
     )
-    found = []
+    products = []
     for rows in ROWS:
         x = torch.randn(rows, shape[1])
         taken: tuple[list[float], list[float]] = [], []
         for _ in range(rounds):
             for side, times in zip(sides, taken, strict=True):
                 times.append(_ms(side, x))
-        found.append({"weight": name, "rows": rows, "linear_ms": min(taken[0]), "onednn_ms": min(taken[1])})
-    return found
+        products.append(
+            {"weight": name, "rows": rows, "linear_ms": min(taken[0]), "onednn_ms": min(taken[1])}
+        )
+    return products
 
 
 def _ms(products: Sequence[Product], x: torch.Tensor) -> float:

@@ -90,7 +90,7 @@ def in_fresh_processes(chosen: list[RewardRow]) -> list[float]:
             text=True,
             check=True,
         )
-        scores += [each["score"] for each in json.loads(done.stdout)]
+        scores += [row["score"] for row in json.loads(done.stdout)]
     return scores
 
 
@@ -110,7 +110,7 @@ def timed(action: Callable[[], object]) -> float:
 
 def scoring(client: SandboxClient, rounds: int) -> list[dict[str, float]]:
     """Median seconds for each size and side; all sides must agree on every score."""
-    found = []
+    timings = []
     for size in SIZES:
         chosen = rows(size)
         if not in_sandbox(client, chosen) == in_process(chosen) == in_fresh_processes(chosen):
@@ -129,7 +129,7 @@ def scoring(client: SandboxClient, rounds: int) -> list[dict[str, float]]:
         times = sorted(pair[0] for pair in pairs)
         seconds, plain = median(times), median([pair[1] for pair in pairs])
         fresh = median(naive)
-        found.append(
+        timings.append(
             {
                 "rows": size,
                 "sandbox": seconds,
@@ -142,7 +142,7 @@ def scoring(client: SandboxClient, rounds: int) -> list[dict[str, float]]:
                 "ratio_fresh_processes": seconds / fresh,
             }
         )
-    return found
+    return timings
 
 
 def jail_start(jail: Jail) -> float:
@@ -179,13 +179,13 @@ def measure(jail: Jail, rounds: int) -> dict[str, Any]:
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as daemon:
             assert daemon.stderr is not None
-            said = daemon.stderr.readline()
+            line = daemon.stderr.readline()
             ready = time.perf_counter() - started
             try:
-                if "proved" not in said:
-                    sys.exit(said)
+                if "proved" not in line:
+                    sys.exit(line)
                 with SandboxClient(socket) as client:
-                    found = scoring(client, rounds)
+                    timings = scoring(client, rounds)
                     program(client)
                     pairs = alternate(
                         rounds, lambda: timed(lambda: program(client)), lambda: timed(bare_program)
@@ -195,13 +195,13 @@ def measure(jail: Jail, rounds: int) -> dict[str, Any]:
     programs, bare = sorted(pair[0] for pair in pairs), median([pair[1] for pair in pairs])
     starts = sorted(jail_start(jail) for _ in range(rounds))
     return {
-        "scoring": found,
+        "scoring": timings,
         "start": {"median": median(starts), "best": starts[0], "daemon": ready},
         "program": {"median": median(programs), "best": programs[0], "bare_interpreter": bare},
     }
 
 
-def show(name: str, found: dict[str, Any]) -> None:
+def show(name: str, result: dict[str, Any]) -> None:
     print(f"\nJail {name}\n")
     table(
         ("rows", "sandbox ms", "best", "p95", "rewards/s", "in process ms", "×", "fresh processes ms", "×"),
@@ -217,10 +217,10 @@ def show(name: str, found: dict[str, Any]) -> None:
                 row["fresh_processes"] * 1e3,
                 row["ratio_fresh_processes"],
             )
-            for row in found["scoring"]
+            for row in result["scoring"]
         ],
     )
-    start, run = found["start"], found["program"]
+    start, run = result["start"], result["program"]
     bare = run["bare_interpreter"]
     print(
         f"\nStart {start['median'] * 1e3:.0f} ms (best {start['best'] * 1e3:.0f}), of a daemon until it has proved "
@@ -230,8 +230,8 @@ def show(name: str, found: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    given = parser(__doc__).parse_args()
-    rounds = 5 if given.quick else 21
+    options = parser(__doc__).parse_args()
+    rounds = 5 if options.quick else 21
     about, prefix = machine("reinforge"), ensure_prefix()
     proofs = [(jail, asyncio.run(prove(jail))) for jail in (make(prefix) for make in JAILS.values())]
     held = [jail for jail, proof in proofs if proof.held]
@@ -241,8 +241,8 @@ def main() -> None:
     load = round(os.getloadavg()[0], 1)
     print(f"Scoring completions of {COMPLETION_BYTES} bytes, medians of {rounds}; load {load}")
     jails = {jail.name: measure(jail, rounds) for jail in held}
-    for name, found in jails.items():
-        show(name, found)
+    for name, jail_result in jails.items():
+        show(name, jail_result)
     for name, reason in refused.items():
         print(f"\nJail {name}: {reason}")
     result = {"machine": about, "load": load, "rounds": rounds, "jails": jails, "refused": refused}

@@ -68,16 +68,16 @@ class Measured:
         """Where the point stands on the axis; millions of parameters on that of sizes."""
         return round(self.parameters / 1e6, 1) if axis == "size" else float(getattr(self.point, axis))
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The medians of both sides, and every run."""
         ours, peer = ([_of(run) for run in side] for side in (self.ours, self.peer))
-        found: dict[str, Any] = {"point": asdict(self.point), "parameters": self.parameters}
+        result: dict[str, Any] = {"point": asdict(self.point), "parameters": self.parameters}
         for key in ("seconds", "memory_mib"):
-            found[f"ours_{key}"], found[f"peer_{key}"] = (
+            result[f"ours_{key}"], result[f"peer_{key}"] = (
                 median([run[key] for run in side]) for side in (ours, peer)
             )
         runs = {"reinforge": [asdict(run) for run in self.ours], "trl": [asdict(run) for run in self.peer]}
-        return found | {"runs": runs}
+        return result | {"runs": runs}
 
 
 def _of(run: Run) -> dict[str, float]:
@@ -122,10 +122,10 @@ class Points:
     def get(self, point: Point, measure: Callable[[Point], Measured]) -> Measured:
         key = json.dumps([asdict(point), self._how], sort_keys=True)
         if key not in self._have:
-            found = self._have[key] = asdict(measure(point))
+            stored = self._have[key] = asdict(measure(point))
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with self._file.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps({"key": key, "measured": found}) + "\n")
+                lines.write(json.dumps({"key": key, "measured": stored}) + "\n")
         have = self._have[key]
         runs = {side: [Run(**run) for run in have[side]] for side in ("ours", "peer")}
         return Measured(point, have["parameters"], **runs)
@@ -133,8 +133,8 @@ class Points:
 
 def measure(point: Point, rounds: int, steps: int, choice: tuple[int, int]) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
-        asked, parameters = job(point, Path(folder), steps)
-        pairs = alternate(rounds, lambda: reinforge(asked, None), lambda: trl(asked, "cpu", choice))
+        settings, parameters = job(point, Path(folder), steps)
+        pairs = alternate(rounds, lambda: reinforge(settings, None), lambda: trl(settings, "cpu", choice))
     return Measured(point, parameters, [ours for ours, _ in pairs], [peer for _, peer in pairs])
 
 
@@ -144,31 +144,31 @@ def best_choice(file: Path) -> tuple[int, int]:
         threads, micro_batches = json.loads(file.read_text(encoding="utf-8"))
         return threads, micro_batches
     with tempfile.TemporaryDirectory() as folder:
-        found = fastest(job(BASE, Path(folder), STEPS)[0], "cpu", CHOICES)
+        choice = fastest(job(BASE, Path(folder), STEPS)[0], "cpu", CHOICES)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(found), encoding="utf-8")
-    return found
+    file.write_text(json.dumps(choice), encoding="utf-8")
+    return choice
 
 
 def points(axes: Iterable[str], *, quick: bool) -> list[Point]:
     """Those of the axes, each once."""
     every = [AXES[axis][1] for axis in axes]
-    return list(dict.fromkeys(point for each in every for point in (each[:2] if quick else each)))
+    return list(dict.fromkeys(point for chosen in every for point in (chosen[:2] if quick else chosen)))
 
 
-def pictures(found: Sequence[Measured], axes: Sequence[str]) -> dict[str, str]:
+def pictures(measured_points: Sequence[Measured], axes: Sequence[str]) -> dict[str, str]:
     """Name → SVG. Only axes of which more than one point was measured are drawn."""
-    by_point = {each.point: each for each in found}
+    by_point = {measured.point: measured for measured in measured_points}
     drawings = {}
     for name, (title, key) in MEASURES.items():
         panels = []
         for axis in axes:
-            label, asked = AXES[axis]
-            there = [by_point[point] for point in asked if point in by_point]
+            label, axis_points = AXES[axis]
+            there = [by_point[point] for point in axis_points if point in by_point]
             if len(there) > 1:
                 sides = {"Reinforge": f"ours_{key}", "TRL": f"peer_{key}"}
                 lines = {
-                    side: [(each.value(axis), max(1e-3, each.told()[of])) for each in there]
+                    side: [(measured.value(axis), max(1e-3, measured.as_dict()[of])) for measured in there]
                     for side, of in sides.items()
                 }
                 panels.append(Panel(label, lines))
@@ -177,7 +177,7 @@ def pictures(found: Sequence[Measured], axes: Sequence[str]) -> dict[str, str]:
     return drawings
 
 
-def show(found: Sequence[Measured]) -> None:
+def show(measured_points: Sequence[Measured]) -> None:
     head = (
         "model, G, prompt, completion",
         "reinforge, s",
@@ -187,12 +187,12 @@ def show(found: Sequence[Measured]) -> None:
         "TRL, MiB",
     )
     rows = []
-    for each in found:
-        told, point = each.told(), each.point
-        name = f"{each.parameters / 1e6:.0f} M, {point.group}, {point.prompt}, {point.completion}"
-        ratio = told["peer_seconds"] / told["ours_seconds"]
-        memory = told["ours_memory_mib"], told["peer_memory_mib"]
-        rows.append((name, told["ours_seconds"], told["peer_seconds"], ratio, *memory))
+    for measured in measured_points:
+        numbers, point = measured.as_dict(), measured.point
+        name = f"{measured.parameters / 1e6:.0f} M, {point.group}, {point.prompt}, {point.completion}"
+        ratio = numbers["peer_seconds"] / numbers["ours_seconds"]
+        memory = numbers["ours_memory_mib"], numbers["peer_memory_mib"]
+        rows.append((name, numbers["ours_seconds"], numbers["peer_seconds"], ratio, *memory))
     table(head, rows)
 
 
@@ -202,28 +202,28 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=1, help="runs of each side at each point")
     options.add_argument("--pictures", type=Path, default=RESULTS, metavar="FOLDER")
     options.add_argument("--json", type=Path, metavar="OUT", help="also write the result there")
-    given = options.parse_args()
-    axes = given.only.split(",")
+    arguments = options.parse_args()
+    axes = arguments.only.split(",")
     if unknown := set(axes) - set(AXES):
         options.error(f"no such axis: {', '.join(sorted(unknown))}")
-    name = "scaling-quick" if given.quick else "scaling"
+    name = "scaling-quick" if arguments.quick else "scaling"
     about = machine("reinforge", "trl", "torch", "transformers", "peft")
-    steps = 2 if given.quick else STEPS
-    choice = CHOICES[0] if given.quick else best_choice(RESULTS / name / "choice.json")
-    kept = Points(RESULTS / name / "points.jsonl", given.rounds, steps, choice)
-    found = [
-        kept.get(point, lambda point: measure(point, given.rounds, steps, choice))
-        for point in points(axes, quick=given.quick)
+    steps = 2 if arguments.quick else STEPS
+    choice = CHOICES[0] if arguments.quick else best_choice(RESULTS / name / "choice.json")
+    stored = Points(RESULTS / name / "points.jsonl", arguments.rounds, steps, choice)
+    measured_points = [
+        stored.get(point, lambda point: measure(point, arguments.rounds, steps, choice))
+        for point in points(axes, quick=arguments.quick)
     ]
-    show(found)
+    show(measured_points)
     result = {"machine": about, "peer_threads": choice[0], "peer_micro_batches": choice[1]}
-    result["points"] = [each.told() for each in found]
+    result["points"] = [measured.as_dict() for measured in measured_points]
     write(name, result, depth=3)
-    if given.json is not None:
-        given.json.write_text(json.dumps(result), encoding="utf-8")
-    for file, text in pictures(found, axes).items():
-        given.pictures.mkdir(exist_ok=True)
-        (given.pictures / f"{file}.svg").write_text(text, encoding="utf-8")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result), encoding="utf-8")
+    for file, text in pictures(measured_points, axes).items():
+        arguments.pictures.mkdir(exist_ok=True)
+        (arguments.pictures / f"{file}.svg").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

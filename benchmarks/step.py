@@ -74,9 +74,9 @@ def reinforge(settings: dict[str, Any]) -> Run:
         values = [step["values"] for step in steps]
     return Run(
         seconds=[after["ts"] - before["ts"] for before, after in pairwise(steps)],
-        sample_seconds=[each["time/step"] - each["time/update"] for each in values],
-        rewards=[each["reward/mean"] for each in values],
-        lengths=[each["completions/length_mean"] for each in values],
+        sample_seconds=[step["time/step"] - step["time/update"] for step in values],
+        rewards=[step["reward/mean"] for step in values],
+        lengths=[step["completions/length_mean"] for step in values],
     )
 
 
@@ -97,24 +97,24 @@ def trl(settings: dict[str, Any], choice: tuple[int, int], seconds: float | None
         ]
         command += ["--dataset", settings["data"]["dataset"], "--reward", settings["rewards"][0]["path"]]
         _run(command, seconds, OMP_NUM_THREADS=str(threads))
-        found = json.loads(out.read_text(encoding="utf-8"))
+        report = json.loads(out.read_text(encoding="utf-8"))
     return Run(
-        seconds=[after - before for before, after in pairwise(found["ends"])],
-        sample_seconds=found["sample_seconds"],
-        rewards=found["rewards"],
-        lengths=found["lengths"],
+        seconds=[after - before for before, after in pairwise(report["ends"])],
+        sample_seconds=report["sample_seconds"],
+        rewards=report["rewards"],
+        lengths=report["lengths"],
     )
 
 
 def best_choice() -> tuple[int, int]:
     """The fastest of `TRL_CHOICES`."""
-    found: dict[tuple[int, int], float] = {}
+    times: dict[tuple[int, int], float] = {}
     for choice in TRL_CHOICES:
         try:
-            found[choice] = trl(job(4), choice, TRIAL_SECONDS).step
+            times[choice] = trl(job(4), choice, TRIAL_SECONDS).step
         except subprocess.TimeoutExpired:
             continue
-    return min(found, key=lambda choice: found[choice]) if found else TRL_CHOICES[0]
+    return min(times, key=lambda choice: times[choice]) if times else TRL_CHOICES[0]
 
 
 def _run(arguments: list[str], seconds: float | None = None, **variables: str) -> None:
@@ -135,13 +135,13 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--steps", type=int, help="steps of each run, at least 4")
     options.add_argument("--pairs", type=int, help="runs of each side")
-    given = options.parse_args()
-    steps = given.steps or (5 if given.quick else 8)
-    pairs = given.pairs or (1 if given.quick else 2)
+    arguments = options.parse_args()
+    steps = arguments.steps or (5 if arguments.quick else 8)
+    pairs = arguments.pairs or (1 if arguments.quick else 2)
     if steps <= WARM_UP + 1:
         options.error("--steps must be at least 4")
     os.environ["CUDA_VISIBLE_DEVICES"] = visible_devices("cpu")
-    choice = TRL_CHOICES[0] if given.quick else best_choice()
+    choice = TRL_CHOICES[0] if arguments.quick else best_choice()
     about = machine("reinforge", "trl", "torch", "transformers", "peft")
     settings = job(steps)
     runs = alternate(pairs, lambda: reinforge(settings), lambda: trl(settings, choice))

@@ -25,9 +25,9 @@ import yaml
 from common.learned import ACCURACY
 from common.measure import RESULTS, ROOT, machine, parser, table, visible_devices, write
 from common.preset_jobs import merge
-from common.reaching import LEVEL, Reached, best, compared, reached, said_in
+from common.reaching import LEVEL, Reached, best, compared, reached, report_of
 from common.runs import Run, StopRule, run_all
-from common.trainers import fastest, trl_said
+from common.trainers import fastest, run_trl
 
 EXAMPLE = ROOT / "examples" / "arithmetic"
 EVERY, SAMPLES, STEPS = 2, 2, 120
@@ -36,8 +36,8 @@ CHOICES = ((1, 1), (2, 4))
 RATES = (1e-4, 3e-4, 1e-3)
 STOP = StopRule(at_least=LEVEL, in_a_row=2, metric=ACCURACY)
 SAME = {"preset": "grpo", "loss": {"aggregation": {"type": "token_mean"}}}
-WANTED_SAMPLES = (0.8, 1.2)
-WANTED_SPEED = 0.8
+TARGET_SAMPLES = (0.8, 1.2)
+TARGET_SPEED = 0.8
 """Of the ratio of samples per second in case (a) of `trainer_vs_trl.py`."""
 
 
@@ -54,9 +54,9 @@ def job(steps: int, **changes: Any) -> dict[str, Any]:
     return merge(made, changes)
 
 
-def peer_job(given: dict[str, Any], seed: int, loss_type: str) -> dict[str, Any]:
-    held_out = {"path": given["data"]["held_out"], "every": EVERY, "samples": SAMPLES, "stop_at": LEVEL}
-    return given | {"seed": seed, "held_out": held_out, "loss_type": loss_type}
+def peer_job(spec: dict[str, Any], seed: int, loss_type: str) -> dict[str, Any]:
+    held_out = {"path": spec["data"]["held_out"], "every": EVERY, "samples": SAMPLES, "stop_at": LEVEL}
+    return spec | {"seed": seed, "held_out": held_out, "loss_type": loss_type}
 
 
 class Runs:
@@ -70,17 +70,17 @@ class Runs:
         self._have = {line["key"]: line["said"] for line in map(json.loads, text.splitlines())}
 
     def ours(self, arm: str, seed: int, spec: dict[str, Any]) -> Reached:
-        run = Run(name=arm, seed=seed, spec=spec, stop=STOP, read=said_in)
+        run = Run(name=arm, seed=seed, spec=spec, stop=STOP, read=report_of)
         (result,) = run_all([run], self._into, jobs=1, retry=True, one_core=False)
         if not result.ok:
             raise RuntimeError(f"{arm} seed {seed}: {result.outcome}: {result.cause}")
         return reached(arm, seed, result.extra)
 
     def peers(self, arm: str, seed: int, spec: dict[str, Any], loss_type: str) -> Reached:
-        asked = peer_job(spec, seed, loss_type)
-        key = json.dumps([asked, self._choice], sort_keys=True).replace(str(ROOT), "")
+        settings = peer_job(spec, seed, loss_type)
+        key = json.dumps([settings, self._choice], sort_keys=True).replace(str(ROOT), "")
         if key not in self._have:
-            self._have[key] = trl_said(asked, "cpu", self._choice)
+            self._have[key] = run_trl(settings, "cpu", self._choice)
             with self._file.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps({"key": key, "said": self._have[key]}) + "\n")
         return reached(arm, seed, self._have[key])
@@ -127,29 +127,29 @@ def measure(into: Path, seeds: Sequence[int], *, quick: bool) -> dict[str, Any]:
         "peer_threads": choice[0],
         "peer_micro_batches": choice[1],
         "same": compared(own, other, batch)
-        | {"wanted_samples": WANTED_SAMPLES, "wanted_speed": speed and WANTED_SPEED * speed},
+        | {"wanted_samples": TARGET_SAMPLES, "wanted_speed": speed and TARGET_SPEED * speed},
         "default": compared(default, arms[rate], batch)
         | {"peer_rate": rate, "peer_rates": {name: compared(default, arm, batch) for name, arm in arms.items()}},
         "runs": {
-            "reinforge": [run.told(batch) for run in (*own, *default)],
-            "trl": [run.told(batch) for run in (*other, *(run for arm in arms.values() for run in arm))],
+            "reinforge": [run.as_dict(batch) for run in (*own, *default)],
+            "trl": [run.as_dict(batch) for run in (*other, *(run for arm in arms.values() for run in arm))],
         },
     }  # fmt: skip
 
 
-def show(found: dict[str, Any]) -> None:
+def show(results: dict[str, Any]) -> None:
     head = ("", "reinforge, samples", "TRL, samples", "ratio", "reinforge, s", "TRL, s", "TRL ÷ reinforge")
-    rows = [(f"default, TRL at {rate}", each) for rate, each in found["default"]["peer_rates"].items()]
+    rows = [(f"default, TRL at {rate}", side) for rate, side in results["default"]["peer_rates"].items()]
     table(
         head,
         [
-            (name, _text(each["ours_samples"]), _text(each["peer_samples"]), _number(each["samples_ratio"]),
-             _text(each["ours_seconds"]), _text(each["peer_seconds"]), _number(each["speed_ratio"]))
-            for name, each in (("same", found["same"]), *rows)
+            (name, _text(side["ours_samples"]), _text(side["peer_samples"]), _number(side["samples_ratio"]),
+             _text(side["ours_seconds"]), _text(side["peer_seconds"]), _number(side["speed_ratio"]))
+            for name, side in (("same", results["same"]), *rows)
         ],
     )  # fmt: skip
-    low, high = WANTED_SAMPLES
-    speed = found["same"]["wanted_speed"]
+    low, high = TARGET_SAMPLES
+    speed = results["same"]["wanted_speed"]
     print(
         f"\nmedian (least to most). Wanted of `same`: {low} to {high} of TRL's samples, "
         f"{'0.8 of the ratio of (a), not measured here' if speed is None else f'{speed:.2f}'} times its speed"
@@ -169,16 +169,16 @@ def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("--seeds", type=int, default=5, help="how many")
     options.add_argument("--json", type=Path, metavar="OUT", help="also write the result there")
-    given = options.parse_args()
-    name = "time_to_reward-quick" if given.quick else "time_to_reward"
+    arguments = options.parse_args()
+    name = "time_to_reward-quick" if arguments.quick else "time_to_reward"
     about = machine("reinforge", "trl", "torch", "transformers", "peft")
     os.environ["CUDA_VISIBLE_DEVICES"] = visible_devices("cpu")
-    found = measure(RESULTS / name, range(1 if given.quick else given.seeds), quick=given.quick)
-    show(found)
-    result = {"machine": about, **found}
+    results = measure(RESULTS / name, range(1 if arguments.quick else arguments.seeds), quick=arguments.quick)
+    show(results)
+    result = {"machine": about, **results}
     write(name, result, depth=3)
-    if given.json is not None:
-        given.json.write_text(json.dumps(result), encoding="utf-8")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -48,12 +48,12 @@ class Case:
     prompts_per_step: int
     steps: int
     rounds: int
-    wanted: float | None
+    target: float | None
     choices: tuple[tuple[int, int], ...]
     """Threads and micro-batches that TRL may run with."""
     threads: int | None = None
     """Of ours; None: its own rule."""
-    wanted_memory: float | None = None
+    target_memory: float | None = None
     completions_per_prompt: int = 8
     shape: Shape = Shape()  # noqa: RUF009 - frozen
     device: str = "cpu"
@@ -70,7 +70,7 @@ def _on_a_gpu(model: str, shape: Shape) -> Case:
 
 CASES = {
     "a": Case("starter model, 16 × 8, 56 tokens", None, 56, 16, 60, 5, 2.0, ((1, 1), (2, 4))),
-    "b": Case("42 M, prompts 512, completions 128, 4 × 8", 512, 128, 4, 4, 3, 2.0, BIG, 2, wanted_memory=0.6),
+    "b": Case("42 M, prompts 512, completions 128, 4 × 8", 512, 128, 4, 4, 3, 2.0, BIG, 2, target_memory=0.6),
     "c": Case("42 M, prompts 64, completions 512, 4 × 8", 64, 512, 4, 4, 3, 1.3, BIG, 2),
     "0.5b": _on_a_gpu("Qwen2.5-0.5B", HALF_B),
     "1.5b": _on_a_gpu("Qwen2.5-1.5B", ONE_AND_A_HALF_B),
@@ -120,19 +120,19 @@ def measure(case: Case, *, quick: bool) -> dict[str, Any]:
             lambda: trl(job, device, choice),
         )
     ours, peers = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    found = {
+    result = {
         "about": case.about,
         "ratio": median([our.samples_per_s / peer.samples_per_s for our, peer in pairs]),
         "ours_samples_per_s": median([run.samples_per_s for run in ours]),
         "peer_samples_per_s": median([run.samples_per_s for run in peers]),
         "memory_ratio": median([our.memory_mib for our in ours]) / median([run.memory_mib for run in peers]),
-        "wanted": case.wanted,
-        "wanted_memory": case.wanted_memory,
+        "wanted": case.target,
+        "wanted_memory": case.target_memory,
         "peer_threads": choice[0],
         "peer_micro_batches": choice[1],
         "runs": {"reinforge": [asdict(run) for run in ours], "trl": [asdict(run) for run in peers]},
     }
-    return found | matrix_share(case, [median(run.update_seconds) for run in ours])
+    return result | matrix_share(case, [median(run.update_seconds) for run in ours])
 
 
 def matrix_share(case: Case, update_seconds: Sequence[float]) -> dict[str, float]:
@@ -152,10 +152,10 @@ def chosen(case: str, device: str) -> list[str]:
     """The cases to measure. Raises ValueError where they cannot be measured on that device."""
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("torch sees no CUDA device here")
-    found = [name for name, each in CASES.items() if each.device == device and case in (name, "all")]
-    if not found:
+    names = [name for name, value in CASES.items() if value.device == device and case in (name, "all")]
+    if not names:
         raise ValueError(f"case {case} is one of --device {CASES[case].device}")
-    return found
+    return names
 
 
 def main() -> None:
@@ -163,15 +163,15 @@ def main() -> None:
     options.add_argument("--case", choices=(*CASES, "all"), default="all")
     options.add_argument("--json", type=Path, metavar="OUT", help="also write the result there")
     options.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    given = options.parse_args()
+    arguments = options.parse_args()
     try:
-        names = chosen(given.case, given.device)
+        names = chosen(arguments.case, arguments.device)
     except ValueError as error:
         options.error(str(error))
     about = machine("reinforge", "trl", "torch", "transformers", "peft")
-    if given.device == "cuda":
+    if arguments.device == "cuda":
         about["gpu"] = torch.cuda.get_device_name()
-    cases = [{"case": name, **measure(CASES[name], quick=given.quick)} for name in names]
+    cases = [{"case": name, **measure(CASES[name], quick=arguments.quick)} for name in names]
     table(
         (
             "case",
@@ -197,10 +197,10 @@ def main() -> None:
             for case in cases
         ],
     )
-    result = {"machine": about, "device": given.device, "cases": cases}
+    result = {"machine": about, "device": arguments.device, "cases": cases}
     write("trainer_vs_trl", result, depth=4)
-    if given.json is not None:
-        given.json.write_text(json.dumps(result), encoding="utf-8")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -230,7 +230,7 @@ def launches(layers: int, batch: Batch, arm: Arm) -> tuple[int, int]:
         return counter.total, len(policy._plan(batch.sequences, range(len(batch.sequences))))
 
 
-def kept(shape: tuple[int, int, int, int], layers: int, arm: Arm) -> float:
+def saved_bytes_per_token(shape: tuple[int, int, int, int], layers: int, arm: Arm) -> float:
     """Bytes per token."""
     policy = make(shape, layers)
     ids = torch.arange(TOKENS)[None] % 1000
@@ -257,14 +257,14 @@ def measure(
     for name, arm in ARMS.items():
         (one, parts), (two, _) = (launches(count, batch, arm) for count in (1, 2))
         counts[name] = {"launches": int(of_all_layers(one, two, layers)), "micro_batches": parts}
-    bytes_kept = {}
+    saved = {}
     for name, (*shape, depth) in shapes.items():
         before, after = (
-            of_all_layers(*(kept(tuple(shape), count, arm) for count in (1, 2)), depth)  # type: ignore[arg-type]
+            of_all_layers(*(saved_bytes_per_token(tuple(shape), count, arm) for count in (1, 2)), depth)  # type: ignore[arg-type]
             for arm in (Arm(False, False, "padded"), Arm(True, True, "padded"))
         )
-        bytes_kept[name] = {"before": round(before), "after": round(after), "ratio": round(after / before, 3)}
-    return {"layers": layers, "launches": counts, "kept_bytes_per_token": bytes_kept}
+        saved[name] = {"before": round(before), "after": round(after), "ratio": round(after / before, 3)}
+    return {"layers": layers, "launches": counts, "kept_bytes_per_token": saved}
 
 
 def main() -> None:

@@ -28,11 +28,11 @@ ALLOWED_NAMES = frozenset({"last_seen_at", "not_found", "stall_seconds", "NotFou
 """Fields of the protocol and of the database."""
 NAME_CEILINGS: dict[str, int] = {
     "backend": 14,
-    "benchmarks": 271,
+    "benchmarks": 14,
     "examples": 4,
     "reinforge": 80,
     "scripts": 1,
-    "tests": 420,
+    "tests": 305,
     "worker": 36,
 }
 """Refused names that a top-level folder may still have. Only lower these."""

@@ -67,19 +67,19 @@ def answer(reply: httpx.Response) -> dict[str, Any]:
         raise RuntimeError(
             f"{reply.request.method} {reply.request.url.path}: {reply.status_code} {reply.text[:500]}"
         )
-    found: dict[str, Any] = reply.json()
-    return found
+    body: dict[str, Any] = reply.json()
+    return body
 
 
 def _model(member: httpx.Client, folder: Path, name: str, template: str) -> str:
     """The starter with a chat template that is an attack."""
     copy = folder / f"hostile-{name}"
     shutil.copytree(STARTER, copy, dirs_exist_ok=True)
-    for each in copy.rglob("*"):
-        each.chmod(0o755 if each.is_dir() else 0o644)
+    for path in copy.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     (copy / "chat_template.jinja").write_text(template)
-    found = answer(member.post("/models", json={"id": copy.name, "source": str(copy)}))
-    return str(found["id"])
+    model = answer(member.post("/models", json={"id": copy.name, "source": str(copy)}))
+    return str(model["id"])
 
 
 def _dataset(member: httpx.Client, name: str, content: bytes) -> str:

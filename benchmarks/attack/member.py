@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from attack.wire import Sender, head, report, until_told
+from attack.wire import Sender, head, report, until_deadline
 
 MIB = 2**20
 STREAMS = 300
@@ -34,8 +34,8 @@ class Member:
         self._slow_test = self._json({"source": SLEEP, "timeout_seconds": 60, "rows": rows})
         self._graders = [self._json(grader("{{" * 20_000)), self._json(grader("{{ item.a" * 7_000))]
         self._renders_of = [self._json({"model": model}) for model in plan["models"]]
-        given = {"content_type": "multipart/form-data; boundary=x", "content_length": str(50 * MIB)}
-        self._form = head("POST", "/api/v1/datasets", authorization=self._authorization, **given)
+        headers = {"content_type": "multipart/form-data; boundary=x", "content_length": str(50 * MIB)}
+        self._form = head("POST", "/api/v1/datasets", authorization=self._authorization, **headers)
         self._large = b"[" + b"{}," * (8 * MIB // 3) + b"{}]"
 
     @property
@@ -110,7 +110,7 @@ class Member:
 def main() -> None:
     plan = json.loads(Path(sys.argv[1]).read_text())
     sender = Sender(plan["port"])
-    asyncio.run(until_told(Member(plan, sender).work))
+    asyncio.run(until_deadline(Member(plan, sender).work))
     report(sys.argv[2], sender)
 
 

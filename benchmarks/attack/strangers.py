@@ -13,7 +13,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from attack.wire import Sender, head, report, until_told
+from attack.wire import Sender, head, report, until_deadline
 
 MIB = 2**20
 IDLE = 5
@@ -91,7 +91,7 @@ class Stranger:
 
 async def attack(plan: dict[str, float], sender: Sender) -> None:
     clients = [Stranger(sender, number, plan["think"]) for number in range(int(plan["clients"]))]
-    await until_told([client.act for client in clients])
+    await until_deadline([client.act for client in clients])
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from common.cpu import Account, memory_of, waited
 from common.measure import ROOT
 
 from attack.crowd import Crowd, answer, make_crowd, remove_crowd
-from attack.told import told_of
+from attack.report import report_of
 from reinforge.platform.up import Platform
 
 REWARD = """
@@ -120,7 +120,7 @@ class Trial:
             "attack": (marks[1], marks[2]),
             "after": (marks[2], time.time()),
         }
-        return told_of(outs, phases) | {
+        return report_of(outs, phases) | {
             "load": asdict(load),
             "job": {
                 "state": state,
@@ -183,34 +183,34 @@ class Trial:
     # ── processes ─────────────────────────────────────────────────────────────────────────────────────────
 
     def pids(self) -> dict[str, int]:
-        found = {}
+        pids = {}
         for name in _ROLES:
             with contextlib.suppress(OSError, ValueError):
-                told = json.loads((self._platform.home / "run" / f"{name}.pid").read_text())
-                found[name] = int(told["keeper"]["pid"])
-        return found
+                record = json.loads((self._platform.home / "run" / f"{name}.pid").read_text())
+                pids[name] = int(record["keeper"]["pid"])
+        return pids
 
     def memory(self) -> dict[str, float]:
         """MiB of each process with its children; what several share counts by its share."""
-        return {name: round(each / 2**20, 1) for name, each in memory_of(self.pids()).items()}
+        return {name: round(size / 2**20, 1) for name, size in memory_of(self.pids()).items()}
 
     def _settled(self, before: dict[str, float]) -> dict[str, float]:
         """Memory once it is what it was before, or as small as it gets within the time."""
         deadline = time.monotonic() + self._load.settle
         least = self.memory()
-        while time.monotonic() < deadline and any(least[name] > each * 1.05 for name, each in before.items()):
+        while time.monotonic() < deadline and any(least[name] > mib * 1.05 for name, mib in before.items()):
             time.sleep(1.0)
-            least = {name: min(each, least[name]) for name, each in self.memory().items()}
+            least = {name: min(mib, least[name]) for name, mib in self.memory().items()}
         return least
 
 
 @contextlib.contextmanager
 def player(name: str, plan: dict[str, Any], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process of `attack`, until the end of the block: it ends when its standard input does."""
-    given, out = folder / f"{name}.json", folder / f"{name}-out.json"
-    given.write_text(json.dumps(plan))
+    plan_file, out = folder / f"{name}.json", folder / f"{name}-out.json"
+    plan_file.write_text(json.dumps(plan))
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'benchmarks'}:{ROOT}"}
-    command = [sys.executable, "-m", f"attack.{name}", str(given), str(out)]
+    command = [sys.executable, "-m", f"attack.{name}", str(plan_file), str(out)]
     process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE)
     try:
         yield process

@@ -26,7 +26,7 @@ class Watcher:
         self._plan = plan
         self._job = plan["job"]
         self._done = threading.Event()
-        self.asked: list[tuple[str, float, float, str | None]] = []
+        self.requests: list[tuple[str, float, float, str | None]] = []
         """Kind, when it began, seconds, and how it failed."""
         self.missing, self.events = 0, 0
 
@@ -52,7 +52,7 @@ class Watcher:
 
     def _page(self, number: int) -> None:
         job = f"/api/v1/jobs/{self._job}"
-        wanted = [
+        requests = [
             ("job", "GET", job, None),
             ("metrics", "GET", f"{job}/metrics?buckets=1500", None),
             ("completions", "GET", f"{job}/completions?limit=128", None),
@@ -60,12 +60,12 @@ class Watcher:
         ]
         every = self._plan["every"]
         self._done.wait(every * number / self._plan["pages"])
-        self._repeat(wanted, every / len(wanted))
+        self._repeat(requests, every / len(requests))
 
-    def _repeat(self, wanted: list[tuple[str, str, str, bytes | None]], pause: float) -> None:
+    def _repeat(self, requests: list[tuple[str, str, str, bytes | None]], pause: float) -> None:
         wire, due, at = Wire(self._plan["url"], self._plan["key"]), time.monotonic(), 0
         while not self._done.is_set():
-            self._ask(wire, *wanted[at % len(wanted)])
+            self._ask(wire, *requests[at % len(requests)])
             at += 1
             due = max(due + pause, time.monotonic() - pause)  # who waits for an answer asks nothing meanwhile
             self._done.wait(max(0.0, due - time.monotonic()))
@@ -97,12 +97,12 @@ class Watcher:
                 time.perf_counter() - started,
                 None if reply.status == 200 else str(reply.status),
             )
-            seen = 0
+            last_seq = 0
             for line in reply:
                 if line.startswith(b"data: "):
                     for event in json.loads(line[6:])["events"]:
-                        self.missing += event["seq"] != seen + 1
-                        self.events, seen = self.events + 1, event["seq"]
+                        self.missing += event["seq"] != last_seq + 1
+                        self.events, last_seq = self.events + 1, event["seq"]
                 if self._done.is_set():
                     return
         except (OSError, http.client.HTTPException) as error:
@@ -112,14 +112,14 @@ class Watcher:
             wire.close()
 
     def _note(self, kind: str, began: float, seconds: float, failure: str | None) -> None:
-        self.asked.append((kind, began, seconds, failure))
+        self.requests.append((kind, began, seconds, failure))
 
 
 def main() -> None:
     watcher = Watcher(json.loads(Path(sys.argv[1]).read_text()))
     watcher.run()
-    told = {"asked": watcher.asked, "events": watcher.events, "missing": watcher.missing}
-    Path(sys.argv[2]).write_text(json.dumps(told))
+    result = {"asked": watcher.requests, "events": watcher.events, "missing": watcher.missing}
+    Path(sys.argv[2]).write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

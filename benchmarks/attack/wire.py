@@ -66,9 +66,9 @@ class Sender:
                     await writer.drain()
 
 
-async def until_told(work: list[Callable[[], Awaitable[None]]]) -> None:
+async def until_deadline(work: list[Callable[[], Awaitable[None]]]) -> None:
     """Run each piece of work again and again until standard input ends, as it does when whoever started us ends."""
-    tasks = [asyncio.create_task(_again(each)) for each in work]
+    tasks = [asyncio.create_task(_again(action)) for action in work]
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     await reader.read()
@@ -83,5 +83,5 @@ async def _again(work: Callable[[], Awaitable[None]]) -> None:
 
 
 def report(path: str, sender: Sender) -> None:
-    told = {"answers": dict(sorted(sender.answers.items())), "sent_bytes": sender.sent_bytes}
-    Path(path).write_text(json.dumps(told))
+    result = {"answers": dict(sorted(sender.answers.items())), "sent_bytes": sender.sent_bytes}
+    Path(path).write_text(json.dumps(result))

@@ -50,7 +50,7 @@ def step_credit(folder: Folder) -> dict[str, Any]:
 def _rows(rows: list[dict[str, Any]]) -> Rows:
     """The starter model writes one token per character, so that a step's last character is its last token."""
     count = len(rows)
-    found = [
+    steps = [
         (number, value, end) for number, row in enumerate(rows) for value, end in row["rewards"][0]["steps"]
     ]
     lengths = torch.tensor([row["length"] for row in rows])
@@ -62,9 +62,9 @@ def _rows(rows: list[dict[str, Any]]) -> Rows:
         mask=torch.arange(int(lengths.max()))[None] < lengths[:, None],
         truncated=torch.tensor([row["finish_reason"] == "length" for row in rows]),
         steps=Steps(
-            row=torch.tensor([number for number, _, _ in found]),
-            end=torch.tensor([int(end) for _, _, end in found]),
-            values=torch.tensor([value for _, value, _ in found], dtype=torch.float64),
+            row=torch.tensor([number for number, _, _ in steps]),
+            end=torch.tensor([int(end) for _, _, end in steps]),
+            values=torch.tensor([value for _, value, _ in steps], dtype=torch.float64),
         ),
     )
 

@@ -40,12 +40,12 @@ CANDIDATES = taken("candidates", "completions with two or more different candida
 
 
 def _right_gain(result: Result) -> float:
-    values = [value for _, value in result.held_out.known("held_out/pass@1")]
+    values = [value for _, value in result.held_out.points("held_out/pass@1")]
     return values[-1] - values[0]
 
 
 def _entropy_left(result: Result) -> float:
-    values = [value for _, value in result.train.known("entropy/mean")]
+    values = [value for _, value in result.train.points("entropy/mean")]
     return (sum(values[-3:]) / 3) / (sum(values[:3]) / 3)
 
 
@@ -61,7 +61,7 @@ ENTROPY_LEFT = Measure(
 
 def _longest_first(result: Result) -> float:
     long, mean = (
-        [value for _, value in result.train.known(f"completions/length_{name}")][:EDGE]
+        [value for _, value in result.train.points(f"completions/length_{name}")][:EDGE]
         for name in ("p90", "mean")
     )
     return sum(long) / sum(mean)

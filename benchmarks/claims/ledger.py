@@ -136,8 +136,8 @@ def higher(measure: Measure, arm: str, than: str, *, by: float = 0.0) -> Test:
     """In every seed, and by at least `by` in the median of the differences."""
 
     def holds(numbers: Numbers) -> bool:
-        found = _differences(numbers, measure, arm, than)
-        return min(found) > 0 and median(found) >= by
+        differences = _differences(numbers, measure, arm, than)
+        return min(differences) > 0 and median(differences) >= by
 
     return Test(f"{measure.name}: {arm} above {than} in every seed, by {by:g} or more in the median", holds)
 

@@ -42,7 +42,7 @@ def best_by_any_weighting(folder: Folder) -> dict[str, Any]:
         by_prompt.setdefault(row["prompt"], []).append(row["rewards"][0]["candidates"])
     sets = list(by_prompt.values())  # of each prompt's 8 completions, their candidates
     return evidence.several_candidates(folder) | {
-        "best_of_8": _mean([search_score([each for one in tries for each in one]) for tries in sets]),
+        "best_of_8": _mean([search_score([score for one in tries for score in one]) for tries in sets]),
         "best_of_1": _mean([search_score(one) for tries in sets for one in tries]),
     }
 

@@ -14,7 +14,7 @@ HIGH = over("policy/clip_high_share", "clipped high")
 
 
 def _clipped(result: Result) -> float:
-    low, high = (result.train.known(f"policy/clip_{side}_share") for side in ("low", "high"))
+    low, high = (result.train.points(f"policy/clip_{side}_share") for side in ("low", "high"))
     clipped = [a + b for (step, a), (_, b) in zip(low, high, strict=True) if step <= 20]
     return sum(clipped) / len(clipped)
 

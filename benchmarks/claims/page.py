@@ -43,9 +43,9 @@ HOLDS = {True: "Holds.", False: "Does not hold.", None: "Not measured."}
 ANSWER = {True: "yes", False: "no", None: "not measured"}
 
 
-def write(found: Mapping[tuple[str, int], Result]) -> None:
+def write(results_by_run: Mapping[tuple[str, int], Result]) -> None:
     """Results, page and pictures from the runs there are."""
-    content = results.collect(found, results.read())
+    content = results.collect(results_by_run, results.read())
     results.write(content)
     for path, text in pictures.drawn(content).items():
         path.write_text(text, encoding="utf-8")
@@ -55,14 +55,16 @@ def write(found: Mapping[tuple[str, int], Result]) -> None:
 
 def check() -> int:
     content = results.read()
-    found = results.problems(content)
+    complaints = results.problems(content)
     if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text_of(content):
-        found.append("docs/claims.md has drifted: run benchmarks/claims.py --page")
+        complaints.append("docs/claims.md has drifted: run benchmarks/claims.py --page")
     for path, text in pictures.drawn(content).items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            found.append(f"{path.name} has drifted: run benchmarks/claims.py --page")
-    print("\n".join(found) if found else f"claims: {len(content['claims'])} marked, page up to date")
-    return bool(found)
+            complaints.append(f"{path.name} has drifted: run benchmarks/claims.py --page")
+    print(
+        "\n".join(complaints) if complaints else f"claims: {len(content['claims'])} marked, page up to date"
+    )
+    return bool(complaints)
 
 
 def text_of(content: Mapping[str, Any]) -> str:
@@ -133,7 +135,7 @@ def _checkpoints(content: Mapping[str, Any]) -> str:
     by: dict[str, list[str]] = {}
     for name, about in content["arms"].items():
         by.setdefault(about["checkpoint"], []).append(f"`{name}`")
-    (most, _), *others = sorted(by.items(), key=lambda each: -len(each[1]))
+    (most, _), *others = sorted(by.items(), key=lambda arm_digests: -len(arm_digests[1]))
     lines = [f"Starter weights: SHA-256 `{most}…` of `worker/starter/starter-arith/model.safetensors`"]
     lines += [f"`{checkpoint}…` for {', '.join(names)}" for checkpoint, names in others]
     return "; ".join(lines) + "."

@@ -65,18 +65,18 @@ PICTURES = (
 
 def drawn(content: Mapping[str, Any]) -> dict[Path, str]:
     """Of the pictures whose curves are there, the SVG by path."""
-    return {IMAGES / f"{picture.name}.svg": svg(picture, found) for picture, found in _found(content)}
+    return {IMAGES / f"{picture.name}.svg": svg(picture, points) for picture, points in _pictures(content)}
 
 
 def lines(content: Mapping[str, Any]) -> list[str]:
     """The page's paragraphs."""
     made = []
-    for picture, _ in _found(content):
+    for picture, _ in _pictures(content):
         made += [f"![{picture.title}](img/{picture.name}.svg)", "", picture.says, ""]
     return made
 
 
-def _found(content: Mapping[str, Any]) -> list[tuple[Picture, dict[str, Points]]]:
+def _pictures(content: Mapping[str, Any]) -> list[tuple[Picture, dict[str, Points]]]:
     curves = content["curves"]
     return [
         (picture, {label: curves[arm][metric] for label, (arm, metric) in picture.lines.items()})
@@ -85,11 +85,11 @@ def _found(content: Mapping[str, Any]) -> list[tuple[Picture, dict[str, Points]]
     ]
 
 
-def svg(picture: Picture, found: Mapping[str, Points]) -> str:
-    shortest = {label: min(len(seed) for seed in seeds) for label, seeds in found.items()}
+def svg(picture: Picture, points: Mapping[str, Points]) -> str:
+    shortest = {label: min(len(seed) for seed in seeds) for label, seeds in points.items()}
     curves = {
         label: [_smooth(seed[: shortest[label]], (picture.scale or {}).get(label, 1.0)) for seed in seeds]
-        for label, seeds in found.items()
+        for label, seeds in points.items()
     }
     top = max(value for seeds in curves.values() for seed in seeds for value in seed) * 1.05
     steps = max(len(seed) for seeds in curves.values() for seed in seeds)
@@ -135,13 +135,13 @@ def _ticks(top: float) -> list[float]:
 
 def _places(curves: Mapping[str, Sequence[Sequence[float]]], top: float) -> list[float]:
     """Heights of the labels beside the ends of the lines, at least 15 apart."""
-    wanted = [_y(median([seed[-1] for seed in seeds]), top) + 4 for seeds in curves.values()]
-    placed = dict.fromkeys(range(len(wanted)), 0.0)
+    heights = [_y(median([seed[-1] for seed in seeds]), top) + 4 for seeds in curves.values()]
+    placed = dict.fromkeys(range(len(heights)), 0.0)
     above = float("-inf")
-    for number in sorted(placed, key=lambda number: wanted[number]):
-        above = placed[number] = max(wanted[number], above + 15)
+    for number in sorted(placed, key=lambda number: heights[number]):
+        above = placed[number] = max(heights[number], above + 15)
     over = max(0.0, max(placed.values()) - (HEIGHT - BOTTOM + 4))
-    return [placed[number] - over for number in range(len(wanted))]
+    return [placed[number] - over for number in range(len(heights))]
 
 
 def _points(values: Sequence[float], top: float, steps: int) -> list[str]:
@@ -157,8 +157,8 @@ def _y(value: float, top: float) -> float:
 
 
 def _smooth(values: Sequence[float | None], factor: float) -> list[float]:
-    known = [value * factor for value in values if value is not None]
+    scaled = [value * factor for value in values if value is not None]
     return [
-        sum(known[max(0, at - SMOOTH + 1) : at + 1]) / len(known[max(0, at - SMOOTH + 1) : at + 1])
-        for at in range(len(known))
+        sum(scaled[max(0, at - SMOOTH + 1) : at + 1]) / len(scaled[max(0, at - SMOOTH + 1) : at + 1])
+        for at in range(len(scaled))
     ]

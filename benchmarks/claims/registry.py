@@ -17,9 +17,9 @@ CLAIMS: tuple[Claim, ...] = (
 
 def arms(claims: tuple[Claim, ...] = CLAIMS) -> list[Arm]:
     """Each once, in the order in which claims name them. Raises ValueError for two arms of one name."""
-    found: dict[str, Arm] = {}
+    arms_by_name: dict[str, Arm] = {}
     for claim in claims:
         for arm in claim.arms.values():
-            if found.setdefault(arm.name, arm) is not arm:
+            if arms_by_name.setdefault(arm.name, arm) is not arm:
                 raise ValueError(f"two arms are called {arm.name}")
-    return list(found.values())
+    return list(arms_by_name.values())

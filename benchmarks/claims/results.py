@@ -33,13 +33,13 @@ def fingerprint(arm: Arm) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def found() -> dict[tuple[str, int], Result]:
+def stored_results() -> dict[tuple[str, int], Result]:
     """Of the ledger's own runs and of those of the benchmark of learning, by arm and seed."""
     learned = {(f"learning/{name}", seed): result for (name, seed), result in stored(LEARNING).items()}
     return learned | stored(WORK)
 
 
-def collect(found: Mapping[tuple[str, int], Result], committed: Mapping[str, Any]) -> dict[str, Any]:
+def collect(results_by_run: Mapping[tuple[str, int], Result], committed: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers of the runs there are; of runs that are not stored, the committed ones, while their jobs are the same.
 
     Claims that have neither are left out, and named on the terminal.
@@ -47,7 +47,7 @@ def collect(found: Mapping[tuple[str, int], Result], committed: Mapping[str, Any
     digests = {arm.name: {run.seed: run.digest for run in arm.runs()} for arm in arms()}
     good = {
         (name, seed): result
-        for (name, seed), result in found.items()
+        for (name, seed), result in results_by_run.items()
         if result.ok and (name.startswith("learning/") or digests.get(name, {}).get(seed) == result.digest)
     }
     facts = learning_facts()
@@ -160,22 +160,22 @@ def read() -> dict[str, Any]:
 
 def problems(content: Mapping[str, Any], claims: tuple[Claim, ...] = CLAIMS) -> list[str]:
     """Why committed results do not speak for the claims as they stand."""
-    found = []
+    complaints = []
     for claim in claims:
         entry = content["claims"].get(claim.id)
         if entry is None:
-            found.append(f"{claim.id} has no mark: run benchmarks/claims.py")
+            complaints.append(f"{claim.id} has no mark: run benchmarks/claims.py")
             continue
         measures = [measure.name for measure in claim.measures]
         if {label: list(values) for label, values in entry["numbers"].items()} != dict.fromkeys(
             claim.arms, measures
         ):
-            found.append(f"{claim.id}: its arms or measures are not those of the results")
+            complaints.append(f"{claim.id}: its arms or measures are not those of the results")
         elif entry["mark"] != (mark := claim.mark(with_evidence(entry["numbers"], entry["evidence"]))):
-            found.append(f"{claim.id}: marked {entry['mark']}, by its rule {mark}")
-        found += [
+            complaints.append(f"{claim.id}: marked {entry['mark']}, by its rule {mark}")
+        complaints += [
             f"{claim.id}: {arm.name} has changed since it ran"
             for arm in claim.arms.values()
             if content["arms"].get(arm.name, {}).get("fingerprint") != fingerprint(arm)
         ]
-    return found
+    return complaints

@@ -68,9 +68,9 @@ class Backend:
             self._start()
             self.api = stack.enter_context(self.client(KEY, "/api/v1"))
             self.worker_api = stack.enter_context(self.client(WORKER_TOKEN, "/worker/v1"))
-            self._lane = threading.Thread(target=self._answer_calls, daemon=True)
-            self._lane.start()
-            self._await_lane()
+            self._rpc_thread = threading.Thread(target=self._answer_calls, daemon=True)
+            self._rpc_thread.start()
+            self._await_rpc_worker()
             self._stack = stack.pop_all()
         return self
 
@@ -188,9 +188,9 @@ class Backend:
 
     # ── the worker that checks new jobs ────────────────────────────────────────────────────────────────────
 
-    def _await_lane(self) -> None:
+    def _await_rpc_worker(self) -> None:
         deadline = time.monotonic() + _WITHIN
-        while not any(each["online"] for each in self.api.get("/workers").json()["data"]):
+        while not any(worker["online"] for worker in self.api.get("/workers").json()["data"]):
             assert time.monotonic() < deadline, "the calls lane did not open"
             time.sleep(0.1)
 
@@ -203,15 +203,15 @@ class Backend:
             "jail": "L",
             "device": "cpu",
         }
-        wanted = {"worker": "wrk_lane", "kinds": ["validate", "render"], "wait_seconds": 2}
-        with contextlib.suppress(httpx.TransportError), self.client(WORKER_TOKEN, "/worker/v1") as door:
+        request = {"worker": "wrk_lane", "kinds": ["validate", "render"], "wait_seconds": 2}
+        with contextlib.suppress(httpx.TransportError), self.client(WORKER_TOKEN, "/worker/v1") as worker_api:
             while not self._done.is_set():
-                door.post("/workers", json=me)
-                reply = door.post("/calls/next", json=wanted)
+                worker_api.post("/workers", json=me)
+                reply = worker_api.post("/calls/next", json=request)
                 if reply.status_code == 200:
                     call = reply.json()
                     result = _ANSWERS[call["kind"]](call["payload"])
-                    door.post(f"/calls/{call['id']}/answer", json={"result": result})
+                    worker_api.post(f"/calls/{call['id']}/answer", json={"result": result})
 
 
 def _remove_database(home: Path) -> None:
@@ -222,7 +222,7 @@ def _remove_database(home: Path) -> None:
 
 def _validated(payload: dict[str, Any]) -> dict[str, Any]:
     entries = [{"name": "grade", "spelling": "openai", "line": 1}]
-    rewards = [{"name": each["name"], "entries": entries, "error": None} for each in payload["rewards"]]
+    rewards = [{"name": reward["name"], "entries": entries, "error": None} for reward in payload["rewards"]]
     return {"rewards": rewards, "jail": "L"}
 
 

@@ -31,7 +31,7 @@ def _total(pid: int, table: Mapping[int, tuple[int, int]]) -> int:
 
 def _processes() -> dict[int, tuple[int, int]]:
     """pid → parent, and ticks of its own and of the children that it has waited for."""
-    found: dict[int, tuple[int, int]] = {}
+    ticks_by_pid: dict[int, tuple[int, int]] = {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
@@ -39,8 +39,8 @@ def _processes() -> dict[int, tuple[int, int]]:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it has ended
-        found[int(folder.name)] = (int(fields[1]), sum(int(each) for each in fields[11:15]))
-    return found
+        ticks_by_pid[int(folder.name)] = (int(fields[1]), sum(int(number) for number in fields[11:15]))
+    return ticks_by_pid
 
 
 def memory_of(pids: Mapping[str, int]) -> dict[str, int]:

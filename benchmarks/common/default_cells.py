@@ -97,7 +97,7 @@ def diverged(result: Result) -> bool:
     step = reached(result)
     if step is None:
         return False
-    later = [value for at, value in result.held_out.known(ACCURACY) if at >= step]
+    later = [value for at, value in result.held_out.points(ACCURACY) if at >= step]
     return sum(later) / len(later) < STAYS or not all(map(math.isfinite, later))
 
 
@@ -109,7 +109,7 @@ def outcome(cell: Cell, rates: Mapping[float, float], results: Mapping[float, Re
     runs = []
     for factor, result in results.items():
         step = reached(result)
-        accuracy = result.held_out.known(ACCURACY)
+        accuracy = result.held_out.points(ACCURACY)
         runs.append(
             {
                 "factor": factor,

@@ -25,14 +25,14 @@ class Series:
         listed = list(points)
         names = dict.fromkeys(name for _, values in listed for name in values)
         return cls(
-            [step for step, _ in listed], {name: [each.get(name) for _, each in listed] for name in names}
+            [step for step, _ in listed], {name: [values.get(name) for _, values in listed] for name in names}
         )
 
     def __getitem__(self, name: str) -> list[float | None]:
         """One metric, by its name in `reinforge.metrics`; all None when no step had it."""
         return self.values.get(name, [None] * len(self.steps))
 
-    def known(self, name: str) -> list[tuple[int, float]]:
+    def points(self, name: str) -> list[tuple[int, float]]:
         """(step, value) wherever there is a value."""
         return [
             (step, value) for step, value in zip(self.steps, self[name], strict=True) if value is not None

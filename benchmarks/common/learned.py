@@ -16,7 +16,7 @@ CLIPS = ("policy/clip_low_share", "policy/clip_high_share")
 
 def steps_to(series: Series, metric: str, at_least: float) -> int | None:
     """The step of the first of two evaluations in a row that reach it; None when there are no such two."""
-    points = series.known(metric)
+    points = series.points(metric)
     for (step, value), (_, later) in itertools.pairwise(points):
         if value >= at_least and later >= at_least:
             return step
@@ -26,8 +26,8 @@ def steps_to(series: Series, metric: str, at_least: float) -> int | None:
 def of_run(result: Result) -> dict[str, Any]:
     """One run's numbers. Entropy in nats per token, length in tokens; each as it was at the start and at the end."""
     train, held_out = result.train, result.held_out
-    accuracy = held_out.known(ACCURACY)
-    lengths = held_out.known("held_out/length_mean")
+    accuracy = held_out.points(ACCURACY)
+    lengths = held_out.points("held_out/length_mean")
     return {
         "seed": result.seed,
         "digest": result.digest,
@@ -49,7 +49,7 @@ def of_run(result: Result) -> dict[str, Any]:
 
 def ends(series: Series, metric: str, width: int) -> list[float] | None:
     """Means over the first and the last `width` values."""
-    values = [value for _, value in series.known(metric)]
+    values = [value for _, value in series.points(metric)]
     if not values:
         return None
     return [round(statistics.fmean(part), 4) for part in (values[:width], values[-width:])]
@@ -57,17 +57,17 @@ def ends(series: Series, metric: str, width: int) -> list[float] | None:
 
 def mean(series: Series, metric: str) -> float | None:
     """Over all steps that have a value, to three significant digits."""
-    values = [value for _, value in series.known(metric)]
+    values = [value for _, value in series.points(metric)]
     return float(f"{statistics.fmean(values):.3g}") if values else None
 
 
 def over_seeds(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """[median, smallest, largest] of each number of `of_run`; of starts and ends the medians."""
-    told: dict[str, Any] = {key: median_range([run[key] for run in runs]) for key in NUMBERS}
+    numbers: dict[str, Any] = {key: median_range([run[key] for run in runs]) for key in NUMBERS}
     for key in ("entropy", "length"):
         pairs = [run[key] for run in runs if run[key] is not None]
-        told[key] = [statistics.median(side) for side in zip(*pairs, strict=True)] or None
-    return told
+        numbers[key] = [statistics.median(side) for side in zip(*pairs, strict=True)] or None
+    return numbers
 
 
 def median_range(values: Sequence[float | None]) -> list[float | None]:

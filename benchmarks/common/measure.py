@@ -98,9 +98,9 @@ def _to_depth(value: Any, depth: int, indent: str) -> str:
         return json.dumps(value, ensure_ascii=False)
     inner = f"{indent}  "
     if isinstance(value, dict):
-        parts = [f"{json.dumps(key)}: {_to_depth(each, depth - 1, inner)}" for key, each in value.items()]
+        parts = [f"{json.dumps(key)}: {_to_depth(item, depth - 1, inner)}" for key, item in value.items()]
     else:
-        parts = [_to_depth(each, depth - 1, inner) for each in value]
+        parts = [_to_depth(item, depth - 1, inner) for item in value]
     ends = "{}" if isinstance(value, dict) else "[]"
     return f"{ends[0]}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{ends[1]}"
 

@@ -68,8 +68,8 @@ def ticks(low: float, high: float) -> list[float]:
     """1, 2 and 5 times powers of ten from `low` to `high`, or those powers alone where they are many; at least one."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 2, 5), (1,)):
-        found = [step * 10.0**power for power in powers for step in steps]
-        inside = [value for value in found if low <= value <= high]
+        candidates = [step * 10.0**power for power in powers for step in steps]
+        inside = [value for value in candidates if low <= value <= high]
         if len(inside) <= 7:
             break
     return inside or [low]

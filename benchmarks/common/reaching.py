@@ -33,7 +33,7 @@ class Reached:
     def time(self) -> float | None:
         return None if self.steps is None else sum(self.seconds[: self.steps])
 
-    def told(self, batch: int) -> dict[str, Any]:
+    def as_dict(self, batch: int) -> dict[str, Any]:
         """`batch`: completions per step."""
         samples = None if self.steps is None else self.steps * batch
         return {
@@ -41,29 +41,29 @@ class Reached:
             "seed": self.seed,
             "samples": samples,
             "seconds": self.time,
-            "accuracy": [list(each) for each in self.accuracy],
-            "step_seconds": [round(each, 4) for each in self.seconds],
+            "accuracy": [list(point) for point in self.accuracy],
+            "step_seconds": [round(value, 4) for value in self.seconds],
         }
 
 
-def reached(arm: str, seed: int, said: Mapping[str, Any]) -> Reached:
+def reached(arm: str, seed: int, report: Mapping[str, Any]) -> Reached:
     """`said`: seconds at which training `began` and each step of it `ends`, and `evaluations`, each with its `step`,
     `accuracy` and when it `ended`. A step begins where training does, or the step or evaluation before it ends."""
-    looks = said["evaluations"]
-    edges = [said["began"], *said["ends"], *(look["ended"] for look in looks)]
-    seconds = [end - max(edge for edge in edges if edge < end) for end in said["ends"]]
+    looks = report["evaluations"]
+    edges = [report["began"], *report["ends"], *(look["ended"] for look in looks)]
+    seconds = [end - max(edge for edge in edges if edge < end) for end in report["ends"]]
     return Reached(arm, seed, [(look["step"], look["accuracy"]) for look in looks], seconds)
 
 
-def said_in(folder: Folder) -> dict[str, Any]:
+def report_of(folder: Folder) -> dict[str, Any]:
     """What `reached` asks for, of our trainer's run folder; seconds since training began."""
     phases = [
         phase["ts"] for phase in folder.records("phase") if phase["phase"] in ("evaluating", "generating")
     ]
     began = phases[0]
     looks = [
-        {"step": each["step"], "accuracy": each["values"][ACCURACY], "ended": each["ts"] - began}
-        for each in folder.records("evaluated")
+        {"step": record["step"], "accuracy": record["values"][ACCURACY], "ended": record["ts"] - began}
+        for record in folder.records("evaluated")
     ]
     ends = [step["ts"] - began for step in folder.records("step_metrics")]
     return {"began": 0.0, "ends": ends, "evaluations": looks}
@@ -72,17 +72,17 @@ def said_in(folder: Folder) -> dict[str, Any]:
 def compared(own: Sequence[Reached], other: Sequence[Reached], batch: int) -> dict[str, Any]:
     """[median, least, most] of each side, and ratios of medians: of samples ours to theirs, of seconds theirs to ours.
     A run that never gets there counts as longer than all others; a ratio without a median is None."""
-    found: dict[str, Any] = {}
+    comparison: dict[str, Any] = {}
     for name, side in (("ours", own), ("peer", other)):
         steps = median_range([run.steps for run in side])
-        found[f"{name}_samples"] = [None if each is None else each * batch for each in steps]
-        found[f"{name}_seconds"] = median_range([run.time for run in side])
-        found[f"{name}_step_seconds"] = statistics.median(
+        comparison[f"{name}_samples"] = [None if count is None else count * batch for count in steps]
+        comparison[f"{name}_seconds"] = median_range([run.time for run in side])
+        comparison[f"{name}_step_seconds"] = statistics.median(
             itertools.chain.from_iterable(run.seconds[1:] for run in side)
         )
-    found["samples_ratio"] = _ratio(found["ours_samples"][0], found["peer_samples"][0])
-    found["speed_ratio"] = _ratio(found["peer_seconds"][0], found["ours_seconds"][0])
-    return found
+    comparison["samples_ratio"] = _ratio(comparison["ours_samples"][0], comparison["peer_samples"][0])
+    comparison["speed_ratio"] = _ratio(comparison["peer_seconds"][0], comparison["ours_seconds"][0])
+    return comparison
 
 
 def best(arms: Mapping[str, Sequence[Reached]]) -> str:

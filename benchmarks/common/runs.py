@@ -120,14 +120,14 @@ def stored(folder: Path) -> dict[tuple[str, int], Result]:
     path = folder / "runs.jsonl"
     if not path.exists():
         return {}
-    found = {}
+    results = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             result = Result.from_json(line)
         except ValueError:  # cut off by a kill: this run has no result
             continue
-        found[result.name, result.seed] = result
-    return found
+        results[result.name, result.seed] = result
+    return results
 
 
 def run_all(
@@ -138,25 +138,25 @@ def run_all(
     keep: bool = False,
     retry: bool = False,
     one_core: bool = True,
-    told: Callable[[Result], str] | None = None,
+    describe: Callable[[Result], str] | None = None,
 ) -> list[Result]:
     """Run what `into` has no result of, `jobs` at a time, in order; the results of all `runs`, in their order.
 
     `keep` leaves the run folders in `into/runs`; `retry` runs failed ones again; `one_core` keeps each trainer to
-    one; `told` adds to a run's line on the terminal. An interrupt ends the runs under way without a result.
+    one; `describe` adds to a run's line on the terminal. An interrupt ends the runs under way without a result.
     """
     into.mkdir(parents=True, exist_ok=True)
     names = [(run.name, run.seed) for run in runs]
     if len(set(names)) != len(names):
         raise ValueError(f"two runs of one name and seed: {sorted(n for n in names if names.count(n) > 1)}")
-    found = stored(into)
+    existing = stored(into)
     waiting: queue.SimpleQueue[Run] = queue.SimpleQueue()
     for run in runs:
-        have = found.get((run.name, run.seed))
+        have = existing.get((run.name, run.seed))
         if have is None or have.digest != run.digest or (retry and not have.ok):
             waiting.put(run)
     if waiting.empty():
-        return [found[name] for name in names]
+        return [existing[name] for name in names]
     with (
         _alone(into),
         tempfile.TemporaryDirectory(prefix="rf-") as short,
@@ -165,10 +165,12 @@ def run_all(
         (into / "runs.jsonl").open("a", encoding="utf-8") as lines,
         _bar(len(runs), len(runs) - waiting.qsize()) as finished,
     ):
-        driver = _Driver(forks, Path(short) / "s.sock", into / "runs", keep, waiting, lines, finished, told)
+        driver = _Driver(
+            forks, Path(short) / "s.sock", into / "runs", keep, waiting, lines, finished, describe
+        )
         driver.run(jobs)
-    found = stored(into)
-    return [found[name] for name in names]
+    existing = stored(into)
+    return [existing[name] for name in names]
 
 
 @contextmanager
@@ -194,10 +196,10 @@ class _Driver:
         waiting: "queue.SimpleQueue[Run]",
         lines: TextIO,
         finished: Callable[[str], None],
-        told: Callable[[Result], str] | None,
+        describe: Callable[[Result], str] | None,
     ) -> None:
         self.forks, self.socket, self.work, self.keep = forks, socket, work, keep
-        self.waiting, self.lines, self.finished, self.told = waiting, lines, finished, told
+        self.waiting, self.lines, self.finished, self.describe = waiting, lines, finished, describe
         self.lock = threading.Lock()
         self.stopping = threading.Event()
         self.failure: Exception | None = None
@@ -240,8 +242,8 @@ class _Driver:
 
     def _store(self, result: Result) -> None:
         line = f"{result.name} seed {result.seed}: {result.outcome} after step {result.step}, {result.seconds:.0f} s"
-        if self.told and result.ok:
-            line += f", {self.told(result)}"
+        if self.describe and result.ok:
+            line += f", {self.describe(result)}"
         with self.lock:
             # A line of its own, also after one that a kill has cut off; empty ones do no harm.
             self.lines.write(f"\n{result.to_json()}\n")
@@ -297,12 +299,12 @@ def result_of(run: Run, folder: Folder, *, stopped: bool, seconds: float) -> Res
     if ended is not None:
         outcome = "stopped" if stopped and ended["outcome"] == "paused" else ended["outcome"]
     if outcome not in ("succeeded", "stopped"):
-        said = (
+        output = (
             ": ".join(str(ended[key]) for key in ("reason", "message") if ended[key])
             if ended
             else "no last record"
         )
-        cause = f"{said}\n{_tail(folder.path / 'trainer.log')}".strip()
+        cause = f"{output}\n{_tail(folder.path / 'trainer.log')}".strip()
     elif run.read is not None:
         try:
             extra = run.read(folder)
@@ -318,9 +320,9 @@ def result_of(run: Run, folder: Folder, *, stopped: bool, seconds: float) -> Res
         train=train,
         held_out=folder.series("held_out"),
         seconds=round(seconds, 1),
-        memory_gib=max((value for _, value in train.known("memory/peak")), default=None),
+        memory_gib=max((value for _, value in train.points("memory/peak")), default=None),
         findings=[
-            {key: each[key] for key in ("code", "step", "message")} for each in folder.records("finding")
+            {key: record[key] for key in ("code", "step", "message")} for record in folder.records("finding")
         ],
         extra=extra,
         checkpoint=starter_checkpoint() if run.spec["model"] == CHECKPOINT.name else "",
@@ -355,7 +357,7 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
+        return [_rounded(item) for item in value]
     return value

@@ -24,13 +24,13 @@ _START_SECONDS = 600.0
 
 def environment() -> Path:
     """The folder of its programs. Made anew when `PACKAGES` have changed; takes a minute or two then."""
-    stamp, wanted = FOLDER / "packages.txt", "\n".join(PACKAGES)
-    if not stamp.exists() or stamp.read_text() != wanted:
+    stamp, packages = FOLDER / "packages.txt", "\n".join(PACKAGES)
+    if not stamp.exists() or stamp.read_text() != packages:
         print(f"making {FOLDER.relative_to(ROOT)} with {', '.join(PACKAGES)} …", flush=True)
         shutil.rmtree(FOLDER, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True)
         subprocess.run([FOLDER / "bin" / "pip", "install", "--quiet", *PACKAGES], check=True)
-        stamp.write_text(wanted)
+        stamp.write_text(packages)
     return FOLDER / "bin"
 
 
@@ -41,8 +41,8 @@ def mlflow(folder: Path, database_url: str) -> Iterator[tuple[str, int]]:
     command = ["mlflow", "server", "--host", "127.0.0.1", "--backend-store-uri", store]
     command += ["--artifacts-destination", str(folder / "artifacts")]
     quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true", "HOME": str(folder)}
-    with _server(folder, "mlflow", command, "--port", quiet, "/health") as found:
-        yield found
+    with _server(folder, "mlflow", command, "--port", quiet, "/health") as address:
+        yield address
 
 
 @contextlib.contextmanager
@@ -55,8 +55,8 @@ def trackio(folder: Path) -> Iterator[tuple[str, int]]:
         "HOME": str(folder),
         "BROWSER": "true",
     }
-    with _server(folder, "trackio", ["trackio", "show"], None, quiet, "/version") as found:
-        yield found
+    with _server(folder, "trackio", ["trackio", "show"], None, quiet, "/version") as address:
+        yield address
 
 
 def new_mlflow_run(url: str) -> str:

@@ -52,10 +52,10 @@ def reinforge(job: dict[str, Any], threads: int | None, device: str = "cpu") -> 
     if device == "cpu":
         memory = max(mib for _, mib in held) - [mib for at, mib in held if at <= loaded_at][-1]
     else:
-        memory = 1024 * max(each["memory/peak"] for each in values) - _weights_mib(Path(job["model"]))
-    updates = [each["time/update"] for each in values]
+        memory = 1024 * max(step["memory/peak"] for step in values) - _weights_mib(Path(job["model"]))
+    updates = [step["time/update"] for step in values]
     return _run(
-        job, [step["ts"] for step in steps], memory, [each["reward/mean"] for each in values], updates
+        job, [step["ts"] for step in steps], memory, [step["reward/mean"] for step in values], updates
     )
 
 
@@ -69,16 +69,16 @@ def check_conditions(facts: dict[str, Any], device: str) -> None:
 
 def trl(job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float | None = None) -> Run:
     """Raises subprocess.TimeoutExpired after `seconds`."""
-    found = trl_said(job | {"loss_type": "dapo"}, device, choice, seconds)
-    starts = [found["began"], *found["ends"][:-1]]
+    report = run_trl(job | {"loss_type": "dapo"}, device, choice, seconds)
+    starts = [report["began"], *report["ends"][:-1]]
     updates = [
         end - start - sampling
-        for start, end, sampling in zip(starts, found["ends"], found["sample_seconds"], strict=True)
+        for start, end, sampling in zip(starts, report["ends"], report["sample_seconds"], strict=True)
     ]
-    return _run(job, found["ends"], found["peak_mib"] - found["loaded_mib"], found["rewards"], updates)
+    return _run(job, report["ends"], report["peak_mib"] - report["loaded_mib"], report["rewards"], updates)
 
 
-def trl_said(
+def run_trl(
     job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float | None = None
 ) -> dict[str, Any]:
     """What `peers/trl_grpo.py` writes, which also says what a job may ask for. Raises subprocess.TimeoutExpired after
@@ -86,16 +86,16 @@ def trl_said(
     threads, micro_batches = choice
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "settings.json", Path(folder) / "out.json"
-        asked = job | {"micro_batches": micro_batches, "device": device}
-        file.write_text(json.dumps(asked), encoding="utf-8")
+        settings = job | {"micro_batches": micro_batches, "device": device}
+        file.write_text(json.dumps(settings), encoding="utf-8")
         command = [
             str(PEER),
             "--model", str(model_folder(job["model"])), "--settings", str(file), "--out", str(out),
             "--dataset", job["data"]["dataset"], "--reward", job["rewards"][0]["path"],
         ]  # fmt: skip
         _finish(_start(command, device, OMP_NUM_THREADS=str(threads)), seconds)
-        found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
-    return found
+        report: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    return report
 
 
 def fastest(job: dict[str, Any], device: str, choices: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -144,13 +144,13 @@ def _start(arguments: Sequence[str], device: str, **variables: str) -> "subproce
 def _finish(process: "subprocess.Popen[str]", seconds: float | None = None) -> None:
     """Wait; what it said is shown only when it failed."""
     try:
-        said, _ = process.communicate(timeout=seconds)
+        output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         raise
     if process.returncode:
-        raise RunFailed(f"{process.args} ended with {process.returncode}:\n{said[-4000:]}")
+        raise RunFailed(f"{process.args} ended with {process.returncode}:\n{output[-4000:]}")
 
 
 def _watched(

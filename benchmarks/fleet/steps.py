@@ -146,7 +146,7 @@ def _line(
 ) -> dict[str, Any]:
     ids = words.ids(tokens)
     pieces = words.pieces(ids)
-    asked = f"Question {prompt}:{''.join(words.pieces(words.ids(60)))}?"
+    question = f"Question {prompt}:{''.join(words.pieces(words.ids(60)))}?"
     reward = float(chance.random() < 0.4)
     arrays = {name: -floats.exponential(0.6, tokens).astype(numpy.float32) for name in _FLOATS}
     result = {
@@ -158,8 +158,8 @@ def _line(
     }
     return {
         "prompt_no": prompt, "sample_no": sample, "row_index": prompt, "prompt_hash": "PROMPT-HASH",
-        "prompt": asked, "prompt_messages": json.dumps([{"role": "user", "content": asked}]),
-        "item": json.dumps({"prompt": asked, "answer": "42"}), "text": "".join(pieces),
+        "prompt": question, "prompt_messages": json.dumps([{"role": "user", "content": question}]),
+        "item": json.dumps({"prompt": question, "answer": "42"}), "text": "".join(pieces),
         "token_ids": ids, "tokens": pieces, **arrays,
         "reward": reward, "advantage": reward - 0.4, "length": tokens,
         "finish_reason": "stop" if chance.random() < 0.9 else "length", "error": None,

@@ -29,9 +29,9 @@ class Viewer:
         self._wire = Wire(plan["url"], plan["key"])
         self._until = plan["begin"] + plan["seconds"]
         self._step = 0
-        self.asked: list[tuple[str, float, float]] = []
+        self.timings: list[tuple[str, float, float]] = []
         """What, and seconds."""
-        self.seen, self.missing = 0, 0
+        self.last_seq, self.missing = 0, 0
         self.failure: str | None = None
 
     def watch(self) -> None:
@@ -39,7 +39,7 @@ class Viewer:
         wire = Wire(self._plan["url"], self._plan["key"])
         try:
             reply = wire.stream(f"/api/v1/jobs/{self._job}/stream?after={self._plan['after'][self._job]}")
-            self.seen = self._plan["after"][self._job]
+            self.last_seq = self._plan["after"][self._job]
             for line in reply:
                 if line.startswith(b"data: "):
                     self._take(orjson.loads(line[6:]))
@@ -54,14 +54,14 @@ class Viewer:
         ends = Path(self._plan["ends"])
         if time.time() < self._until or not ends.exists():
             return False
-        told = json.loads(ends.read_text())
-        late = time.time() > told["at"] + self._plan["patience"]
-        return bool(late or self.seen >= told["seq"][self._job])
+        end_state = json.loads(ends.read_text())
+        late = time.time() > end_state["at"] + self._plan["patience"]
+        return bool(late or self.last_seq >= end_state["seq"][self._job])
 
     def _take(self, frame: dict[str, Any]) -> None:
         for event in frame["events"]:
-            self.missing += event["seq"] != self.seen + 1
-            self.seen = event["seq"]
+            self.missing += event["seq"] != self.last_seq + 1
+            self.last_seq = event["seq"]
             if event["type"] == "completions":
                 self._step = event["data"]["step"]
 
@@ -97,20 +97,20 @@ class Viewer:
         elif self._step:
             label = {"step": self._plan["first_step"], "prompt_no": one_in(4), "sample_no": 0, "right": True}
             body = json.dumps({"labels": [label]}).encode()
-            seconds, status, said = self._wire.ask("POST", f"/api/v1/jobs/{self._job}/labels", body)
+            seconds, status, response_body = self._wire.ask("POST", f"/api/v1/jobs/{self._job}/labels", body)
             if status != 200:
-                raise RuntimeError(f"label: {status} {said[:300]!r}")
+                raise RuntimeError(f"label: {status} {response_body[:300]!r}")
             self._note("write", seconds)
 
     def _get(self, what: str, path: str) -> None:
-        seconds, status, said = self._wire.ask("GET", f"/api/v1/{path}")
+        seconds, status, body = self._wire.ask("GET", f"/api/v1/{path}")
         if status != 200:
-            raise RuntimeError(f"{path}: {status} {said[:300]!r}")
+            raise RuntimeError(f"{path}: {status} {body[:300]!r}")
         self._note(what, seconds)
 
     def _note(self, what: str, seconds: float) -> None:
         """What was asked, when the answer was there (seconds since the begin), and how long it took."""
-        self.asked.append((what, round(time.time() - self._plan["begin"], 3), seconds))
+        self.timings.append((what, round(time.time() - self._plan["begin"], 3), seconds))
 
 
 def main() -> None:
@@ -121,14 +121,14 @@ def main() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    found = {
-        "asked": [pair for viewer in viewers for pair in viewer.asked],
+    result = {
+        "asked": [pair for viewer in viewers for pair in viewer.timings],
         "missing": sum(viewer.missing for viewer in viewers),
-        "seen": [[viewer._job, viewer.seen] for viewer in viewers],
+        "seen": [[viewer._job, viewer.last_seq] for viewer in viewers],
         "failures": [viewer.failure for viewer in viewers if viewer.failure],
         "cpu": time.process_time(),
     }
-    Path(sys.argv[2]).write_text(json.dumps(found))
+    Path(sys.argv[2]).write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

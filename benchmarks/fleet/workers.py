@@ -31,8 +31,8 @@ class Job:
         self._first = plan["first_step"]
         self._steps, self._pace = plan["steps"], plan["pace"]
         self._begin = plan["begin"] + number / len(plan["jobs"]) * self._pace
-        self._heard = time.monotonic()
-        self.told: list[dict[str, float]] = []
+        self._last_heartbeat = time.monotonic()
+        self.steps: list[dict[str, float]] = []
         self.failure: str | None = None
 
     def run(self) -> None:
@@ -51,22 +51,22 @@ class Job:
         first = int(job["sequence"]) + 1
         sha256, content = template.object(self._number << 32 | step)
         begun = self._post("records", template.begins(job["attempt"], first, step))
-        put, status, said = self._wire.ask("PUT", f"/worker/v1/blobs/{sha256}?kind=rollouts", content)
+        put, status, reply = self._wire.ask("PUT", f"/worker/v1/blobs/{sha256}?kind=rollouts", content)
         if status not in (200, 201):
-            raise RuntimeError(f"blob: {status} {said[:300]!r}")
+            raise RuntimeError(f"blob: {status} {reply[:300]!r}")
         body = template.records(job["attempt"], first + 1, step, sha256)
         post = self._post("records", body)
         job["sequence"] = first + RECORDS_PER_STEP - 1
-        if time.monotonic() - self._heard >= HEARTBEAT_SECONDS:
-            self._heard = time.monotonic()
+        if time.monotonic() - self._last_heartbeat >= HEARTBEAT_SECONDS:
+            self._last_heartbeat = time.monotonic()
             self._post("heartbeat", json.dumps({"attempt": job["attempt"]}).encode())
         late = max(0.0, time.time() - due)
-        self.told.append({"step": step, "begin": begun, "put": put, "post": post, "late": late})
+        self.steps.append({"step": step, "begin": begun, "put": put, "post": post, "late": late})
 
     def _post(self, what: str, body: bytes) -> float:
-        seconds, status, said = self._wire.ask("POST", f"/worker/v1/jobs/{self.job['id']}/{what}", body)
+        seconds, status, reply = self._wire.ask("POST", f"/worker/v1/jobs/{self.job['id']}/{what}", body)
         if status != 200:
-            raise RuntimeError(f"{what}: {status} {said[:300]!r}")
+            raise RuntimeError(f"{what}: {status} {reply[:300]!r}")
         return seconds
 
 
@@ -79,11 +79,11 @@ def main() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    found = [
-        {"job": job.job["id"], "sequence": job.job["sequence"], "steps": job.told, "failure": job.failure}
+    results = [
+        {"job": job.job["id"], "sequence": job.job["sequence"], "steps": job.steps, "failure": job.failure}
         for job in jobs
     ]
-    Path(sys.argv[2]).write_text(json.dumps({"jobs": found, "cpu": time.process_time()}))
+    Path(sys.argv[2]).write_text(json.dumps({"jobs": results, "cpu": time.process_time()}))
 
 
 if __name__ == "__main__":

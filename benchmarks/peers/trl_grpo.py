@@ -68,29 +68,29 @@ class HeldOut(TrainerCallback):
     """Held-out rows between steps, sampled as training samples; ends the run at the second accuracy in a row that is
     high enough."""
 
-    def __init__(self, asked: dict[str, Any], path: Path, tokens: int) -> None:
-        """`asked`: `path` of the rows, `every` so many steps, `samples` of each row, `stop_at`."""
-        self._asked, self._grade, self._tokens = asked, runpy.run_path(str(path))["grade"], tokens
+    def __init__(self, settings: dict[str, Any], path: Path, tokens: int) -> None:
+        """`settings`: `path` of the rows, `every` so many steps, `samples` of each row, `stop_at`."""
+        self._held_out, self._grade, self._tokens = settings, runpy.run_path(str(path))["grade"], tokens
         self._rows = [
-            json.loads(line) for line in Path(asked["path"]).read_text(encoding="utf-8").splitlines()
+            json.loads(line) for line in Path(settings["path"]).read_text(encoding="utf-8").splitlines()
         ]
-        self.found: list[dict[str, Any]] = []
+        self.evaluations: list[dict[str, Any]] = []
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **trainer: Any) -> None:
         self._evaluate(0, trainer["model"], trainer["processing_class"])
 
     def on_step_end(self, args: Any, state: Any, control: Any, **trainer: Any) -> None:
         step = state.global_step
-        if step % self._asked["every"] and step < state.max_steps:
+        if step % self._held_out["every"] and step < state.max_steps:
             return
         self._evaluate(step, trainer["model"], trainer["processing_class"])
-        last = [each["accuracy"] for each in self.found[-2:]]
-        if len(last) == 2 and min(last) >= self._asked["stop_at"]:
+        last = [evaluation["accuracy"] for evaluation in self.evaluations[-2:]]
+        if len(last) == 2 and min(last) >= self._held_out["stop_at"]:
             control.should_training_stop = True
 
     def _evaluate(self, step: int, model: Any, tokenizer: Any) -> None:
         began, training = time.monotonic(), model.training
-        rows = [row for row in self._rows for _ in range(self._asked["samples"])]
+        rows = [row for row in self._rows for _ in range(self._held_out["samples"])]
         texts = [
             tokenizer.apply_chat_template(row["messages"], tokenize=False, add_generation_prompt=True)
             for row in rows
@@ -105,12 +105,15 @@ class HeldOut(TrainerCallback):
                 max_new_tokens=self._tokens, pad_token_id=tokenizer.pad_token_id,
             )  # fmt: skip
         model.train(training)
-        said = tokenizer.batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        sampled_texts = tokenizer.batch_decode(
+            ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True
+        )
         scores = [
-            self._grade({"output_text": text}, row)["score"] for text, row in zip(said, rows, strict=True)
+            self._grade({"output_text": text}, row)["score"]
+            for text, row in zip(sampled_texts, rows, strict=True)
         ]
-        found = {"step": step, "accuracy": sum(scores) / len(scores)}
-        self.found.append(found | {"began": began, "ended": time.monotonic()})
+        evaluation = {"step": step, "accuracy": sum(scores) / len(scores)}
+        self.evaluations.append(evaluation | {"began": began, "ended": time.monotonic()})
 
 
 class Reward:
@@ -171,18 +174,18 @@ def main() -> None:
     options = argparse.ArgumentParser()
     for name in ("model", "dataset", "reward", "settings", "out"):
         options.add_argument(f"--{name}", type=Path, required=True)
-    given = options.parse_args()
-    job = json.loads(given.settings.read_text(encoding="utf-8"))
-    rows = [json.loads(line) for line in given.dataset.read_text(encoding="utf-8").splitlines()]
+    arguments = options.parse_args()
+    job = json.loads(arguments.settings.read_text(encoding="utf-8"))
+    rows = [json.loads(line) for line in arguments.dataset.read_text(encoding="utf-8").splitlines()]
     rank = job["adapter"]["rank"]
-    ends, reward, held_out = Ends(), Reward(given.reward), None
-    if asked := job.get("held_out"):
-        held_out = HeldOut(asked, given.reward, job["rollout"]["max_completion_tokens"])
+    ends, reward, held_out = Ends(), Reward(arguments.reward), None
+    if held_out_settings := job.get("held_out"):
+        held_out = HeldOut(held_out_settings, arguments.reward, job["rollout"]["max_completion_tokens"])
     trainer = Timed(
         model=AutoModelForCausalLM.from_pretrained(
-            given.model, dtype=torch.float32 if job.get("device", "cpu") == "cpu" else torch.bfloat16
+            arguments.model, dtype=torch.float32 if job.get("device", "cpu") == "cpu" else torch.bfloat16
         ),
-        processing_class=AutoTokenizer.from_pretrained(given.model),
+        processing_class=AutoTokenizer.from_pretrained(arguments.model),
         reward_funcs=reward,
         train_dataset=Dataset.from_list(
             [{"prompt": row["messages"], "answer": row["answer"]} for row in rows]
@@ -191,14 +194,16 @@ def main() -> None:
             r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
         callbacks=[ends, held_out] if held_out else [ends],
-        args=config(job, given.out.parent / "trl"),
+        args=config(job, arguments.out.parent / "trl"),
     )
     trainer.sample_seconds = []
     trainer.train()
-    found: dict[str, Any] = {"began": ends.began, "evaluations": held_out.found if held_out else []}
-    found |= {"ends": ends.at, "rewards": reward.means, "lengths": reward.lengths}
-    found |= {"loaded_mib": ends.loaded_mib, "peak_mib": peak_mib()}
-    given.out.write_text(json.dumps(found | {"sample_seconds": trainer.sample_seconds}), encoding="utf-8")
+    report: dict[str, Any] = {"began": ends.began, "evaluations": held_out.evaluations if held_out else []}
+    report |= {"ends": ends.at, "rewards": reward.means, "lengths": reward.lengths}
+    report |= {"loaded_mib": ends.loaded_mib, "peak_mib": peak_mib()}
+    arguments.out.write_text(
+        json.dumps(report | {"sample_seconds": trainer.sample_seconds}), encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from trl import GRPOTrainer
 from trl_grpo import config, peak_mib
 
 
-class Given(GRPOTrainer):
+class FixedCompletions(GRPOTrainer):
     """Takes random completions of one length in place of sampling."""
 
     completion_tokens: int
@@ -60,27 +60,29 @@ def main() -> None:
     options = argparse.ArgumentParser()
     for name in ("model", "settings", "out"):
         options.add_argument(f"--{name}", type=Path, required=True)
-    given = options.parse_args()
-    job = json.loads(given.settings.read_text(encoding="utf-8"))
+    arguments = options.parse_args()
+    job = json.loads(arguments.settings.read_text(encoding="utf-8"))
     rank, ends = job["adapter"]["rank"], Ends()
     cpu = job["device"] == "cpu"
-    model = AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.float32 if cpu else torch.bfloat16)
-    trainer = Given(
+    model = AutoModelForCausalLM.from_pretrained(
+        arguments.model, dtype=torch.float32 if cpu else torch.bfloat16
+    )
+    trainer = FixedCompletions(
         model=model,
-        processing_class=AutoTokenizer.from_pretrained(given.model),
+        processing_class=AutoTokenizer.from_pretrained(arguments.model),
         reward_funcs=reward,
         train_dataset=Dataset.from_list([{"prompt": text} for text in job["prompts"]]),
         peft_config=LoraConfig(
             r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
         ),
         callbacks=[ends],
-        args=config(job, given.out.parent / "trl"),
+        args=config(job, arguments.out.parent / "trl"),
     )
     trainer.completion_tokens = job["rollout"]["max_completion_tokens"]
     trainer.vocabulary = min(8192, model.config.vocab_size)
     trainer.train()
     seconds = [end - begin for begin, end in zip(ends.at[::2], ends.at[1::2], strict=True)]
-    given.out.write_text(json.dumps({"steps": seconds, "peak_mib": peak_mib()}), encoding="utf-8")
+    arguments.out.write_text(json.dumps({"steps": seconds, "peak_mib": peak_mib()}), encoding="utf-8")
 
 
 if __name__ == "__main__":

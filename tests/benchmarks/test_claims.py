@@ -41,7 +41,7 @@ def numbers(**arms: tuple[float, float, float]) -> dict[str, dict[str, list[floa
 
 
 @pytest.mark.parametrize(
-    ("test", "found", "holds"),
+    ("test", "values", "holds"),
     [
         (higher(SCORE, "a", "b", by=1), numbers(a=(2, 3, 4), b=(1, 1, 3)), True),
         (higher(SCORE, "a", "b", by=1), numbers(a=(2, 3, 3), b=(1, 1, 3)), False),
@@ -61,8 +61,8 @@ def numbers(**arms: tuple[float, float, float]) -> dict[str, dict[str, list[floa
         (at_most(SCORE, "a", 3), numbers(a=(1, 3, 4)), False),
     ],
 )
-def test_a_test_holds(test: Test, found: dict[str, dict[str, list[float]]], holds: bool) -> None:
-    assert test.holds(found) is holds
+def test_a_test_holds(test: Test, values: dict[str, dict[str, list[float]]], holds: bool) -> None:
+    assert test.holds(values) is holds
 
 
 def claim(*, bounds: tuple[Bound, ...] = (), rule: tuple[Test, ...] = ()) -> Claim:
@@ -75,9 +75,9 @@ def claim(*, bounds: tuple[Bound, ...] = (), rule: tuple[Test, ...] = ()) -> Cla
 
 def test_marks() -> None:
     yes, no = at_least(SCORE, "a", 1), at_least(SCORE, "a", 3)
-    found = numbers(a=(2, 2, 2))
-    assert claim(rule=(yes, yes)).mark(found) == "reproduced here"
-    assert claim(rule=(yes, no)).mark(found) == "not reproduced here"
+    values = numbers(a=(2, 2, 2))
+    assert claim(rule=(yes, yes)).mark(values) == "reproduced here"
+    assert claim(rule=(yes, no)).mark(values) == "not reproduced here"
 
 
 def test_below_a_bound_the_mark_is_that_the_mechanism_could_not_act() -> None:
@@ -87,7 +87,7 @@ def test_below_a_bound_the_mark_is_that_the_mechanism_could_not_act() -> None:
         needs_at_least(SCORE, "a", 3),
         needs_at_least(other, "a", 1),
     )
-    found, rule = numbers(a=(2, 2, 2)), (at_least(SCORE, "a", 1),)
+    values, rule = numbers(a=(2, 2, 2)), (at_least(SCORE, "a", 1),)
     for bounds, could, mark in (
         ((yes,), True, "reproduced here"),
         ((yes, no), False, "could not act"),
@@ -95,17 +95,17 @@ def test_below_a_bound_the_mark_is_that_the_mechanism_could_not_act() -> None:
         ((yes, unknown), None, "reproduced here"),
     ):
         one = claim(bounds=bounds, rule=rule)
-        assert (one.could_act(found), one.mark(found)) == (could, mark)
+        assert (one.could_act(values), one.mark(values)) == (could, mark)
     one = claim(bounds=(unknown,), rule=rule)
     assert one.evidence() == {"a": [other]}
-    assert one.could_act(with_evidence(found, {"a": {"other": (0.5,)}})) is False
+    assert one.could_act(with_evidence(values, {"a": {"other": (0.5,)}})) is False
 
 
 def test_numbers_of_runs_that_are_gone_stay_and_their_evidence_too(monkeypatch: pytest.MonkeyPatch) -> None:
     read = Measure("read", lambda result: float(result.extra["read"]))
     fact = Measure("fact", lambda result: float(result.extra["fact"]), lambda facts: float(facts["end"]))
     one = claim(
-        bounds=tuple(needs_at_least(each, "a", 1) for each in (read, fact)), rule=(at_least(SCORE, "a", 1),)
+        bounds=tuple(needs_at_least(fact, "a", 1) for fact in (read, fact)), rule=(at_least(SCORE, "a", 1),)
     )
     monkeypatch.setattr(results, "CLAIMS", (one,))
     monkeypatch.setattr(results, "arms", lambda: [one.arms["a"]])
@@ -179,9 +179,9 @@ def test_every_arm_is_a_job_and_every_name_is_used_once() -> None:
         JobSpec.model_validate(arm.spec)
     ids = [claim.id for claim in registry.CLAIMS]
     assert len(ids) == len(set(ids)) >= 20
-    for each in registry.CLAIMS:
-        assert each.rule or not each.arms
-        assert len({measure.name for measure in each.measures}) == len(each.measures)
+    for claim in registry.CLAIMS:
+        assert claim.rule or not claim.arms
+        assert len({measure.name for measure in claim.measures}) == len(claim.measures)
 
 
 def test_an_arm_that_changed_no_longer_speaks_for_its_claim() -> None:
@@ -203,7 +203,7 @@ def test_an_arm_that_changed_no_longer_speaks_for_its_claim() -> None:
 def test_the_committed_page_says_what_the_results_say() -> None:
     """Claims whose runs are not done have no row; `claims.py --check` fails while there are any."""
     content = results.read()
-    assert [found for found in results.problems(content) if "has no mark" not in found] == []
+    assert [problem for problem in results.problems(content) if "has no mark" not in problem] == []
     text = page.PAGE.read_text(encoding="utf-8")
     assert text == page.text_of(content)
     rows = re.findall(rf"^\| \[.*\| \*\*({'|'.join(MARKS)})\*\* \|$", text, re.MULTILINE)
@@ -221,8 +221,8 @@ def test_a_curve_is_drawn_inside_its_picture() -> None:
     (text,) = pictures.drawn(content).values()
     points = [
         tuple(map(float, pair.split(",")))
-        for found in re.findall(r'points="([^"]+)"', text)
-        for pair in found.split()
+        for points in re.findall(r'points="([^"]+)"', text)
+        for pair in points.split()
     ]
     assert len(points) == len(pictures.PICTURES[0].lines) * (6 + 3)
     assert all(0 <= x <= pictures.WIDTH and 0 <= y <= pictures.HEIGHT for x, y in points)
@@ -249,8 +249,8 @@ def test_rewards_pay_for_what_they_say() -> None:
 
 
 def test_step_rewards_reach_the_estimator_where_they_end() -> None:
-    told = {"value": 0.0, "steps": [[0.0, 10], [1.0, 11]]}
-    rows = [{"prompt_no": 0, "length": 21, "finish_reason": "stop", "rewards": [told]}]
+    reward = {"value": 0.0, "steps": [[0.0, 10], [1.0, 11]]}
+    rows = [{"prompt_no": 0, "length": 21, "finish_reason": "stop", "rewards": [reward]}]
     made = _rows(rows)
     assert made.steps is not None
     assert made.steps.end.tolist() == [10, 11]

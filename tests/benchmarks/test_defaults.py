@@ -110,17 +110,17 @@ def test_a_cell_is_good_when_the_rule_is_nearly_the_best(
     steps: dict[float, int | None], good: bool | None
 ) -> None:
     results = {factor: run([0.5] * 8) if at is None else learns(at) for factor, at in steps.items()}
-    told = outcome(CELL, RATES, results)
-    assert told["good"] is good
-    assert told["rule_steps"] == steps[RULE]
-    cut = [one for one in told["runs"] if one["steps"] is None]
+    summary = outcome(CELL, RATES, results)
+    assert summary["good"] is good
+    assert summary["rule_steps"] == steps[RULE]
+    cut = [one for one in summary["runs"] if one["steps"] is None]
     assert all(one["cut_at"] == 14 for one in cut)
 
 
 def test_a_rule_that_diverges_is_not_good() -> None:
     results = dict.fromkeys(FACTORS, run([0.5] * 8)) | {RULE: run([0.5, 0.95, 0.95, *[0.3] * 8])}
-    told = outcome(CELL, RATES, results)
-    assert (told["good"], told["diverged"]) == (False, True)
+    summary = outcome(CELL, RATES, results)
+    assert (summary["good"], summary["diverged"]) == (False, True)
 
 
 def test_the_verdict_counts_cells_of_the_widths_that_the_rule_is_fitted_on() -> None:
@@ -130,8 +130,8 @@ def test_the_verdict_counts_cells_of_the_widths_that_the_rule_is_fitted_on() -> 
         {"width": 256, "good": None, "diverged": None},
         {"width": 512, "good": True, "diverged": False},
     ]
-    told = verdict(cells, defaults.WIDTHS, 18)
-    assert told == {"cells": 18, "measured": 2, "good": 1, "diverged": 1}
+    summary = verdict(cells, defaults.WIDTHS, 18)
+    assert summary == {"cells": 18, "measured": 2, "good": 1, "diverged": 1}
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -180,10 +180,10 @@ def test_a_cell_runs_and_is_not_run_again(
     torch.set_num_threads(1)
     cell = Cell(64, "additions", "grpo", factors=(RULE,))
     defaults.measure([cell], tmp_path, jobs=1, steps=2)
-    (told,) = defaults.outcomes([cell], tmp_path)
-    assert [one["outcome"] for one in told["runs"]] == ["succeeded"]
-    assert [one["learning_rate"] for one in told["runs"]] == [auto_learning_rate(64)]
-    assert [one["cut_at"] for one in told["runs"]] == [2]
+    (summary,) = defaults.outcomes([cell], tmp_path)
+    assert [one["outcome"] for one in summary["runs"]] == ["succeeded"]
+    assert [one["learning_rate"] for one in summary["runs"]] == [auto_learning_rate(64)]
+    assert [one["cut_at"] for one in summary["runs"]] == [2]
     before = (tmp_path / "runs.jsonl").read_bytes()
     defaults.measure([cell], tmp_path, jobs=1, steps=2)
     assert (tmp_path / "runs.jsonl").read_bytes() == before

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import engines
 import pytest
 import torch
-from engines import Bench, Sampled, Side, measure, picture, told
+from engines import Bench, Sampled, Side, measure, picture, summary
 
 from tests.support.tiny_models import write_tiny_model
 from worker.rollout.transformers_engine import TransformersEngine
@@ -21,18 +21,18 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 @pytest.mark.parametrize(("batch", "counts"), [(1, [1]), (4, [4]), (8, [8]), (32, [8, 8, 8, 8])])
 def test_a_batch_is_completions_of_up_to_8_per_prompt(bench: Bench, batch: int, counts: list[int]) -> None:
     requests = bench.requests(batch)
-    assert [each.n for each in requests] == counts
-    assert len({(each.tag, each.noise) for each in requests}) == len(counts)
-    assert {each.sampling.max_tokens for each in requests} == {5}
-    assert {each.sampling.stop_ids for each in requests} == {()}
+    assert [request.n for request in requests] == counts
+    assert len({(request.tag, request.noise) for request in requests}) == len(counts)
+    assert {request.sampling.max_tokens for request in requests} == {5}
+    assert {request.sampling.stop_ids for request in requests} == {()}
 
 
 def test_every_sampling_is_of_another_version_that_does_something(bench: Bench) -> None:
     before = {name: tensor.clone() for name, tensor in bench.policy.state().adapter.items()}
     side = Side(TransformersEngine(bench.base.model, bench.base.tokenizer, bench.host.sampling_as))
     version = bench.version
-    found = bench.sample(side, 16)
-    assert bench.version == version + 1 and found.tokens == 16 * 5
+    sample = bench.sample(side, 16)
+    assert bench.version == version + 1 and sample.tokens == 16 * 5
     moved = {
         name for name, tensor in bench.policy.state().adapter.items() if not (tensor == before[name]).all()
     }
@@ -41,12 +41,12 @@ def test_every_sampling_is_of_another_version_that_does_something(bench: Bench) 
 
 def test_without_vllm_one_side_is_measured(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "vllm_python", lambda: None)
-    found = measure(bench, (1, 2), 2)
+    named_sides = measure(bench, (1, 2), 2)
     assert {
-        name: {batch: len(runs) for batch, runs in side.runs.items()} for name, side in found.items()
+        name: {batch: len(runs) for batch, runs in side.runs.items()} for name, side in named_sides.items()
     } == {"transformers": {1: 2, 2: 2}}
-    result = told(found)
-    assert [each["ratio"] for each in result["batches"]] == [None, None]
+    result = summary(named_sides)
+    assert [batch["ratio"] for batch in result["batches"]] == [None, None]
     assert picture(result).count("<circle") == 2
 
 
@@ -54,10 +54,10 @@ def test_sides_are_told_by_medians_with_every_run(bench: Bench) -> None:
     def side(*seconds: float, sync: float) -> Side:
         return Side(
             TransformersEngine(bench.base.model, bench.base.tokenizer, bench.host.sampling_as),
-            {8: [Sampled(each, sync, 400) for each in seconds]},
+            {8: [Sampled(duration, sync, 400) for duration in seconds]},
         )
 
-    result = told({"transformers": side(4, 2, 1, sync=0.001), "vllm": side(0.5, 0.5, 8, sync=0.5)})
+    result = summary({"transformers": side(4, 2, 1, sync=0.001), "vllm": side(0.5, 0.5, 8, sync=0.5)})
     (batch,) = result["batches"]
     assert batch == {"batch": 8, "tokens_per_s": {"transformers": 200, "vllm": 800}, "ratio": 4}
     assert result["sync_seconds"] == {"transformers": 0.001, "vllm": 0.5}

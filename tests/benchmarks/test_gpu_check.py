@@ -108,10 +108,10 @@ def test_a_section_that_fails_keeps_the_rows_before(
         "from common.gpu.rows import Row\n\ndef run(setting):\n    yield Row('first', 'passed')\n    " + lines
     )
     monkeypatch.syspath_prepend(tmp_path)
-    given = gpu_check._arguments(["--device", "cpu", "--tiny"])
-    found = gpu_check.section("broken_section", 8.0, given)
-    assert [row["status"] for row in found["rows"]] == ["passed", "failed"]
-    assert expected in found["rows"][1]["note"]
+    options = gpu_check._arguments(["--device", "cpu", "--tiny"])
+    section_result = gpu_check.section("broken_section", 8.0, options)
+    assert [row["status"] for row in section_result["rows"]] == ["passed", "failed"]
+    assert expected in section_result["rows"][1]["note"]
 
 
 def test_an_architecture_that_fails_leaves_the_others(
@@ -125,6 +125,6 @@ def test_an_architecture_that_fails_leaves_the_others(
         yield Row(name, "passed")
 
     monkeypatch.setattr(right, "_architecture", rows)
-    found = list(right.run(Setting("cpu", True, tmp_path)))
-    assert [row.status for row in found] == ["failed", "failed", "passed", "passed"]
-    assert "no kernel image" in found[0].note
+    result_rows = list(right.run(Setting("cpu", True, tmp_path)))
+    assert [row.status for row in result_rows] == ["failed", "failed", "passed", "passed"]
+    assert "no kernel image" in result_rows[0].note

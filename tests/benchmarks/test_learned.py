@@ -46,32 +46,32 @@ def test_a_run_is_told_by_its_ends_and_means() -> None:
     )
     held_out = accuracy(0.5, 0.86, 0.91, 0.95)
     held_out.values["held_out/length_mean"] = [20.0, 30.0, 40.0, 44.44]
-    told = of_run(
+    summary = of_run(
         Result(name="a", seed=2, digest="", outcome="stopped", step=4, train=train, held_out=held_out)
     )
-    assert (told["start"], told["end"], told["to_85"], told["to_90"]) == (0.5, 0.95, 5, 10)
-    assert told["entropy"] == [2.0, 4.0]
-    assert told["length"] == [20.0, 44.4]
-    assert (told["clip_low"], told["clip_high"]) == (0.001, None)
-    assert told["curve"] == [[0, 0.5], [5, 0.86], [10, 0.91], [15, 0.95]]
+    assert (summary["start"], summary["end"], summary["to_85"], summary["to_90"]) == (0.5, 0.95, 5, 10)
+    assert summary["entropy"] == [2.0, 4.0]
+    assert summary["length"] == [20.0, 44.4]
+    assert (summary["clip_low"], summary["clip_high"]) == (0.001, None)
+    assert summary["curve"] == [[0, 0.5], [5, 0.86], [10, 0.91], [15, 0.95]]
 
 
 def test_seeds_come_to_medians_and_ranges() -> None:
-    seen = ((0.5, 0.9, 0.9), (0.5, 0.6, 0.7), (0.6, 0.9, 0.94))
+    curves = ((0.5, 0.9, 0.9), (0.5, 0.6, 0.7), (0.6, 0.9, 0.94))
     runs = [
         of_run(Result(name="a", seed=seed, digest="", outcome="stopped", held_out=accuracy(*values), seconds=seed * 10))
-        for seed, values in enumerate(seen)
+        for seed, values in enumerate(curves)
     ]  # fmt: skip
-    told = over_seeds(runs)
-    assert told["end"] == [0.9, 0.7, 0.94]
-    assert told["to_90"] == [5, 5, None]
-    assert told["seconds"] == [10, 0, 20]
-    assert told["entropy"] is None
+    summary = over_seeds(runs)
+    assert summary["end"] == [0.9, 0.7, 0.94]
+    assert summary["to_90"] == [5, 5, None]
+    assert summary["seconds"] == [10, 0, 20]
+    assert summary["entropy"] is None
 
 
 def test_a_run_without_any_step_has_no_numbers() -> None:
-    told = of_run(Result(name="a", seed=0, digest="", outcome="crashed"))
-    assert told["curve"] == []
-    assert told["start"] is told["entropy"] is told["length"] is told["to_90"] is None
+    summary = of_run(Result(name="a", seed=0, digest="", outcome="crashed"))
+    assert summary["curve"] == []
+    assert summary["start"] is summary["entropy"] is summary["length"] is summary["to_90"] is None
     assert ends(Series(), "x", 3) is None
     assert mean(Series(), "x") is None

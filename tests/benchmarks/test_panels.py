@@ -16,15 +16,15 @@ def test_points_stand_at_equal_distances_for_equal_factors() -> None:
     root = ET.fromstring(drawn("Time & memory", panels))
     first, second = root.findall(f"{SVG}g")
     circles = first.findall(f"{SVG}circle")
-    own = [each for each in circles if each.get("fill") == COLOURS[0]]
-    xs, ys = ([float(each.get(key) or "nan") for each in own] for key in ("cx", "cy"))
+    own = [circle for circle in circles if circle.get("fill") == COLOURS[0]]
+    xs, ys = ([float(circle.get(key) or "nan") for circle in own] for key in ("cx", "cy"))
     assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1]) and xs[0] < xs[1]
     assert ys[0] - ys[1] == pytest.approx(ys[1] - ys[2]) and ys[0] > ys[1]
-    (other,) = (each for each in circles if each.get("fill") == COLOURS[1])
+    (other,) = (circle for circle in circles if circle.get("fill") == COLOURS[1])
     assert (float(other.get("cx") or "nan"), float(other.get("cy") or "nan")) == (xs[0], ys[2])
-    flat = [each.get("cy") for each in second.findall(f"{SVG}circle")]
+    flat = [circle.get("cy") for circle in second.findall(f"{SVG}circle")]
     assert flat[0] == flat[1] == own[0].get("cy")  # both panels share the vertical axis
-    texts = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
+    texts = ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
     assert {"Time & memory", "● ours● TRL <peer>", "tokens", "G", "1", "10", "100"} <= set(texts)
 
 

@@ -32,14 +32,14 @@ def test_a_presets_job_is_valid_and_has_its_slots(name: str, tmp_path: Path) -> 
     assert (rollout.max_completion_tokens, rollout.temperature) == (56, 1.0)
     assert (spec.optimizer.learning_rate, spec.limits.steps) == (2e-4, 80)
     chosen = spec.algorithm.model_dump(mode="json")
-    for slot, wanted in PRESETS[name].slots.items():
-        assert contains(chosen[slot], wanted), slot
+    for slot, expected in PRESETS[name].slots.items():
+        assert contains(chosen[slot], expected), slot
 
 
-def contains(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, dict):
-        return all(key in value and contains(value[key], each) for key, each in wanted.items())
-    return bool(value == wanted)
+def contains(value: Any, part: Any) -> bool:
+    if isinstance(part, dict):
+        return all(key in value and contains(value[key], item) for key, item in part.items())
+    return bool(value == part)
 
 
 def test_only_reinforce_updates_once() -> None:

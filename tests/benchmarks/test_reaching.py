@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import time_to_reward
 from common.folder import Folder
-from common.reaching import Reached, best, compared, reached, said_in
+from common.reaching import Reached, best, compared, reached, report_of
 
 from reinforge.spec import JobSpec
 
@@ -18,7 +18,7 @@ def run(*accuracy: float, arm: str = "a", seconds: float = 1.0) -> Reached:
 
 
 def test_time_is_that_of_the_steps_before_without_evaluations() -> None:
-    said = {
+    report = {
         "began": 100.0,
         "ends": [113.0, 114.0, 120.0, 122.0],
         "evaluations": [
@@ -27,12 +27,12 @@ def test_time_is_that_of_the_steps_before_without_evaluations() -> None:
             {"step": 4, "accuracy": 0.95, "ended": 130.0},
         ],
     }
-    found = reached("same", 3, said)
-    assert found.seconds == [3.0, 1.0, 1.0, 2.0]
-    assert (found.steps, found.time) == (2, 4.0)
-    told = found.told(128)
-    assert (told["seed"], told["samples"], told["seconds"]) == (3, 256, 4.0)
-    assert told["accuracy"] == [[0, 0.5], [2, 0.9], [4, 0.95]]
+    run = reached("same", 3, report)
+    assert run.seconds == [3.0, 1.0, 1.0, 2.0]
+    assert (run.steps, run.time) == (2, 4.0)
+    summary = run.as_dict(128)
+    assert (summary["seed"], summary["samples"], summary["seconds"]) == (3, 256, 4.0)
+    assert summary["accuracy"] == [[0, 0.5], [2, 0.9], [4, 0.95]]
 
 
 def test_without_evaluations_a_step_begins_where_the_one_before_ends() -> None:
@@ -48,11 +48,11 @@ def test_our_side_says_the_same_of_itself(tmp_path: Path) -> None:
         {"kind": "step_metrics", "step": 2, "values": {}, "ts": 1016.0},
         {"kind": "evaluated", "step": 2, "values": {"held_out/pass@1": 0.9}, "ts": 1019.0},
     ]
-    (tmp_path / "records.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
-    found = reached("same", 0, said_in(Folder(tmp_path)))
-    assert found.seconds == [3.0, 1.0]
-    assert found.accuracy == [(0, 0.5), (2, 0.9)]
-    assert found.steps is found.time is None
+    (tmp_path / "records.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    run = reached("same", 0, report_of(Folder(tmp_path)))
+    assert run.seconds == [3.0, 1.0]
+    assert run.accuracy == [(0, 0.5), (2, 0.9)]
+    assert run.steps is run.time is None
 
 
 def test_sides_are_compared_by_medians_and_a_run_that_fails_counts_as_the_longest() -> None:
@@ -62,11 +62,11 @@ def test_sides_are_compared_by_medians_and_a_run_that_fails_counts_as_the_longes
         run(0.5, 0.9, 0.9, seconds=4.0),
         run(0.5, 0.9, 0.9, seconds=5.0),
     ]
-    found = compared(own, other, 100)
-    assert found["ours_samples"] == [400, 200, None]
-    assert found["peer_samples"] == [200, 200, 200]
-    assert (found["samples_ratio"], found["speed_ratio"]) == (2.0, pytest.approx(8.0 / 4.0))
-    assert (found["ours_step_seconds"], found["peer_step_seconds"]) == (1.0, 4.0)
+    comparison = compared(own, other, 100)
+    assert comparison["ours_samples"] == [400, 200, None]
+    assert comparison["peer_samples"] == [200, 200, 200]
+    assert (comparison["samples_ratio"], comparison["speed_ratio"]) == (2.0, pytest.approx(8.0 / 4.0))
+    assert (comparison["ours_step_seconds"], comparison["peer_step_seconds"]) == (1.0, 4.0)
     assert compared([run(0.5, 0.6)], other, 100)["samples_ratio"] is None
 
 

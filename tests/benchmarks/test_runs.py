@@ -102,7 +102,7 @@ def test_a_series_lines_metrics_up_with_steps() -> None:
     assert series["a"] == [1.0, None]
     assert series["b"] == [None, 5.0]
     assert series["never"] == [None, None]
-    assert series.known("b") == [(2, 5.0)]
+    assert series.points("b") == [(2, 5.0)]
 
 
 def test_a_line_still_being_written_is_not_read(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_result_survives_its_line() -> None:
 
 
 def test_all_runs_end_up_stored_whatever_became_of_them(tmp_path: Path, trainer: None) -> None:
-    told: list[str] = []
+    described: list[str] = []
     results = run_all(
         [
             Run("good", 3, spec_of(held_out=[0.1, 0.95])),
@@ -155,7 +155,7 @@ def test_all_runs_end_up_stored_whatever_became_of_them(tmp_path: Path, trainer:
             Run("misreads", 0, spec_of(held_out=[0.5]), read=lambda folder: {"n": folder.records("ended")[7]}),
         ],
         tmp_path / "out",
-        told=lambda result: told.append(result.name) or "",
+        describe=lambda result: described.append(result.name) or "",
     )  # fmt: skip
     by_name = {result.name: result for result in results}
     outcomes = {name: result.outcome for name, result in by_name.items()}
@@ -171,19 +171,21 @@ def test_all_runs_end_up_stored_whatever_became_of_them(tmp_path: Path, trainer:
     assert "nonsense" in str(by_name["refused"].cause)
     assert by_name["reads"].extra == {"n": 1}
     assert "IndexError" in str(by_name["misreads"].cause)
-    assert sorted(told) == ["good", "reads", "stops"]
+    assert sorted(described) == ["good", "reads", "stops"]
     assert list((tmp_path / "out" / "runs").iterdir()) == []
 
 
 def test_a_second_call_does_only_what_is_missing_or_has_changed(tmp_path: Path, trainer: None) -> None:
-    kept, bad = Run("kept", 0, spec_of(held_out=[0.1])), Run("bad", 0, spec_of(crash=True))
-    run_all([kept, Run("changes", 0, spec_of(held_out=[0.2])), bad], tmp_path)
+    good, bad = Run("kept", 0, spec_of(held_out=[0.1])), Run("bad", 0, spec_of(crash=True))
+    run_all([good, Run("changes", 0, spec_of(held_out=[0.2])), bad], tmp_path)
     with (tmp_path / "runs.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"name": "kept", "cut o')
-    told: list[str] = []
-    again = [kept, Run("changes", 0, spec_of(held_out=[0.3])), bad, Run("kept", 1, kept.spec)]
-    results = run_all(again, tmp_path, told=lambda result: told.append(f"{result.name} {result.seed}") or "")
-    assert sorted(told) == ["changes 0", "kept 1"]
+    described: list[str] = []
+    again = [good, Run("changes", 0, spec_of(held_out=[0.3])), bad, Run("kept", 1, good.spec)]
+    results = run_all(
+        again, tmp_path, describe=lambda result: described.append(f"{result.name} {result.seed}") or ""
+    )
+    assert sorted(described) == ["changes 0", "kept 1"]
     assert results[1].held_out["held_out/reward_mean"] == [0.3]
     assert len(stored(tmp_path)) == 4
     assert run_all([bad], tmp_path, retry=True)[0].outcome == "crashed"

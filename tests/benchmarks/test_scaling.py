@@ -13,8 +13,8 @@ from reinforge.spec import JobSpec
 
 
 def measured(point: Point, *seconds: float) -> Measured:
-    ours = [Run([each, each, 9.0], 1.0, 100.0 + each, [0.5]) for each in seconds]
-    peer = [Run([2 * each] * 3, 1.0, 300.0, [0.5]) for each in seconds]
+    ours = [Run([second, second, 9.0], 1.0, 100.0 + second, [0.5]) for second in seconds]
+    peer = [Run([2 * second] * 3, 1.0, 300.0, [0.5]) for second in seconds]
     return Measured(point, 8_390_000, ours, peer)
 
 
@@ -50,38 +50,38 @@ def test_a_points_job_is_valid_and_has_its_sizes(tmp_path: Path) -> None:
 
 
 def test_a_point_is_told_by_medians_with_every_run() -> None:
-    told = measured(BASE, 1.0, 3.0, 2.0).told()
-    assert (told["ours_seconds"], told["peer_seconds"]) == (2.0, 4.0)
-    assert (told["ours_memory_mib"], told["peer_memory_mib"]) == (102.0, 300.0)
-    assert [run["seconds"] for run in told["runs"]["reinforge"]] == [[1, 1, 9], [3, 3, 9], [2, 2, 9]]
-    assert len(told["runs"]["trl"]) == 3
+    summary = measured(BASE, 1.0, 3.0, 2.0).as_dict()
+    assert (summary["ours_seconds"], summary["peer_seconds"]) == (2.0, 4.0)
+    assert (summary["ours_memory_mib"], summary["peer_memory_mib"]) == (102.0, 300.0)
+    assert [run["seconds"] for run in summary["runs"]["reinforge"]] == [[1, 1, 9], [3, 3, 9], [2, 2, 9]]
+    assert len(summary["runs"]["trl"]) == 3
 
 
 def test_a_point_is_measured_once(tmp_path: Path) -> None:
-    asked: list[Point] = []
+    requested_points: list[Point] = []
 
     def measure(point: Point) -> Measured:
-        asked.append(point)
+        requested_points.append(point)
         return measured(point, 1.0, 2.0)
 
     first = Points(tmp_path / "scaling" / "points.jsonl", 2, 4, (1, 1)).get(BASE, measure)
     again = Points(tmp_path / "scaling" / "points.jsonl", 2, 4, (1, 1))
     assert again.get(BASE, measure) == first == measured(BASE, 1.0, 2.0)
-    assert asked == [BASE]
+    assert requested_points == [BASE]
     other = AXES["group"][1][0]
     again.get(other, measure)
     Points(tmp_path / "scaling" / "points.jsonl", 1, 4, (1, 1)).get(BASE, measure)
-    assert asked == [BASE, other, BASE]
+    assert requested_points == [BASE, other, BASE]
 
 
 def test_pictures_are_of_axes_with_more_than_one_point() -> None:
-    found = [measured(point, 1.0) for point in AXES["group"][1]]
-    drawings = pictures(found, list(AXES))
+    points = [measured(point, 1.0) for point in AXES["group"][1]]
+    drawings = pictures(points, list(AXES))
     assert set(drawings) == {"scaling-time", "scaling-memory"}
     for text in drawings.values():
         assert text.count("<g ") == 1 and "completions per prompt" in text
         assert text.count("<circle") == 2 * len(AXES["group"][1])
-    assert pictures(found[:1], ["group"]) == {}
+    assert pictures(points[:1], ["group"]) == {}
 
 
 def test_sizes_stand_at_their_parameters() -> None:

@@ -99,11 +99,11 @@ def test_the_peak_is_what_products_reach(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(matrix, "SECONDS", 0.05)
     threads = torch.get_num_threads()
     try:
-        found = peak("cpu", 1)
+        flops = peak("cpu", 1)
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(threads)
-    assert 1e9 < found < 1e12  # a core's, in any year of this project
+    assert 1e9 < flops < 1e12  # a core's, in any year of this project
 
 
 def test_a_run_under_other_conditions_is_none() -> None:
@@ -116,19 +116,19 @@ def test_a_run_under_other_conditions_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "there", "seen"), [("cpu", "0,1", ""), ("cuda", "3,1", "3"), ("cuda", None, "0")]
+    ("device", "there", "devices"), [("cpu", "0,1", ""), ("cuda", "3,1", "3"), ("cuda", None, "0")]
 )
 def test_both_sides_see_one_gpu_at_most(
-    device: str, there: str | None, seen: str, monkeypatch: pytest.MonkeyPatch
+    device: str, there: str | None, devices: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if there is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", there)
-    assert visible_devices(device) == seen
+    assert visible_devices(device) == devices
 
 
 def test_peers_without_memory_or_time_are_not_the_fastest(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: dict[tuple[int, int], Run | BaseException] = {
+    outcomes: dict[tuple[int, int], Run | BaseException] = {
         (1, 1): RunFailed("torch.OutOfMemoryError: CUDA out of memory."),
         (1, 2): subprocess.TimeoutExpired("trl", 1.0),
         (1, 4): Run([1.0], 3.0, 1.0, [0.0]),
@@ -136,16 +136,16 @@ def test_peers_without_memory_or_time_are_not_the_fastest(monkeypatch: pytest.Mo
     }
 
     def trl(job: dict[str, Any], device: str, choice: tuple[int, int], seconds: float) -> Run:
-        found = said[choice]
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        outcome = outcomes[choice]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     monkeypatch.setattr(trainers, "trl", trl)
     job: dict[str, Any] = {}
-    assert fastest(job, "cuda", list(said)) == (1, 4)
+    assert fastest(job, "cuda", list(outcomes)) == (1, 4)
     with pytest.raises(RunFailed, match="neither memory nor time"):
         fastest(job, "cuda", [(1, 1), (1, 2)])
-    said[1, 1] = RunFailed("KeyError: 'prompt'")
+    outcomes[1, 1] = RunFailed("KeyError: 'prompt'")
     with pytest.raises(RunFailed, match="KeyError"):
-        fastest(job, "cuda", list(said))
+        fastest(job, "cuda", list(outcomes))

@@ -75,9 +75,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", default="", help="defences whose threat, file or test has this text")
-    given = parser.parse_args()
-    chosen = [each for each in defences() if given.only in f"{each.threat} {each.file} {each.test}"]
-    if dirty := _git("status", "--porcelain", "--", *{each.file for each in chosen}):
+    options = parser.parse_args()
+    chosen = [
+        defence for defence in defences() if options.only in f"{defence.threat} {defence.file} {defence.test}"
+    ]
+    if dirty := _git("status", "--porcelain", "--", *{defence.file for defence in chosen}):
         sys.exit(f"Files with changes, which would be lost. Commit or restore them first:\n{dirty}")
     results = []
     for number, defence in enumerate(chosen, 1):
@@ -85,8 +87,8 @@ def main() -> None:
             came = outcome(defence.test)
         results.append({**asdict(defence), "test_without_it": came})
         print(f"{number:3} of {len(chosen)}  {came:8} {defence.threat}", flush=True)
-    useless = [each for each in results if each["test_without_it"] not in ("failed", "hung")]
-    if not given.only:
+    useless = [result for result in results if result["test_without_it"] not in ("failed", "hung")]
+    if not options.only:
         _write(results, len(useless))
     if useless:
         sys.exit(f"{len(useless)} tests do not fail without the defence that they are named for")
@@ -100,7 +102,7 @@ def _write(results: list[dict[str, str]], useless: int) -> None:
         "defences": len(results),
         "tests_that_do_not_fail": useless,
         "results": [
-            {key: each[key] for key in ("threat", "file", "test", "test_without_it")} for each in results
+            {key: result[key] for key in ("threat", "file", "test", "test_without_it")} for result in results
         ],
     }
     RESULT.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

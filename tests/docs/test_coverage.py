@@ -64,19 +64,19 @@ def group(title: str) -> list[str]:
 
 def problems(row: Row) -> list[str]:
     what, state, proof, note = row.cells
-    found = absent(row)
+    complaints = absent(row)
     if not what or state not in STATES:
-        found.append(f"unknown state {state}")
+        complaints.append(f"unknown state {state}")
     evidence = NAMED.findall(proof) + TEST.findall(proof)
     if state in {"works", "partly"} and not evidence:
-        found.append("no proof")
+        complaints.append("no proof")
     if state in {"not supported", "out of scope"} and evidence:
-        found.append("a proof of something that is not supported")
+        complaints.append("a proof of something that is not supported")
     if rest := NAMED.sub("", TEST.sub("", proof)).replace(",", "").strip():
-        found.append(f"not a proof: {rest}")
+        complaints.append(f"not a proof: {rest}")
     if not note and state != "works":
-        found.append("no reason")
-    return found
+        complaints.append("no reason")
+    return complaints
 
 
 def test_every_row_has_a_state_and_what_it_needs() -> None:

@@ -6,7 +6,7 @@ The same code as `make proof-hostile`, which measures the waiting; here nothing 
 import os
 
 import pytest
-from attack.told import verdicts
+from attack.report import verdicts
 from attack.trial import Load
 from hostile import measure
 

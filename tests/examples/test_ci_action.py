@@ -89,12 +89,12 @@ def runner(backend: Backend, python: Path, tmp_path: Path) -> Any:
     (tmp_path / "reward.py").write_text("def grade(sample, item):\n    return 1.0\n")
 
     def make(**inputs: str) -> Runner:
-        defaults = {name: each.get("default", "") for name, each in ACTION["inputs"].items()}
-        given = {
+        defaults = {name: spec.get("default", "") for name, spec in ACTION["inputs"].items()}
+        variables = {
             "url": backend.url, "api-key": OWNER_KEY, "model": backend.add_model(), "dataset": "heldout.jsonl",
             "reward": "reward.py", "samples": "2",
         }  # fmt: skip
-        return Runner(tmp_path, defaults | given | inputs, str(python))
+        return Runner(tmp_path, defaults | variables | inputs, str(python))
 
     return make
 
@@ -141,6 +141,6 @@ def test_every_input_of_the_action_is_used() -> None:
     for name in ACTION["inputs"]:
         assert f"${{{{ inputs.{name} }}}}" in text, name
     workflow = yaml.safe_load((ROOT / "examples/ci/workflow.yml").read_text())
-    [step] = [each for each in workflow["jobs"]["gate"]["steps"] if each.get("uses") == "./examples/ci"]
-    required = {name for name, each in ACTION["inputs"].items() if each.get("required")}
+    [step] = [step for step in workflow["jobs"]["gate"]["steps"] if step.get("uses") == "./examples/ci"]
+    required = {name for name, spec in ACTION["inputs"].items() if spec.get("required")}
     assert required <= step["with"].keys() <= ACTION["inputs"].keys()

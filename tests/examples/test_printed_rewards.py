@@ -42,16 +42,18 @@ def python_of_the_page(text: str) -> Iterator[str]:
 
 def printed() -> dict[str, str]:
     """Where it stands → a source."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]:
         for number, source in enumerate(python_of_markdown(path.read_text(encoding="utf-8"))):
-            found[f"{path.relative_to(ROOT)}#{number}"] = source
+            sources[f"{path.relative_to(ROOT)}#{number}"] = source
     for path in (ROOT / "examples").rglob("*.py"):
-        found[str(path.relative_to(ROOT))] = path.read_text(encoding="utf-8")
+        sources[str(path.relative_to(ROOT))] = path.read_text(encoding="utf-8")
     for path in STARTERS:
         for number, source in enumerate(python_of_the_page(path.read_text(encoding="utf-8"))):
-            found[f"{path.relative_to(ROOT)}#{number}"] = source
-    return found | {f"ready reward {each.id}": each.source for each in library() if each.type == "python"}
+            sources[f"{path.relative_to(ROOT)}#{number}"] = source
+    return sources | {
+        f"ready reward {reward.id}": reward.source for reward in library() if reward.type == "python"
+    }
 
 
 def contained_answers(source: str) -> list[str]:
@@ -64,7 +66,7 @@ def contained_answers(source: str) -> list[str]:
         ast.unparse(node)
         for node in ast.walk(tree)
         if isinstance(node, ast.Compare)
-        and any(isinstance(each, ast.In | ast.NotIn) for each in node.ops)
+        and any(isinstance(operator, ast.In | ast.NotIn) for operator in node.ops)
         and _ROW.search(ast.unparse(node.left))
         and _TEXT.search(ast.unparse(node.comparators[0]))
     ]

@@ -88,11 +88,11 @@ class Fleet:
 
     def trainers(self) -> list[int]:
         """Of all workers, those that run."""
-        found = []
+        pids = []
         for path in (self.home / "workers").glob("*/trainer.json"):
             with contextlib.suppress(OSError, ValueError, KeyError):
-                found.append(int(json.loads(path.read_text())["pid"]))
-        return [pid for pid in found if keeper.process(pid) is not None]
+                pids.append(int(json.loads(path.read_text())["pid"]))
+        return [pid for pid in pids if keeper.process(pid) is not None]
 
     def create(self, project: str, number: int, pace: float | None, **metadata: str) -> str:
         """A queued job; one without a pace is really trained. metadata: what else the stub is to do."""
@@ -189,17 +189,17 @@ class Mischief(threading.Thread):
 
 def hashes(name: str, steps: int = STEPS) -> list[str]:
     """What the stub makes of a job of this name, after each step."""
-    found, state = [], first_hash(name)
+    hashes, state = [], first_hash(name)
     for step in range(1, steps + 1):
         state = next_hash(state, step)
-        found.append(state)
-    return found
+        hashes.append(state)
+    return hashes
 
 
 def wait_for_all(backend: Backend, jobs: list[str], within: float) -> None:
     """Until every job has ended."""
     deadline = time.monotonic() + within
     query = "SELECT status, count(*) FROM job WHERE id = ANY(%s) GROUP BY 1"
-    while set(found := dict(backend.sql(query, jobs))) - {"succeeded", "failed", "cancelled"}:
-        assert time.monotonic() < deadline, f"after {within:.0f} s: {found}"
+    while set(statuses := dict(backend.sql(query, jobs))) - {"succeeded", "failed", "cancelled"}:
+        assert time.monotonic() < deadline, f"after {within:.0f} s: {statuses}"
         time.sleep(0.2)

@@ -43,8 +43,8 @@ class Stub:
         self.sequence = self.manifest["first_sequence"]
         self.step, self.state = 0, first_hash(self.manifest["spec"]["name"])
         if self.manifest["resume_path"] is not None:
-            kept = json.loads(Path(self.manifest["resume_path"]).read_text())
-            self.step, self.state = kept["step"], kept["state"]
+            saved = json.loads(Path(self.manifest["resume_path"]).read_text())
+            self.step, self.state = saved["step"], saved["state"]
 
     def record(self, **fields: object) -> None:
         self.pipe.write(json.dumps({"sequence": self.sequence, "ts": time.time(), **fields}) + "\n")
@@ -54,8 +54,8 @@ class Stub:
     def enter(self, phase: str) -> None:
         """Say that the phase of the next step has begun, and perhaps never anything again."""
         step = 0 if phase in BEFORE_STEPS else self.step + 1
-        asked = {"done": 1, "total": 3, "rows": [HANGS_ON]} if phase in WITH_PROMPTS else {}
-        self.record(kind="phase", phase=phase, step=step, **asked)
+        progress = {"done": 1, "total": 3, "rows": [HANGS_ON]} if phase in WITH_PROMPTS else {}
+        self.record(kind="phase", phase=phase, step=step, **progress)
         metadata = self.manifest["spec"]["metadata"]
         hangs = metadata.get("hang") == phase and self.manifest["attempt"] <= int(metadata["hangs"])
         if hangs and step in (0, STATE_EVERY + 1):

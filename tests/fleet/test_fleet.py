@@ -38,24 +38,22 @@ def fill(fleet: Fleet) -> dict[str, str]:
         fleet.backend.sql(
             "INSERT INTO project (id, name, created_at) VALUES (%s, %s, now())", project, project
         )
-        mine = {}
+        names_by_job = {}
         for number in range(count):
             real = project == "a" and number % 10 == 5 and number // 10 < REAL
-            mine[fleet.create(project, number, None if real else PACE)] = f"{project}-{number}"
-        fleet.backend.sql("UPDATE job SET project_id = %s WHERE id = ANY(%s)", project, list(mine))
-        names |= mine
+            names_by_job[fleet.create(project, number, None if real else PACE)] = f"{project}-{number}"
+        fleet.backend.sql("UPDATE job SET project_id = %s WHERE id = ANY(%s)", project, list(names_by_job))
+        names |= names_by_job
     return names
 
 
 def places(fleet: Fleet, keys: dict[str, Any]) -> list[dict[str, Any]]:
     """What the API tells those who wait, all projects together. Asked one after the other, so jobs may go on."""
-    found = []
+    queues = []
     for client in keys.values():
-        shown = client.get("/jobs", params={"status": "queued", "limit": 100}).json()["data"]
-        found += [
-            each["queue"] for each in shown if each["queue"] is not None
-        ]  # taken since the list was read
-    return found
+        jobs = client.get("/jobs", params={"status": "queued", "limit": 100}).json()["data"]
+        queues += [job["queue"] for job in jobs if job["queue"] is not None]  # taken since the list was read
+    return queues
 
 
 @pytest.mark.timeout(int(WITHIN) + 120)
@@ -63,9 +61,9 @@ def test_jobs_of_three_projects_end_once_each_and_in_turn_whatever_is_killed(job
     fleet, backend = jobs_of, jobs_of.backend
     names = fill(fleet)
     keys = {project: backend.add_key("owner", project) for project in QUEUES}
-    told = places(fleet, keys)
-    assert sorted(each["position"] for each in told) == list(range(1, len(names) + 1))
-    assert {each["reason"] for each in told} == {"no_worker"}
+    queues = places(fleet, keys)
+    assert sorted(queue["position"] for queue in queues) == list(range(1, len(names) + 1))
+    assert {queue["reason"] for queue in queues} == {"no_worker"}
 
     began = time.monotonic()
     fleet.start_workers(WORKERS)
@@ -77,9 +75,9 @@ def test_jobs_of_three_projects_end_once_each_and_in_turn_whatever_is_killed(job
     reasons: set[str] = set()
     while backend.sql("SELECT count(*) FROM job WHERE status = 'queued'")[0][0] > WORKERS:
         assert time.monotonic() < began + WITHIN
-        told = places(fleet, keys)
-        assert all(1 <= each["position"] <= each["of"] <= len(names) for each in told)
-        reasons |= {each["reason"] for each in told}
+        queues = places(fleet, keys)
+        assert all(1 <= queue["position"] <= queue["of"] <= len(names) for queue in queues)
+        reasons |= {queue["reason"] for queue in queues}
         time.sleep(0.5)
     wait_for_all(backend, list(names), WITHIN - (time.monotonic() - began))
     mischief.stop()
@@ -95,30 +93,30 @@ def test_jobs_of_three_projects_end_once_each_and_in_turn_whatever_is_killed(job
 
 def check_ended_once(fleet: Fleet, job: str, name: str) -> None:
     backend = fleet.backend
-    shown = backend.sql("SELECT status, attempt, adapter_id, step FROM job WHERE id = %s", job)[0]
+    row = backend.sql("SELECT status, attempt, adapter_id, step FROM job WHERE id = %s", job)[0]
     why = backend.sql("SELECT number, outcome, reason FROM attempt WHERE job_id = %s ORDER BY number", job)
-    assert (shown[0], shown[3]) == ("succeeded", STEPS), (name, shown, why)
+    assert (row[0], row[3]) == ("succeeded", STEPS), (name, row, why)
     assert [outcome for _, outcome, _ in why].count("succeeded") == 1 and why[-1][1] == "succeeded", (
         name,
         why,
     )
     assert {outcome for _, outcome, _ in why[:-1]} <= {"lost", "failed"}, (name, why)
-    assert [number for number, _, _ in why] == list(range(1, shown[1] + 1))
+    assert [number for number, _, _ in why] == list(range(1, row[1] + 1))
     points = backend.sql(
         "SELECT p.step, p.value FROM metric_point p JOIN metric_series s ON s.id = p.series_id"
         " WHERE s.job_id = %s AND s.key = 'reward/mean' AND s.kind = 'train' ORDER BY p.step",
         job,
     )
-    told = backend.sql("SELECT step FROM event WHERE job_id = %s AND type = 'metrics' ORDER BY step", job)
+    steps = backend.sql("SELECT step FROM event WHERE job_id = %s AND type = 'metrics' ORDER BY step", job)
     assert [step for step, _ in points] == list(range(1, STEPS + 1)), (name, points)
-    [(sha256,)] = backend.sql("SELECT sha256 FROM adapter WHERE id = %s", shown[2])
+    [(sha256,)] = backend.sql("SELECT sha256 FROM adapter WHERE id = %s", row[2])
     made = backend.get_blob(sha256).content
     if backend.sql("SELECT resolved_spec->'metadata'->>'pace' FROM job WHERE id = %s", job)[0][0] is None:
         assert len(made) > 1000, "a real adapter"
         return
     expected = hashes(name)
     assert [value for _, value in points] == [reward(state) for state in expected]
-    assert sum(1 for (step,) in told if step) <= STEPS, "a step was told twice"
+    assert sum(1 for (step,) in steps if step) <= STEPS, "a step was told twice"
     assert made.decode() == expected[-1]
 
 

@@ -26,12 +26,12 @@ def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
 
 def where(phase: str) -> str:
     step = 0 if phase in BEFORE_STEPS else STATE_EVERY + 1
-    asked = (
+    prompts = (
         f"; 1 of 3 prompts were done; it waited for row {HANGS_ON} of the dataset"
         if phase in WITH_PROMPTS
         else ""
     )
-    return f"It was {phase.replace('_', ' ')} at step {step}{asked}."
+    return f"It was {phase.replace('_', ' ')} at step {step}{prompts}."
 
 
 def test_a_hung_trainer_is_tried_again_and_fails_with_phase_and_prompts(fleet: Fleet) -> None:
@@ -42,15 +42,15 @@ def test_a_hung_trainer_is_tried_again_and_fails_with_phase_and_prompts(fleet: F
     wait_for_all(backend, [*jobs.values(), once], within=100)
 
     for phase, job in jobs.items():
-        shown = backend.job(job)
-        assert (shown["status"], shown["reason"], shown["error"]["code"]) == (
+        view = backend.job(job)
+        assert (view["status"], view["reason"], view["error"]["code"]) == (
             "failed",
             "stalled",
             "stalled",
         ), phase
-        assert where(phase) in shown["error"]["message"], shown["error"]["message"]
-        assert f"REINFORGE_STALL_SECONDS={phase}=" in shown["error"]["hint"]
-        assert "in enter" in shown["error"]["traceback"], "what its threads were doing"
+        assert where(phase) in view["error"]["message"], view["error"]["message"]
+        assert f"REINFORGE_STALL_SECONDS={phase}=" in view["error"]["hint"]
+        assert "in enter" in view["error"]["traceback"], "what its threads were doing"
         rows = backend.sql("SELECT resume_step, reason FROM attempt WHERE job_id = %s ORDER BY number", job)
         start = 0 if phase in BEFORE_STEPS else STATE_EVERY
         # The first attempt made a resume state, so what was lost is counted from there on.
@@ -58,5 +58,5 @@ def test_a_hung_trainer_is_tried_again_and_fails_with_phase_and_prompts(fleet: F
 
     recovered = backend.job(once)
     assert (recovered["status"], recovered["attempt"]) == ("succeeded", 2)
-    log = "".join(each["message"] for each in backend.api.get(f"/jobs/{once}/logs").json()["data"])
+    log = "".join(line["message"] for line in backend.api.get(f"/jobs/{once}/logs").json()["data"])
     assert where("generating") in log

@@ -80,9 +80,11 @@ def test_a_second_worker_with_a_home_of_its_own_runs_a_job_while_the_first_is_bu
         eventually(lambda: len(backend.sql(query, long)) == 2, within=40, what="a job for each worker")
         assert len(set(backend.sql(query, long))) == 2, "both on one worker"
         assert backend.job(short)["queue"]["reason"] == "workers_busy"
-        workers = [each for each in backend.api.get("/workers").json()["data"] if each["kind"] == "trainer"]
-        assert [each["busy"] for each in workers] == [True, True]
-        notices = [each["notice"] for each in workers if each["notice"]]
+        workers = [
+            worker for worker in backend.api.get("/workers").json()["data"] if worker["kind"] == "trainer"
+        ]
+        assert [worker["busy"] for worker in workers] == [True, True]
+        notices = [worker["notice"] for worker in workers if worker["notice"]]
         assert len(notices) == 1
         assert f"it reads them from the folder {tmp_path / 'other' / 'broker'}" in notices[0]
         for job in long:

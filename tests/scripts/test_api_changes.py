@@ -94,23 +94,23 @@ OLD: Document = {
 
 
 def operation(new: Document) -> Document:
-    found: Document = new["paths"]["/things/{id}"]["post"]
-    return found
+    operation_object: Document = new["paths"]["/things/{id}"]["post"]
+    return operation_object
 
 
 def schemas(new: Document) -> Document:
-    found: Document = new["components"]["schemas"]
-    return found
+    schemas_object: Document = new["components"]["schemas"]
+    return schemas_object
 
 
-def asked(new: Document, field: str) -> Document:
-    found: Document = schemas(new)["New"]["properties"][field]
-    return found
+def request_field(new: Document, field: str) -> Document:
+    field_schema: Document = schemas(new)["New"]["properties"][field]
+    return field_schema
 
 
 def answered(new: Document, field: str) -> Document:
-    found: Document = schemas(new)["Thing"]["properties"][field]
-    return found
+    field_schema: Document = schemas(new)["Thing"]["properties"][field]
+    return field_schema
 
 
 def renamed(new: Document, union: Document) -> None:
@@ -124,8 +124,8 @@ def renamed(new: Document, union: Document) -> None:
 def without_name(new: Document, *path: str) -> None:
     """The object behind the reference at `path` of an answer, in place, without its name."""
     holder = schemas(new)["Thing"]["properties"]
-    for each in path[:-1]:
-        holder = holder[int(each)] if each.isdigit() else holder[each]
+    for key in path[:-1]:
+        holder = holder[int(key)] if key.isdigit() else holder[key]
     last = int(path[-1]) if path[-1].isdigit() else path[-1]
     holder[last] = {"type": "object", "properties": {"age": {"type": "integer"}}}
 
@@ -169,26 +169,26 @@ BREAKS: dict[str, tuple[Callable[[Document], Any], str]] = {
         lambda new: renamed(new, answered(new, "grader")), "answer.grader.text: is gone"
     ),
     "the same in a request, under another name": (
-        lambda new: renamed(new, asked(new, "grader")), "request.grader.text: is gone"
+        lambda new: renamed(new, request_field(new, "grader")), "request.grader.text: is gone"
     ),
-    "member of a union gone": (lambda new: asked(new, "grader")["oneOf"].pop(0), "no longer takes type text"),
-    "null gone from a union": (lambda new: asked(new, "mode")["anyOf"].pop(), "request.mode: type"),
+    "member of a union gone": (lambda new: request_field(new, "grader")["oneOf"].pop(0), "no longer takes type text"),
+    "null gone from a union": (lambda new: request_field(new, "mode")["anyOf"].pop(), "request.mode: type"),
     "value gone beside null": (
-        lambda new: asked(new, "mode")["anyOf"][0].update(enum=["x"]), "request.mode: no longer takes y"
+        lambda new: request_field(new, "mode")["anyOf"][0].update(enum=["x"]), "request.mode: no longer takes y"
     ),
-    "only some values": (lambda new: asked(new, "size").update(enum=[1, 2]), "request.size: takes only 1, 2"),
+    "only some values": (lambda new: request_field(new, "size").update(enum=[1, 2]), "request.size: takes only 1, 2"),
     "body required": (lambda new: operation(new)["requestBody"].update(required=True), "request is required"),
     "field no longer always there": (
         lambda new: schemas(new)["Thing"].pop("required"), "id: is not always there"
     ),
-    "shorter": (lambda new: asked(new, "title")["anyOf"][0].update(maxLength=8), "title: maxLength 9 is 8"),
+    "shorter": (lambda new: request_field(new, "title")["anyOf"][0].update(maxLength=8), "title: maxLength 9 is 8"),
     "longer at least": (
-        lambda new: asked(new, "title")["anyOf"][0].update(minLength=1), "minLength None is 1"
+        lambda new: request_field(new, "title")["anyOf"][0].update(minLength=1), "minLength None is 1"
     ),
-    "less at most": (lambda new: asked(new, "count").update(maximum=9), "count: maximum 10 is 9"),
-    "more at least": (lambda new: asked(new, "count").update(minimum=2), "count: minimum 1 is 2"),
+    "less at most": (lambda new: request_field(new, "count").update(maximum=9), "count: maximum 10 is 9"),
+    "more at least": (lambda new: request_field(new, "count").update(minimum=2), "count: minimum 1 is 2"),
     "limit where none was": (
-        lambda new: asked(new, "size").update(exclusiveMaximum=5), "exclusiveMaximum None is 5"
+        lambda new: request_field(new, "size").update(exclusiveMaximum=5), "exclusiveMaximum None is 5"
     ),
     "pattern": (
         lambda new: schemas(new)["Text"]["properties"]["text"].update(pattern="^a"), "text: pattern None is ^a"
@@ -216,18 +216,18 @@ HARMLESS: dict[str, Callable[[Document], Any]] = {
     "errors documented": lambda new: operation(new)["responses"].update(
         {"404": {"$ref": "#/components/responses/NotFound"}, "default": {"description": "Any other failure."}}
     ),
-    "value more beside null": lambda new: asked(new, "mode")["anyOf"][0]["enum"].append("z"),
-    "null more in a request": lambda new: asked(new, "count").update(type=["integer", "null"]),
+    "value more beside null": lambda new: request_field(new, "mode")["anyOf"][0]["enum"].append("z"),
+    "null more in a request": lambda new: request_field(new, "count").update(type=["integer", "null"]),
     "member more": lambda new: [
-        each(new, "grader")["oneOf"].append({"type": "object", "properties": {"type": {"const": "new"}}})
-        for each in (asked, answered)
+        side(new, "grader")["oneOf"].append({"type": "object", "properties": {"type": {"const": "new"}}})
+        for side in (request_field, answered)
     ],
     "member gone from an answer": lambda new: answered(new, "grader")["oneOf"].pop(0),
     "looser limits": lambda new: [
-        asked(new, "count").update(minimum=0, maximum=11),
-        asked(new, "title")["anyOf"][0].pop("maxLength"),
+        request_field(new, "count").update(minimum=0, maximum=11),
+        request_field(new, "title")["anyOf"][0].pop("maxLength"),
     ],
-    "any value where some were": lambda new: asked(new, "mode").update(
+    "any value where some were": lambda new: request_field(new, "mode").update(
         anyOf=[{"type": "string", "enum": ["x"]}, {"type": "string"}, {"type": "null"}]
     ),
     "always there": lambda new: schemas(new)["Thing"].update(required=["id", "size"]),
@@ -240,8 +240,8 @@ def test_breaks(name: str) -> None:
     change, says = BREAKS[name]
     new = copy.deepcopy(OLD)
     change(new)
-    found = changes(OLD, new)
-    assert any(says in each for each in found), found
+    breaks = changes(OLD, new)
+    assert any(says in line for line in breaks), breaks
 
 
 @pytest.mark.parametrize("name", HARMLESS)

@@ -77,8 +77,8 @@ def advisory(stub: StubServer, id: str, **fields: Any) -> None:
 
 def vulnerable(stub: StubServer, severity: str | None = "MODERATE") -> None:
     """jinja2 has one vulnerability, which OSV has under two names; one of the two tells how bad it is."""
-    found = [{"vulns": [{"id": GHSA, "modified": "2025-01-01T00:00:00Z"}, {"id": PYSEC}]}, {}]
-    stub.on("POST", "/v1/querybatch", Answer(body={"results": found}))
+    results = [{"vulns": [{"id": GHSA, "modified": "2025-01-01T00:00:00Z"}, {"id": PYSEC}]}, {}]
+    stub.on("POST", "/v1/querybatch", Answer(body={"results": results}))
     advisory(stub, GHSA, aliases=[CVE], database_specific={"severity": severity} if severity else {})
     advisory(stub, PYSEC, aliases=[CVE, GHSA])
 
@@ -102,12 +102,12 @@ def test_nothing_known_passes_after_asking_about_every_pinned_version(places: Pa
         "audit of pins.txt: 0 to fix",
         "audit of page/package-lock.json: 0 to fix",
     ]
-    (batch,) = [seen for seen in stub.requests if seen.path == "/v1/querybatch"]
+    (batch,) = [request for request in stub.requests if request.path == "/v1/querybatch"]
     assert batch.json["queries"] == [
         {"package": {"name": "jinja2", "ecosystem": "PyPI"}, "version": "3.1.2"},
         {"package": {"name": "idna", "ecosystem": "PyPI"}, "version": "3.10"},
     ]
-    (bulk,) = [seen for seen in stub.requests if seen.path == BULK]
+    (bulk,) = [request for request in stub.requests if request.path == BULK]
     body = gzip.decompress(bulk.body) if bulk.headers.get("content-encoding") == "gzip" else bulk.body
     assert json.loads(body) == {"lodash": ["4.17.20"]}
 
@@ -119,8 +119,8 @@ def test_a_vulnerability_of_a_python_package_fails_once_with_its_names(
     vulnerable(stub, severity)
     done = audit(places, stub.url)
     assert done.returncode == 1
-    shown = severity.lower() if severity else "severity unknown"
-    assert f"  jinja2 3.1.2: {CVE}, {GHSA}, {PYSEC} ({shown}) XSS in xmlattr" in done.stdout
+    severity_text = severity.lower() if severity else "severity unknown"
+    assert f"  jinja2 3.1.2: {CVE}, {GHSA}, {PYSEC} ({severity_text}) XSS in xmlattr" in done.stdout
     assert "audit of pins.txt: 1 to fix" in done.stdout
     assert "audit of page/package-lock.json: 0 to fix" in done.stdout
 
@@ -136,18 +136,18 @@ def test_one_of_low_severity_or_withdrawn_does_not_fail(places: Path, stub: Stub
 
 
 def test_one_that_cannot_be_read_about_counts(places: Path, stub: StubServer) -> None:
-    found = [{"vulns": [{"id": GHSA}], "next_page_token": "more"}, {}]
+    results = [{"vulns": [{"id": GHSA}], "next_page_token": "more"}, {}]
     stub.on(
         "POST",
         "/v1/querybatch",
-        Answer(body={"results": found}),
+        Answer(body={"results": results}),
         Answer(body={"results": [{"vulns": [{"id": PYSEC}]}]}),
     )
     done = audit(places, stub.url)
     assert done.returncode == 1
     assert f"jinja2 3.1.2: {GHSA} (severity unknown)" in done.stdout
     assert f"jinja2 3.1.2: {PYSEC} (severity unknown)" in done.stdout  # of the second page
-    pages = [seen.json["queries"] for seen in stub.requests if seen.path == "/v1/querybatch"]
+    pages = [request.json["queries"] for request in stub.requests if request.path == "/v1/querybatch"]
     assert [query.get("page_token") for query in pages[1]] == ["more"]
 
 
@@ -155,7 +155,7 @@ def test_one_that_cannot_be_read_about_counts(places: Path, stub: StubServer) ->
 def test_npms_own_audit_tells_of_its_packages(
     places: Path, stub: StubServer, severity: str, status: int
 ) -> None:
-    told = {
+    advisory = {
         "id": 1106913,
         "url": f"https://github.com/advisories/{NPM_GHSA}",
         "title": "Command Injection in lodash",
@@ -164,7 +164,7 @@ def test_npms_own_audit_tells_of_its_packages(
         "cwe": ["CWE-77"],
         "cvss": {"score": 7.2, "vectorString": "CVSS:3.1/AV:N/AC:L/PR:H/UI:N/S:U/C:H/I:H/A:H"},
     }
-    stub.on("POST", BULK, Answer(body={"lodash": [told]}))
+    stub.on("POST", BULK, Answer(body={"lodash": [advisory]}))
     done = audit(places, stub.url)
     assert done.returncode == status, done.stdout + done.stderr
     line = f"  lodash <4.17.21: {NPM_GHSA} ({severity}) Command Injection in lodash"

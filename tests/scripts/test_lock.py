@@ -50,7 +50,7 @@ def test_versions_are_those_that_the_tests_run_with() -> None:
     installed = closure("reinforge", "backend", "worker", "train", "rewards")
     locked = {pin.name: pin.version for pin in pins()}
     assert {
-        name: each.version.partition("+")[0] for name, each in installed.items()
+        name: package.version.partition("+")[0] for name, package in installed.items()
     }.items() <= locked.items()
 
 

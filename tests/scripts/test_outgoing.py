@@ -15,7 +15,7 @@ CLIENTS = {
     "httpx", "httpx_sse", "requests", "aiohttp", "urllib3", "urllib.request", "http.client", "websockets", "openai",
     "smtplib", "ftplib", "xmlrpc.client", "huggingface_hub", "boto3",
 }  # fmt: skip
-KNOWN = {
+REASONS = {
     # Addresses of users: under `reinforge.net.outbound.Guard`.
     "backend/webhooks/delivery.py": "webhooks",
     "worker/rewards/network.py": "judges and endpoint graders",
@@ -43,13 +43,13 @@ ON_SOMEBODYS_OWN_MACHINE = ("reinforge/client/", "reinforge/cli/")
 
 def imported(path: Path) -> set[str]:
     """Names of modules, also those that are imported inside of functions."""
-    found = set()
+    names = set()
     for node in ast.walk(parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
 
 
 def makes_requests(path: Path) -> bool:
@@ -61,9 +61,9 @@ def makes_requests(path: Path) -> bool:
 def test_every_module_that_makes_requests_is_known() -> None:
     rooms = [path for room in ("backend", "reinforge", "worker") for path in (ROOT / room).rglob("*.py")]
     assert len(rooms) > 300
-    found = {str(path.relative_to(ROOT)) for path in rooms if makes_requests(path)}
-    ours = {path for path in found if not path.startswith(ON_SOMEBODYS_OWN_MACHINE)}
-    assert ours == set(KNOWN), "whose addresses does it call? users' go through reinforge.net.outbound"
+    paths = {str(path.relative_to(ROOT)) for path in rooms if makes_requests(path)}
+    ours = {path for path in paths if not path.startswith(ON_SOMEBODYS_OWN_MACHINE)}
+    assert ours == set(REASONS), "whose addresses does it call? users' go through reinforge.net.outbound"
 
 
 def opens_sockets(path: Path) -> bool:
@@ -75,13 +75,13 @@ def opens_sockets(path: Path) -> bool:
 
 def test_every_module_that_opens_sockets_is_known() -> None:
     rooms = [path for room in ("backend", "reinforge", "worker") for path in (ROOT / room).rglob("*.py")]
-    found = {str(path.relative_to(ROOT)) for path in rooms if opens_sockets(path)}
-    assert found == set(SOCKETS), "whose addresses does it call? users' go through reinforge.net.outbound"
+    paths = {str(path.relative_to(ROOT)) for path in rooms if opens_sockets(path)}
+    assert paths == set(SOCKETS), "whose addresses does it call? users' go through reinforge.net.outbound"
 
 
 def test_backend_and_workers_are_told_which_hosts_are_allowed(tmp_path: Path) -> None:
-    given = {ALLOW_VARIABLE: "vllm.internal"}
-    up = Environment(tmp_path, "http://127.0.0.1:1", "postgresql://", tmp_path / "s.sock", source=given)
+    variables = {ALLOW_VARIABLE: "vllm.internal"}
+    up = Environment(tmp_path, "http://127.0.0.1:1", "postgresql://", tmp_path / "s.sock", source=variables)
     assert up.backend()[ALLOW_VARIABLE] == up.worker()[ALLOW_VARIABLE] == "vllm.internal"
     services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     for name in ("api", "background", "worker", "calls"):

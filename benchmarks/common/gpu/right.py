@@ -173,7 +173,7 @@ def _plain(policy: LoraPolicy, rows: Sequences) -> Result:
     """By the whole model's logits, a row at a time, without any of the policy's own code."""
     parameters = list(policy._trained.list)
     weights = _weights(rows).tolist()
-    logprobs, gradient = [], [torch.zeros_like(each) for each in parameters]
+    logprobs, gradient = [], [torch.zeros_like(parameter) for parameter in parameters]
     tokens = float(sum(map(len, rows.completions)))
     with policy._activate(policy.name):
         for prompt, completion, weight in zip(rows.prompts, rows.completions, weights, strict=True):
@@ -196,7 +196,10 @@ def _trained(policy: LoraPolicy, rows: Sequences) -> Result:
     tokens = float(sum(map(len, rows.completions)))
     ran = policy.forward_backward(Batch(rows, {"weights": _weights(rows)}, every, tokens), _loss)
     logprobs = [ran.scores.logprobs[row, : len(ids)] for row, ids in enumerate(rows.completions)]
-    gradient = [torch.zeros_like(each) if each.grad is None else each.grad for each in policy._trained.list]
+    gradient = [
+        torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        for parameter in policy._trained.list
+    ]
     return Result(torch.cat(logprobs).double().cpu(), _flat(gradient))
 
 

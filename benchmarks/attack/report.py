@@ -9,16 +9,16 @@ are kept for a while, and allocators keep some of what they were given."""
 PAGE = ("job", "metrics", "completions", "jobs")
 
 
-def told_of(outs: dict[str, Any], phases: dict[str, tuple[float, float]]) -> dict[str, Any]:
+def report_of(outs: dict[str, Any], phases: dict[str, tuple[float, float]]) -> dict[str, Any]:
     """outs: of watcher, strangers and member. phases: name → begin and end."""
-    asked = outs["watcher"]["asked"]
-    kinds = sorted({kind for kind, *_ in asked} - {"stream"})
+    requests = outs["watcher"]["asked"]
+    kinds = sorted({kind for kind, *_ in requests} - {"stream"})
     groups = {"healthz": ("healthz",), "page": PAGE} | {kind: (kind,) for kind in kinds if kind != "healthz"}
     latency = {}
     for name, members in groups.items():
         figures = {
             phase: _figures(
-                [seconds for kind, at, seconds, _ in asked if kind in members and begin <= at < end]
+                [seconds for kind, at, seconds, _ in requests if kind in members and begin <= at < end]
             )
             for phase, (begin, end) in phases.items()
         }
@@ -27,7 +27,7 @@ def told_of(outs: dict[str, Any], phases: dict[str, tuple[float, float]]) -> dic
         latency[name] = figures
     failures = [
         {"kind": kind, "phase": _phase(at, phases), "failure": failure}
-        for kind, at, _, failure in asked
+        for kind, at, _, failure in requests
         if failure is not None
     ]
     return {
@@ -39,9 +39,9 @@ def told_of(outs: dict[str, Any], phases: dict[str, tuple[float, float]]) -> dic
     }
 
 
-def verdicts(found: dict[str, Any]) -> dict[str, bool]:
+def verdicts(report: dict[str, Any]) -> dict[str, bool]:
     """Promise → whether it held."""
-    latency, memory = found["latency"], found["memory_mib"]
+    latency, memory = report["latency"], report["memory_mib"]
     held = {}
     for name in ("healthz", "page"):
         figures = latency[name]
@@ -50,20 +50,20 @@ def verdicts(found: dict[str, Any]) -> dict[str, bool]:
             figures["attack"]["p99_ms"] <= WITHIN_SECONDS * 1000
         )
     return held | {
-        "no request of others failed": not found["failures_of_others"],
-        "no event of a live stream is missing": found["events"]["missing"] == 0 < found["events"]["events"],
-        "no hostile request was answered with 500": not _with_status(found, "500"),
+        "no request of others failed": not report["failures_of_others"],
+        "no event of a live stream is missing": report["events"]["missing"] == 0 < report["events"]["events"],
+        "no hostile request was answered with 500": not _with_status(report, "500"),
         "memory flat after": all(
-            memory["after"][name] <= each + max(FLAT_MIB, FLAT_SHARE * each)
-            for name, each in memory["before"].items()
+            memory["after"][name] <= mib + max(FLAT_MIB, FLAT_SHARE * mib)
+            for name, mib in memory["before"].items()
         ),
-        "the job trained in both phases": min(found["job"]["steps"].values()) > 0,
-        "the job succeeded": found["job"]["state"] == "succeeded",
+        "the job trained in both phases": min(report["job"]["steps"].values()) > 0,
+        "the job succeeded": report["job"]["state"] == "succeeded",
     }
 
 
-def _with_status(found: dict[str, Any], status: str) -> list[str]:
-    return [kind for answers in found["answers"].values() for kind in answers if kind.endswith(f" {status}")]
+def _with_status(report: dict[str, Any], status: str) -> list[str]:
+    return [kind for answers in report["answers"].values() for kind in answers if kind.endswith(f" {status}")]
 
 
 def _figures(seconds: list[float]) -> dict[str, float]:
@@ -72,7 +72,7 @@ def _figures(seconds: list[float]) -> dict[str, float]:
         return {"requests": 0, "p50_ms": 0.0, "p99_ms": 0.0, "max_ms": 0.0}
     at = {"p50_ms": 0.5, "p99_ms": 0.99, "max_ms": 1.0}
     places = {name: ordered[min(len(ordered) - 1, int(part * len(ordered)))] for name, part in at.items()}
-    return {"requests": len(ordered)} | {name: round(each * 1000, 1) for name, each in places.items()}
+    return {"requests": len(ordered)} | {name: round(seconds * 1000, 1) for name, seconds in places.items()}
 
 
 def _phase(at: float, phases: dict[str, tuple[float, float]]) -> str:
