@@ -32,7 +32,7 @@ NAME_CEILINGS: dict[str, int] = {
     "examples": 4,
     "reinforge": 80,
     "scripts": 1,
-    "tests": 305,
+    "tests": 0,
     "worker": 36,
 }
 """Refused names that a top-level folder may still have. Only lower these."""

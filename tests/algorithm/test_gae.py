@@ -106,7 +106,7 @@ def test_a_critic_that_is_right_leaves_nothing_to_learn(step: Step, lam: float) 
 
 @quick
 @given(step=steps(), lam=shares)
-def test_whitening_is_over_all_kept_tokens(step: Step, lam: float) -> None:
+def test_whitening_is_over_all_selected_tokens(step: Step, lam: float) -> None:
     plain = ADVANTAGES["gae"](step.rows, step.rewards, step.keep, lam=lam, whiten=False)
     credit = ADVANTAGES["gae"](step.rows, step.rewards, step.keep, lam=lam)
     mask = step.rows.mask & step.keep[:, None]

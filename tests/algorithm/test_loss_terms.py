@@ -311,7 +311,7 @@ def test_a_trained_token_without_an_action_is_refused() -> None:
         RATIOS["action"](torch.zeros(1, 2), torch.ones((1, 2), dtype=torch.bool), torch.tensor([[0, -1]]))
 
 
-def test_an_unknown_surrogate_names_the_known_ones() -> None:
+def test_the_error_for_an_unknown_surrogate_names_the_valid_ones() -> None:
     mask = torch.ones((1, 1), dtype=torch.bool)
     inputs = LossInputs(mask=mask, advantages=torch.ones(1), token_weights=mask.float(), counts=torch.ones(1))
     with pytest.raises(KeyError, match="cispo, cispo_two_sided"):

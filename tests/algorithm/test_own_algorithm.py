@@ -227,7 +227,7 @@ except JobFailure as failure:
     assert (code, cause in message, retryable) == ("package_broken", True, True)
 
 
-def test_what_a_function_hands_back_is_looked_at(site: Path, tmp_path: Path) -> None:
+def test_the_return_value_of_a_function_is_checked(site: Path, tmp_path: Path) -> None:
     copy = changed(
         site, tmp_path, "functions.py", "return torch.where(keep, centred", "return (keep, centred"
     )

@@ -24,7 +24,7 @@ def job(name: str, **algorithm: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS.keys() - AGENTS))
-def test_a_preset_alone_is_a_job_and_its_slots_can_be_given_without_it(name: str) -> None:
+def test_a_preset_alone_is_a_job_and_its_slots_work_without_it(name: str) -> None:
     spec = JobSpec.model_validate(job(name))
     assert spec.algorithm == Algorithm.model_validate({"preset": name, **PRESETS[name].slots})
     resolved = spec.resolved().model_dump()
@@ -71,7 +71,7 @@ def test_no_two_presets_are_the_same() -> None:
     assert len(set(filled)) == len(filled)
 
 
-def test_what_is_given_beside_a_preset_wins_and_the_rest_stays() -> None:
+def test_fields_beside_a_preset_win_and_the_rest_stays() -> None:
     overrides = {"loss": {"surrogate": {"eps_high": 0.5}}, "shaping": {"soft_overlong": {"cache": 9}}}
     algorithm = JobSpec.model_validate(job("dapo", **overrides)).algorithm.model_dump()
     assert algorithm["loss"]["surrogate"]["eps_high"] == 0.5
@@ -85,7 +85,7 @@ def test_another_part_takes_the_whole_place() -> None:
     assert algorithm.loss.surrogate.model_dump() == {"type": "sapo", "tau_pos": 1.0, "tau_neg": 1.05}
 
 
-def test_two_completions_make_2_grpo_unless_told_otherwise() -> None:
+def test_two_completions_make_2_grpo_unless_the_rollout_says_otherwise() -> None:
     assert JobSpec.model_validate(job("grpo_2")).rollout.completions_per_prompt == 2
     spec = job("grpo_2") | {"rollout": {"completions_per_prompt": 4}}
     assert JobSpec.model_validate(spec).rollout.completions_per_prompt == 4

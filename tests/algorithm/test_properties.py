@@ -202,6 +202,6 @@ def test_a_kl_penalty_needs_the_reference() -> None:
         policy_loss(torch.zeros(1, 1), inputs, LOSS | {"kl": {"beta": 0.1, "estimator": "k2"}})
 
 
-def test_an_unknown_type_names_the_known_ones() -> None:
+def test_the_error_for_an_unknown_type_names_the_valid_ones() -> None:
     with pytest.raises(KeyError, match="dr_grpo"):
         lookup(ADVANTAGES, {"type": "gspo"}, "advantage")

@@ -328,7 +328,7 @@ def test_what_compares_with_something_else_takes_one_alone(preset: str) -> None:
 
 
 @pytest.mark.parametrize(("critic_slot", "rate"), [({}, 3e-4), ({"learning_rate": 1e-3}, 1e-3)])
-def test_the_critics_learning_rate_is_the_policys_unless_given(
+def test_the_critics_learning_rate_is_the_policys_by_default(
     critic_slot: dict[str, Any], rate: float
 ) -> None:
     spec = job({"preset": "ppo", "critic": critic_slot}, optimizer={"learning_rate": 3e-4})
@@ -346,7 +346,7 @@ def test_lengths_of_terms_follow_the_longest_completion() -> None:
     assert shaping_slot["cosine_length"]["limit"] == 100
 
 
-def test_a_given_limit_stays_and_the_rest_follows_it() -> None:
+def test_an_explicit_limit_stays_and_the_rest_follows_it() -> None:
     shaping = {"type": "weighted_sum", "soft_overlong": {"weight": 1, "limit": 90}}
     spec = JobSpec.model_validate(
         job({"shaping": shaping}, rollout={"max_completion_tokens": 100})

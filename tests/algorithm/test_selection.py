@@ -36,7 +36,7 @@ DYNAMIC = {"type": "dynamic_sampling", "max_rounds": 3}
 
 @few
 @given(rewards=same_size, rounds=st.integers(1, 4), target=st.integers(1, 8))
-def test_groups_with_signal_are_kept_and_the_missing_ones_asked_for(
+def test_groups_with_signal_stay_and_the_missing_ones_are_requested(
     rewards: list[list[float]], rounds: int, target: int
 ) -> None:
     rows, flat = group_rows(rewards, group_count=target, rounds=rounds)
@@ -94,7 +94,7 @@ def test_rows_without_a_reward_make_no_signal() -> None:
     keep=st.integers(2, 3),
     data=st.data(),
 )
-def test_the_shortest_are_kept_in_any_order(lengths: list[int], keep: int, data: st.DataObject) -> None:
+def test_the_shortest_are_selected_in_any_order(lengths: list[int], keep: int, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(lengths))))
     slot = {"type": "gfpo", "metric": "length", "keep": keep}
     rows, flat = group_rows([[float(number) for number in range(len(lengths))]], lengths=lengths)
@@ -114,7 +114,7 @@ def test_ties_go_to_the_first_and_unscored_rows_to_nobody() -> None:
     assert selection.counted.tolist() == [True, True, True, True, False]
 
 
-def test_a_small_group_is_kept_whole() -> None:
+def test_a_small_group_stays_whole() -> None:
     rows, flat = group_rows([[0.0, 1.0], [0.0, 1.0, 0.5]], lengths=[1, 2, 3, 4, 5])
     assert select({"type": "gfpo", "keep": 2}, rows, flat, {}).keep.tolist() == [True] * 4 + [False]
 
@@ -214,7 +214,7 @@ def test_shares_say_how_rows_are_repaired(shares: tuple[float, float], answer: b
     assert {(repair.answer, repair.solution) for repair in requested} == {(answer, solution)}
 
 
-def test_half_are_told_a_quarter_shown_a_quarter_replaced_anew_in_every_step_and_job() -> None:
+def test_half_get_the_answer_a_quarter_the_solution_a_quarter_a_replacement_drawn_per_step_and_job() -> None:
     def kinds(state: dict[str, Any], seed: int) -> list[tuple[bool, bool]]:
         rows = rows_of([[0.0]] * 4000, prompt_lengths=torch.tensor([1] * 4000), seed=seed)
         return [

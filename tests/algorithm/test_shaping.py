@@ -178,7 +178,7 @@ def test_terms_are_weighted_and_added_to_what_is_reported_too() -> None:
     close(shaped.reported, shaped.rewards)
 
 
-def test_terms_are_reported_beside_the_rubric_as_it_was_given() -> None:
+def test_terms_are_reported_beside_the_rubric_as_scored() -> None:
     rows = rubric_rows([{"a": 0.0, "b": 1.0}, {"a": 1.0, "b": 1.0}], lengths=[10, 5])
     shaped = shape({"type": "pow3r", "soft_overlong": {"weight": 1.0, "limit": 10, "cache": 5}}, rows, {})
     close(shaped.reported, torch.tensor([0.5 - 1, 1.0]).double())
@@ -307,7 +307,7 @@ def test_categories_count_the_same_however_many_criteria_they_have() -> None:
 
 
 @pytest.mark.parametrize("name", ["pow3r", "vpo"])
-def test_a_reward_that_returns_nothing_to_work_with_is_told(name: str) -> None:
+def test_a_reward_that_returns_nothing_usable_is_an_error(name: str) -> None:
     rows = rows_of([[1.0], [0.0]], criteria=(({},), ({},)), candidates=(((),), ((),)))
     with pytest.raises(ValueError, match="needs one that returns"):
         shape({"type": name}, rows, {})
@@ -339,7 +339,7 @@ def test_another_candidate_never_lowers_the_reward(sets: list[list[float]], more
     assert larger >= fewer - 1e-12
 
 
-def test_specialists_beat_copies_of_a_compromise() -> None:
+def test_specialists_outscore_copies_of_a_compromise() -> None:
     sets = [[[1.0, 0.0], [0.0, 1.0]], [[0.6, 0.6], [0.6, 0.6]]]
     specialists, compromise = shape({"type": "vpo", "draws": 500}, set_rows(sets), {}).rewards.tolist()
     assert specialists == pytest.approx(0.75, abs=0.03)  # E max(w, 1 - w) for w uniform

@@ -50,7 +50,7 @@ def test_without_vllm_one_side_is_measured(bench: Bench, monkeypatch: pytest.Mon
     assert picture(result).count("<circle") == 2
 
 
-def test_sides_are_told_by_medians_with_every_run(bench: Bench) -> None:
+def test_sides_are_summarised_by_medians_with_every_run(bench: Bench) -> None:
     def side(*seconds: float, sync: float) -> Side:
         return Side(
             TransformersEngine(bench.base.model, bench.base.tokenizer, bench.host.sampling_as),

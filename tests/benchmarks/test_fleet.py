@@ -18,7 +18,7 @@ def made() -> Template:
     return template(3, tokens=30)
 
 
-def test_records_are_what_the_door_takes(made: Template) -> None:
+def test_records_are_valid_for_the_worker_api(made: Template) -> None:
     batch = RecordBatch.model_validate(orjson.loads(made.records(2, 11, 70, "ab" * 32)))
     assert batch.attempt == 2
     assert [record.sequence for record in batch.records] == [11, 12, 13, 14]

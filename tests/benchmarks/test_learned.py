@@ -35,7 +35,7 @@ def test_medians_count_a_run_that_never_got_there_as_later_than_all() -> None:
     assert median_range([]) == [None, None, None]
 
 
-def test_a_run_is_told_by_its_ends_and_means() -> None:
+def test_a_run_is_summarised_by_its_ends_and_means() -> None:
     train = Series(
         [1, 2, 3, 4],
         {

@@ -47,7 +47,7 @@ def test_only_reinforce_updates_once() -> None:
     assert updates_of("grpo") == 4
 
 
-def test_a_group_size_that_is_part_of_a_preset_is_kept_and_told() -> None:
+def test_a_group_size_that_is_part_of_a_preset_stays_and_is_reported() -> None:
     assert group_of("grpo_2") == 2
     assert note_of("grpo_2") == "64 prompts × 2 completions"
     assert (group_of("grpo"), note_of("grpo")) == (8, "")

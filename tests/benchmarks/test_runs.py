@@ -112,7 +112,7 @@ def test_a_line_still_being_written_is_not_read(tmp_path: Path) -> None:
     assert Folder(tmp_path / "nowhere").series("train") == Series()
 
 
-def test_completions_are_those_of_the_step_asked_for(tmp_path: Path) -> None:
+def test_completions_are_those_of_the_requested_step(tmp_path: Path) -> None:
     (tmp_path / "blobs").mkdir()
     for step, text in ((1, "one"), (2, "two")):
         rows = [{"text": text, "rewards": '[{"name": "right"}]', "item": '{"answer": "3"}'}]

@@ -49,7 +49,7 @@ def test_a_points_job_is_valid_and_has_its_sizes(tmp_path: Path) -> None:
     assert parameters == 8192 * 128 + 2 * layer + 128
 
 
-def test_a_point_is_told_by_medians_with_every_run() -> None:
+def test_a_point_is_summarised_by_medians_with_every_run() -> None:
     summary = measured(BASE, 1.0, 3.0, 2.0).as_dict()
     assert (summary["ours_seconds"], summary["peer_seconds"]) == (2.0, 4.0)
     assert (summary["ours_memory_mib"], summary["peer_memory_mib"]) == (102.0, 300.0)

@@ -125,7 +125,7 @@ def test_a_second_fault_waits_for_the_first(toy: Toy) -> None:
     assert toy.run("backend", RENAMES, "api").returncode == -signal.SIGKILL
 
 
-def test_roles_are_told_from_command_lines() -> None:
+def test_roles_are_derived_from_command_lines() -> None:
     lines = {
         "python -P -m backend api --port 1": "api",
         "python -P -m backend background": "background",
@@ -140,7 +140,7 @@ def test_roles_are_told_from_command_lines() -> None:
     assert {line: role_of(line.split()) for line in lines} == lines
 
 
-def test_who_is_stopped_is_known() -> None:
+def test_a_stopped_process_is_detected() -> None:
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         assert not is_stopped(process.pid)

@@ -68,13 +68,13 @@ def test_what_grows_is_named(name: str, value: Any, what: str) -> None:
     assert grown(**{name: value}) == [what]
 
 
-def test_a_descriptor_a_minute_is_seen_within_twenty() -> None:
+def test_a_descriptor_a_minute_is_detected_within_twenty() -> None:
     """So a worker kept the pipes of its trainers."""
     made = growths(samples(descriptors=lambda at: int(12 + at / 60))[: 20 * 3])
     assert [growth.what for growth in made if not growth.flat] == ["api: descriptors"]
 
 
-def test_a_process_that_began_anew_is_judged_by_its_longest_life() -> None:
+def test_a_restarted_process_is_judged_by_its_longest_life() -> None:
     made = samples()
     young = [Process("api", 8, 60.0, int(9e8), 999, 99)]
     made[100] = Sample(made[100].at, young, made[100].tables, 12, 200, int(5e7))

@@ -83,7 +83,7 @@ def test_every_row_has_a_state_and_what_it_needs() -> None:
     assert {row.cells[0]: faults for row in ROWS if (faults := problems(row))} == {}
 
 
-def test_what_works_is_shown_by_a_test_or_a_claim() -> None:
+def test_what_works_has_a_test_or_a_claim() -> None:
     """A preset alone is only a name: a vector, a test or a claim has to go with it."""
     bare = [
         row.cells[0]

@@ -8,7 +8,7 @@ from tests.support.markdown import ROOT
 SIZES = re.compile(r"-(1440|1024|390)-(light|dark)$")
 
 
-def test_every_picture_is_shown_by_a_page() -> None:
+def test_every_picture_is_on_a_page() -> None:
     assert unreferenced(IMAGES) == []
 
 

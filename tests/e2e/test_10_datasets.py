@@ -346,7 +346,7 @@ class TestDuplicates:
         write_jsonl(tmp_path / "doubled.jsonl", rows + again)
         return client.datasets.push(tmp_path / "doubled.jsonl", reuse=False)
 
-    def test_leaks_are_shown_with_examples_and_a_split_by_prompt_has_none(
+    def test_leaks_are_listed_with_examples_and_a_split_by_prompt_has_none(
         self, page: Page, api: httpx.Client, doubled: Dataset
     ) -> None:
         page.goto(f"/datasets/{doubled.id}?held=6&seed=3")

@@ -84,7 +84,7 @@ class TestChecks:
             ("1e", "Type a number, or auto."),
         ],
     )
-    def test_a_number_out_of_range_is_told_beside_its_field(
+    def test_a_number_out_of_range_has_an_error_beside_its_field(
         self, form: Page, text: str, message: str
     ) -> None:
         field = typed(form, "Learning rate", text)
@@ -94,7 +94,7 @@ class TestChecks:
         expect(field).not_to_have_attribute("aria-invalid", "true")
         expect(beside(field)).to_have_count(0)
 
-    def test_what_the_server_finds_is_told_beside_its_field(self, form: Page) -> None:
+    def test_the_servers_errors_are_beside_their_fields(self, form: Page) -> None:
         field = typed(form, "Max tokens", "5000")
         expect(beside(field)).to_contain_text("leave no room for a prompt in a context of 512")
         form.get_by_role("button", name="1 problem: show the first").click()
@@ -102,9 +102,7 @@ class TestChecks:
         field.fill("32")
         expect(beside(field)).to_have_count(0)
 
-    def test_a_field_that_the_server_does_not_know_is_told(
-        self, page: Page, additions: Dataset, reward: str
-    ) -> None:
+    def test_an_unknown_field_is_reported(self, page: Page, additions: Dataset, reward: str) -> None:
         """As of a draft that an older page has left in this browser."""
         draft = {
             "model": MODEL,
@@ -125,7 +123,7 @@ class TestChecks:
         form.get_by_role("button", name="Validate").click()
         expect(form.get_by_text("All checks passed.")).to_be_visible()
 
-    def test_what_is_missing_is_told_when_the_job_is_started(self, page: Page) -> None:
+    def test_missing_fields_are_reported_when_the_job_is_started(self, page: Page) -> None:
         page.goto("/jobs/new")
         page.get_by_role("button", name="Start job").click()
         for message in ("Drop a file or choose a dataset.", "Choose a reward or drop a .py file."):

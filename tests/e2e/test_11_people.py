@@ -239,13 +239,13 @@ class TestWithoutTheServer:
         patient.context.set_offline(False)
         expect(patient.get_by_role("heading", level=1, name="Adapters")).to_be_visible()
 
-    def test_a_screen_of_an_older_build_is_fetched_anew(self, patient: Page) -> None:
+    def test_a_screen_of_an_older_build_is_fetched_again(self, patient: Page) -> None:
         """A server with another version of the page knows nothing of the code that this one asks for."""
         patient.route("**/assets/adapters*.js", lambda route: route.fulfill(status=404), times=1)
         room(patient, "Adapters").click()
         expect(patient.get_by_role("heading", level=1, name="Adapters")).to_be_visible()
 
-    def test_what_was_typed_is_kept(self, page: Page) -> None:
+    def test_typed_text_survives(self, page: Page) -> None:
         page.goto("/settings?tab=keys")
         page.get_by_role("button", name="New key").click()
         dialog = page.get_by_role("dialog")
@@ -302,7 +302,7 @@ class TestRooms:
         expect(offered).to_have_count(1)
 
     @pytest.mark.parametrize(("address", "route_pattern", "text"), [(a, q, text) for a, q, text, _ in ROOMS])
-    def test_a_failure_is_told_and_tried_again(
+    def test_a_failure_is_displayed_and_can_be_retried(
         self, page: Page, address: str, route_pattern: str, text: str
     ) -> None:
         def fail(route: Route) -> None:

@@ -48,7 +48,7 @@ def test_base_and_adapter_answer_side_by_side(chat: Page) -> None:
     expect(adapter.locator("pre")).to_contain_text("<answer>120</answer>")
 
 
-def test_what_is_shown_is_what_the_api_samples(chat: Page, client: Reinforge, demo: Demo) -> None:
+def test_the_page_displays_what_the_api_samples(chat: Page, client: Reinforge, demo: Demo) -> None:
     best = next(one for one in client.jobs.checkpoints(demo.summary["job_id"]) if one.best)
     chat.get_by_role("textbox", name="Seed").fill("11")
     ask(chat)
@@ -141,7 +141,7 @@ def slow_worker() -> Iterator[SlowWorker]:
 
 
 @pytest.mark.parametrize("how", ["button", "Escape"])
-def test_stop_ends_both_answers_and_what_was_asked_for(chat: Page, slow_worker: SlowWorker, how: str) -> None:
+def test_stop_ends_both_answers_and_their_requests(chat: Page, slow_worker: SlowWorker, how: str) -> None:
     address = f"http://127.0.0.1:{slow_worker.server_address[1]}/"
     chat.route("**/api/v1/sample", lambda route: route.continue_(url=address))
     ask(chat)

@@ -356,7 +356,7 @@ def test_a_click_on_a_point_opens_the_completions_of_that_step(page: Page, job: 
     expect(over(page, "Reward")).to_be_visible()
 
 
-def test_a_chart_is_shown_large_by_its_address(page: Page, job: str) -> None:
+def test_an_address_opens_a_chart_large(page: Page, job: str) -> None:
     page.goto(f"/jobs/{job}")
     small = over(page, "Entropy").bounding_box()
     chart(page, "Entropy").get_by_role("button", name="More for Entropy").click()

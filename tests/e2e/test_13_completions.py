@@ -94,7 +94,7 @@ def test_the_completions_of_a_prompt_are_side_by_side_with_their_advantages(
     assert len({box["x"] for box in boxes}) >= 3, "not side by side"
 
 
-def test_completions_are_sorted_as_asked(page: Page, group: CompletionGroup, at_group: str) -> None:
+def test_completions_are_sorted_as_requested(page: Page, group: CompletionGroup, at_group: str) -> None:
     page.goto(at_group)
     order = page.get_by_label("Sort completions")
     keys: dict[str, Any] = {

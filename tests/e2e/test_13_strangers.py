@@ -86,7 +86,7 @@ WATCH = (
 NASTY = "<img src=x onerror=\"window.ran='{0}'\"><script>window.ran='{0}'</script><style>*{{display:none}}</style>"
 
 
-def test_markup_in_completions_is_shown_and_never_run(
+def test_markup_in_completions_is_displayed_and_never_run(
     page: Page, group: CompletionGroup, at_group: str
 ) -> None:
     page.add_init_script(WATCH)
@@ -105,7 +105,7 @@ def test_markup_in_completions_is_shown_and_never_run(
     assert cards(page).locator("img, script, style, b[onclick], a").count() == 0
 
 
-def test_markup_of_data_and_rewards_is_shown_and_never_run(
+def test_markup_of_data_and_rewards_is_displayed_and_never_run(
     page: Page, client: Reinforge, tmp_path: Path
 ) -> None:
     """A real job: prompts, columns and their names, reasons, prints, parts, the names of job, file and reward."""

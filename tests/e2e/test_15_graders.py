@@ -138,7 +138,7 @@ class TestBuildingAGrader:
 
 
 class TestJudges:
-    def test_a_judge_is_added_tried_changed_and_deleted_and_its_key_is_never_shown(
+    def test_a_judge_is_added_tried_changed_and_deleted_and_its_key_never_appears(
         self, page: Page, api: httpx.Client, judge_server: Stub
     ) -> None:
         name = f"judge-{uuid4().hex[:8]}"

@@ -130,7 +130,7 @@ class TestBench:
 
 
 class TestGoldenCases:
-    def test_a_result_of_the_bench_is_kept_run_and_deleted(
+    def test_a_result_of_the_bench_is_stored_run_and_deleted(
         self, page: Page, client: Reinforge, additions: Dataset, reward: str
     ) -> None:
         page.goto(f"/rewards/{reward}?dataset={additions.id}&rows=1-1")
@@ -161,7 +161,7 @@ class TestGoldenCases:
         expect(page.get_by_role("heading", name="No golden cases yet")).to_be_visible()
         assert client.rewards.golden_cases(reward) == []
 
-    def test_a_completion_of_a_job_is_kept_with_its_origin(
+    def test_a_completion_of_a_job_is_stored_with_its_origin(
         self, page: Page, client: Reinforge, trained: tuple[str, str]
     ) -> None:
         job, reward = trained

@@ -51,7 +51,7 @@ def test_an_invited_person_joins_sets_a_password_and_signs_in_with_it(
         expect(section(again, "You")).to_contain_text(name)
 
 
-def test_a_forgotten_password_is_set_anew_with_an_address(
+def test_a_forgotten_password_is_reset_with_an_address(
     browser: Browser, client: Reinforge, platform: Platform
 ) -> None:
     with visit(browser, base_url=platform.url) as page:

@@ -71,7 +71,7 @@ def test_two_are_compared_with_the_gates_own_numbers(
     expect(page.get_by_label("Gate", exact=True).get_by_text(f"--baseline {places['base']}")).to_be_visible()
 
 
-def test_a_row_shows_what_both_said(page: Page, client: Reinforge, places: dict[str, str]) -> None:
+def test_a_row_shows_both_completions(page: Page, client: Reinforge, places: dict[str, str]) -> None:
     page.goto(f"/evaluations/{places['evaluation']}?against={places['base']}")
     table = page.get_by_role("region", name="Evaluated rows")
     table.get_by_role("button").first.click()
@@ -105,6 +105,6 @@ def test_one_is_cancelled_and_goes_on(page: Page, api: httpx.Client, places: dic
 
 
 @pytest.mark.parametrize("address", ["/evaluations/eval_none", "/evaluations/new?like=eval_none"])
-def test_one_that_is_not_there_is_told(page: Page, address: str) -> None:
+def test_a_missing_evaluation_has_a_message(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_role("alert")).to_contain_text("There is no evaluation eval_none")

@@ -122,7 +122,7 @@ def numbers(curves: Locator, step: int) -> list[str]:
     return [cell.strip() for cell in row.locator("th, td").all_inner_texts()]
 
 
-def test_an_adapter_is_deployed_asked_pointed_elsewhere_stopped_and_deleted(
+def test_an_adapter_is_deployed_sampled_pointed_elsewhere_stopped_and_deleted(
     page: Page, client: Reinforge, places: dict[str, str]
 ) -> None:
     name = f"e2e-{uuid4().hex[:8]}"

@@ -95,7 +95,7 @@ def test_from_its_secret_to_its_end(page: Page, client: Reinforge, stub: StubSer
     assert url not in [webhook.url for webhook in client.webhooks.list()]
 
 
-def test_an_address_that_is_refused_is_told_at_its_field(page: Page, client: Reinforge) -> None:
+def test_a_refused_address_is_reported_at_its_field(page: Page, client: Reinforge) -> None:
     before = [webhook.id for webhook in client.webhooks.list()]
     page.goto("/settings?tab=webhooks")
     page.get_by_role("button", name="New webhook").click()

@@ -89,7 +89,7 @@ def test_log_probabilities_sum_to_the_adapters_own(
     assert completion["usage"]["completion_tokens"] == len(sampled)
 
 
-def test_a_host_killed_in_the_middle_is_told_and_the_next_request_works(
+def test_a_host_killed_in_the_middle_is_reported_and_the_next_request_works(
     http: httpx.Client, client: Reinforge, platform: Platform, deployed: str
 ) -> None:
     errors: list[str] = []

@@ -91,7 +91,7 @@ def test_no_printed_reward_looks_for_the_answer_inside_the_text(place: str) -> N
     assert contained_answers(printed()[place]) == []
 
 
-def test_what_is_looked_for() -> None:
+def test_rewards_that_search_for_the_answer_are_detected() -> None:
     assert contained_answers('score = float(item["answer"] in sample["output_text"])')
     assert contained_answers('right = str(item["answer"]) in text')
     assert contained_answers("right = expected not in completion")

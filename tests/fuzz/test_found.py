@@ -63,7 +63,7 @@ def test_a_formula_of_many_operations_is_refused() -> None:
         formula.parse("-".join(["a"] * 1500))
 
 
-def test_of_many_faults_the_first_are_told() -> None:
+def test_of_many_faults_the_first_are_reported() -> None:
     """Each one asked for the schema of a job, which takes 80 ms to make."""
     calls: list[int] = []
 
@@ -78,7 +78,7 @@ def test_of_many_faults_the_first_are_told() -> None:
     assert calls == [1]
 
 
-def test_of_many_faults_in_a_grader_the_first_are_told() -> None:
+def test_of_many_faults_in_a_grader_the_first_are_reported() -> None:
     text = json.dumps({"type": "string_check"} | {f"k{n}": 1 for n in range(500)})
     with pytest.raises(InvalidInput) as refused:
         parse_grader(text)

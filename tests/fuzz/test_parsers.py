@@ -55,7 +55,7 @@ def test_cost_grows_no_faster_than_the_input(number: int, parser: parsers.Parser
     assert list(parsing.faults(parser, number, parsing.CI)) == []
 
 
-def test_every_module_that_decodes_is_known() -> None:
+def test_every_module_that_decodes_is_listed() -> None:
     """A new reader gets an entry in `parsers.py`, or a reason in `elsewhere.py` why nobody strange writes its input."""
     tried = {parser.module for parser in parsers.PARSERS}
     covered = {module for modules in ELSEWHERE.values() for module in modules}
@@ -97,29 +97,29 @@ def _faults_of(read: object, seed: str, largest: int = 65_536) -> list[str]:
     return list(parsing.faults(parser, 0, parsing.CI))
 
 
-def test_a_quadratic_pattern_is_found() -> None:
+def test_a_quadratic_pattern_is_detected() -> None:
     pattern = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
     assert any("joined by '': time" in fault for fault in _faults_of(pattern.findall, "{{"))
 
 
-def test_a_quadratic_loop_is_found() -> None:
+def test_a_quadratic_loop_is_detected() -> None:
     def read(content: str) -> int:
         return sum(sum(range(place)) for place in range(len(content)))
 
     assert any("time" in fault for fault in _faults_of(read, "ab", 4096))
 
 
-def test_a_slow_linear_reader_is_found() -> None:
+def test_a_slow_linear_reader_is_detected() -> None:
     faults = _faults_of(lambda content: [len(str(list(range(1000)))) for _ in content], "ab", 4096)
     assert any("time" in fault for fault in faults)
 
 
-def test_a_small_input_that_becomes_large_is_found() -> None:
+def test_a_small_input_that_becomes_large_is_detected() -> None:
     faults = _faults_of(lambda content: "x" * content.count("9") * 4096, "9", 4096)
     assert any("memory" in fault for fault in faults)
 
 
-def test_an_error_that_nobody_expects_is_found() -> None:
+def test_an_error_that_nobody_expects_is_detected() -> None:
     def depth(content: str) -> int:
         return 1 + depth(content[1:]) if content.startswith("[") else 0
 

@@ -95,7 +95,7 @@ def closed_port() -> str:
         return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
-def test_nothing_known_passes_after_asking_about_every_pinned_version(places: Path, stub: StubServer) -> None:
+def test_no_advisory_for_any_pinned_version_passes(places: Path, stub: StubServer) -> None:
     done = audit(places, stub.url)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [
@@ -208,7 +208,7 @@ def test_an_entry_without_reason_or_day_is_an_error(places: Path, stub: StubServ
     assert "Traceback" not in done.stderr
 
 
-def test_servers_that_are_not_there_are_told_and_pass(places: Path) -> None:
+def test_unreachable_servers_are_reported_and_pass(places: Path) -> None:
     done = audit(places, closed_port())
     assert done.returncode == 0, done.stderr
     python, npm = done.stdout.splitlines()
@@ -217,7 +217,7 @@ def test_servers_that_are_not_there_are_told_and_pass(places: Path) -> None:
     assert "ECONNREFUSED" in npm
 
 
-def test_a_mirror_without_audits_is_told_and_does_not_hide_what_the_other_says(
+def test_a_mirror_without_audits_is_reported_and_hides_nothing_of_the_other(
     places: Path, stub: StubServer
 ) -> None:
     mirror = StubServer()  # 404 to everything

@@ -83,7 +83,7 @@ def test_what_the_machine_has_is_left_out_except_what_needs_our_version(
     assert "3.13" in (checkout.parent / "download").read_text().split()
 
 
-def test_the_peer_is_asked_for(checkout: Path) -> None:
+def test_the_peer_is_bundled_on_request(checkout: Path) -> None:
     assert bundle(checkout, "--peer", "wheels").returncode == 0
     assert names(checkout) >= OWN | {"trl", "datasets", "dill", "multiprocess"}
     assert "pandas" not in names(checkout)

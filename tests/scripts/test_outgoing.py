@@ -58,7 +58,7 @@ def makes_requests(path: Path) -> bool:
     )
 
 
-def test_every_module_that_makes_requests_is_known() -> None:
+def test_every_module_that_makes_requests_is_listed() -> None:
     rooms = [path for room in ("backend", "reinforge", "worker") for path in (ROOT / room).rglob("*.py")]
     assert len(rooms) > 300
     paths = {str(path.relative_to(ROOT)) for path in rooms if makes_requests(path)}
@@ -73,13 +73,13 @@ def opens_sockets(path: Path) -> bool:
     return bool(imported(path) & {"socket", "asyncio"}) and bool(used & CONNECT)
 
 
-def test_every_module_that_opens_sockets_is_known() -> None:
+def test_every_module_that_opens_sockets_is_listed() -> None:
     rooms = [path for room in ("backend", "reinforge", "worker") for path in (ROOT / room).rglob("*.py")]
     paths = {str(path.relative_to(ROOT)) for path in rooms if opens_sockets(path)}
     assert paths == set(SOCKETS), "whose addresses does it call? users' go through reinforge.net.outbound"
 
 
-def test_backend_and_workers_are_told_which_hosts_are_allowed(tmp_path: Path) -> None:
+def test_backend_and_workers_get_the_allowed_hosts(tmp_path: Path) -> None:
     variables = {ALLOW_VARIABLE: "vllm.internal"}
     up = Environment(tmp_path, "http://127.0.0.1:1", "postgresql://", tmp_path / "s.sock", source=variables)
     assert up.backend()[ALLOW_VARIABLE] == up.worker()[ALLOW_VARIABLE] == "vllm.internal"

@@ -76,7 +76,7 @@ def test_lines_of_an_env_file() -> None:
     )
 
 
-def test_every_base_image_is_known() -> None:
+def test_every_base_image_is_listed() -> None:
     assert base_images() == {
         "PYTHON_IMAGE": "python:3.12-slim",
         "NODE_IMAGE": "node:24-slim",

@@ -108,7 +108,7 @@ def test_a_wake_up_runs_the_job_and_others_do_nothing(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_told_to_leave_takes_its_trainer_along(
+def test_a_worker_that_is_stopped_ends_its_trainer(
     number: signal.Signals,
     server: StubWorkerApi,
     settings: WorkerSettings,

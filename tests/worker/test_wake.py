@@ -60,7 +60,7 @@ def test_a_worker_that_goes_down_does_not_wait() -> None:
     assert woken.ran == []
 
 
-def test_what_the_backend_refuses_is_not_asked_again() -> None:
+def test_a_refused_request_is_not_retried() -> None:
     woken = Woken(WorkerApiRefused("no", status=401), "a job")
     woken.worker.wake("ftjob-1")
     assert woken.ran == []

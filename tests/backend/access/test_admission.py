@@ -72,7 +72,7 @@ def line(backend: Backend) -> Iterator[Line]:
     made.socket.close()
 
 
-def test_no_body_is_read_before_its_sender_is_known(backend: Backend) -> None:
+def test_no_body_is_read_before_its_sender_is_authenticated(backend: Backend) -> None:
     """For every operation: a stranger who announces 100 MiB and sends nothing is answered at once."""
     checked = 0
     for operation in operations(backend):
@@ -139,7 +139,7 @@ def test_every_route_has_a_size(backend: Backend, line: Line, path: str, limit: 
     chunked.socket.close()
 
 
-def test_a_large_body_of_somebody_known_is_read(backend: Backend) -> None:
+def test_a_large_body_of_an_authenticated_sender_is_read(backend: Backend) -> None:
     """Below the limit of its route it reaches the endpoint."""
     source = "#" * (body_limits.JSON_BYTES_OF["rewards"] - 1000)
     response = backend.api.post("/rewards/check", json={"source": source})

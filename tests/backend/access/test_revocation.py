@@ -122,7 +122,7 @@ def test_an_upload_ends_with_its_key(backend: Backend) -> None:
     )
 
 
-def test_a_slow_upload_of_somebody_known_is_not_ended(backend: Backend) -> None:
+def test_a_slow_upload_of_an_authenticated_sender_is_not_ended(backend: Backend) -> None:
     """Several lookups and pauses long."""
 
     def rows() -> Iterator[bytes]:

@@ -76,7 +76,7 @@ def test_a_project_has_its_places_whatever_its_keys() -> None:
     asyncio.run(test())
 
 
-def test_a_lane_has_half_of_its_places_while_others_are_in_use() -> None:
+def test_a_sender_has_half_of_its_slots_while_others_use_theirs() -> None:
     async def test() -> None:
         slots = SenderSlots()
         for name in "ab":
@@ -127,7 +127,7 @@ def test_strangers_whose_bodies_do_not_come_hold_no_place(backend: Backend) -> N
     wait_until(lambda: not backend.app.state.sender_slots._waiting, "nothing to be left over")
 
 
-def test_a_request_waits_for_its_lane_and_for_no_other(backend: Backend) -> None:
+def test_a_request_waits_for_slots_of_its_own_sender_only(backend: Backend) -> None:
     assert backend.api.get("/me").status_code == 200
     slots = backend.app.state.sender_slots
     wait_until(lambda: not slots._held, "earlier requests to be over")
@@ -146,7 +146,7 @@ def test_a_request_waits_for_its_lane_and_for_no_other(backend: Backend) -> None
     wait_until(lambda: not slots._held, "its place to be free")
 
 
-def test_a_key_that_was_good_is_in_its_projects_lane(backend: Backend) -> None:
+def test_a_key_that_was_valid_uses_its_projects_slots(backend: Backend) -> None:
     key = backend.add_key("viewer")
     assert key.get("/me").status_code == 200
     slots = backend.app.state.sender_slots

@@ -40,7 +40,7 @@ def test_every_endpoint_with_an_id_is_covered(stranger: Stranger) -> None:
     assert len(with_ids(stranger.backend)) > 40
 
 
-def test_another_projects_id_is_not_found(stranger: Stranger) -> None:
+def test_another_projects_id_is_404(stranger: Stranger) -> None:
     failures = {}
     for operation in with_ids(stranger.backend):
         answer = stranger.ask(operation, stranger.us)
@@ -80,7 +80,7 @@ def test_no_list_shows_another_projects_things(stranger: Stranger) -> None:
     assert lists >= 8, "the stranger's own lists show what is there"
 
 
-def test_a_running_jobs_worker_is_shown_without_the_job_of_another_project(stranger: Stranger) -> None:
+def test_a_running_jobs_worker_is_listed_without_the_job_of_another_project(stranger: Stranger) -> None:
     assert stranger.running in stranger.api.get("/workers").text
     assert stranger.running not in stranger.us.get("/workers").text
 

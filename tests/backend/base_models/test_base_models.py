@@ -34,7 +34,7 @@ def live_backend(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> 
     backend.sql("DELETE FROM worker WHERE id = 'wrk_real'")
 
 
-def test_a_model_is_added_with_what_the_worker_found(live_backend: Backend, folder: Path) -> None:
+def test_a_model_is_added_with_the_facts_from_the_worker(live_backend: Backend, folder: Path) -> None:
     response = live_backend.api.post("/models", json={"id": "toy", "source": str(folder)})
     assert response.status_code == 201, response.text
     made = response.json()

@@ -163,7 +163,7 @@ def test_a_token_that_only_failed_opens_nothing_else(live_backend: Backend, hub:
 
 
 @pytest.mark.parametrize("kind", ["hub", "folder"])
-def test_a_source_may_be_sent_as_it_is_shown(
+def test_a_source_may_be_sent_as_it_is_returned(
     live_backend: Backend, hub: HubStub, tmp_path: Path, kind: str
 ) -> None:
     """The page's "Inspect again" sends what the model's source is, with the template chosen for it."""

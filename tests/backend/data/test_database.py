@@ -46,7 +46,7 @@ def test_one_that_ended_a_moment_ago_is_an_outage_that_passes(served: Backend) -
             assert answer.headers["retry-after"]
 
 
-def test_what_goes_wrong_is_said_without_the_values(served: Backend) -> None:
+def test_database_errors_are_logged_without_values(served: Backend) -> None:
     async def fails() -> str:
         database = Database(served.database_url, pool_size=1)
         try:

@@ -27,7 +27,7 @@ def test_migrations_and_models_agree(database_url: str) -> None:
 @pytest.mark.parametrize(
     ("table", "column", "storage"), [("completion", "words", "m"), ("event", "data", "e")]
 )
-def test_columns_are_stored_as_their_migration_said(
+def test_columns_are_stored_as_their_migration_defines(
     database_url: str, table: str, column: str, storage: str
 ) -> None:
     """A column that is made anew loses it, and the models cannot say it: words in their rows, events uncompressed."""

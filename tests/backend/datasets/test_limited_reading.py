@@ -63,7 +63,7 @@ def test_the_server_goes_before_its_children() -> None:
     assert asyncio.run(priority()) == os.nice(0) + NICE
 
 
-def test_a_child_is_kept_and_one_that_dies_is_replaced() -> None:
+def test_a_child_is_reused_and_one_that_dies_is_replaced() -> None:
     async def ask() -> tuple[int, int, int]:
         children = Children()
         try:
@@ -78,7 +78,7 @@ def test_a_child_is_kept_and_one_that_dies_is_replaced() -> None:
     assert first == again != replaced
 
 
-def test_a_child_whose_question_is_given_up_ends() -> None:
+def test_a_child_whose_request_is_cancelled_ends() -> None:
     async def give_up() -> int:
         children = Children()
         pid = await children.ask(os.getpid)

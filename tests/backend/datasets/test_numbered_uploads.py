@@ -292,7 +292,7 @@ class TestStraightToTheBucket:
         sender.put_straight(1, data=sender.part(1)[:100])  # cut off
         assert sender.state()["missing"] == [1, 2]
 
-    def test_wrong_bytes_in_the_bucket_are_found_at_the_end(
+    def test_wrong_bytes_in_the_bucket_are_detected_at_the_end(
         self, on_s3: Backend, s3: Any, bucket: str
     ) -> None:
         before = datasets(on_s3)

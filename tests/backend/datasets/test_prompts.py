@@ -37,7 +37,7 @@ def only_short(payload: dict[str, Any]) -> dict[str, Any]:
 # ── Kept ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_dataset_is_renamed_and_told_how_its_rows_become_prompts(backend: Backend) -> None:
+def test_a_dataset_gets_a_new_name_and_a_prompt_view(backend: Backend) -> None:
     id = backend.add_dataset(ROWS)
     before = backend.api.get(f"/datasets/{id}").json()
     assert before["prompt_view"]["columns"]["prompt"] is None
@@ -88,7 +88,7 @@ def test_who_reads_may_look_but_not_change(backend: Backend) -> None:
 # ── Shown ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_rows_are_shown_as_the_model_reads_them(backend: Backend) -> None:
+def test_rows_are_rendered_as_the_model_reads_them(backend: Backend) -> None:
     id = backend.add_dataset(ROWS)
     body = {"model": backend.add_model(), **VIEW, "offset": 10, "limit": 5}
     with backend.rpc_worker(render=only_short):
@@ -125,14 +125,14 @@ def test_rows_are_rendered_and_counted_with_their_tools(backend: Backend) -> Non
     assert tools == [[[tool], None]] * 2
 
 
-def test_past_the_end_nobody_is_asked(backend: Backend) -> None:
+def test_past_the_end_no_worker_is_called(backend: Backend) -> None:
     id = backend.add_dataset(ROWS)
     body = {"model": backend.add_model(), **VIEW, "offset": 12}
     page = backend.api.post(f"/datasets/{id}/render", json=body)
     assert (page.status_code, page.json()["data"]) == (200, [])
 
 
-def test_what_cannot_be_looked_at_is_told_by_field(backend: Backend) -> None:
+def test_an_invalid_view_is_reported_by_field(backend: Backend) -> None:
     id = backend.add_dataset(ROWS)
     model = backend.add_model()
     for path in ("render", "lengths"):
@@ -176,7 +176,7 @@ def test_a_dataset_without_a_single_prompt_says_so(backend: Backend) -> None:
     assert "The template refuses it." in response.json()["error"]["message"]
 
 
-def test_many_rows_are_asked_for_in_several_calls(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_rendered_in_several_calls(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backend.datasets.prompts.rendering.CALL_ROWS", 4)
     monkeypatch.setattr("backend.datasets.prompts.rendering.MOST_CHARACTERS", 30)
     id = backend.add_dataset([{"prompt": "x" * n} for n in (1, 2, 3, 4, 5, 28, 3, 2)])

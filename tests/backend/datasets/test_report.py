@@ -57,7 +57,7 @@ class TestNear:
         assert list(index.near(sequences(f"{template} {sentence(999, 12)}"))) == []
         assert [row for row, _ in index.near(held_out[4])] == [4]
 
-    def test_every_pair_above_the_bound_is_found(self) -> None:
+    def test_every_pair_above_the_bound_is_reported(self) -> None:
         """Against the plain definition, on random sets."""
         generator = random.Random(5)
         held_out = {row: set(generator.sample(range(400), 30)) for row in range(12)}
@@ -87,7 +87,7 @@ class TestReport:
         assert duplicates["examples"][0] == {"text": "What is 1+1?", "count": 3, "rows": [0, 2, 4]}
         assert duplicates["examples"][1]["rows"] == [3, 5]
 
-    def test_leaks_of_the_split_are_found_and_a_split_by_prompt_has_none(self, backend: Backend) -> None:
+    def test_leaks_of_the_split_are_reported_and_a_split_by_prompt_has_none(self, backend: Backend) -> None:
         id = upload(backend, prompts(*[sentence(row // 2) for row in range(40)]))
         report = report_of(backend, id, held_out_rows=10, seed=3)
         split = backend.api.get(f"/datasets/{id}/split", params={"held_out_rows": 10, "seed": 3}).json()
@@ -107,7 +107,7 @@ class TestReport:
         split = backend.api.get(f"/datasets/{id}/split", params=params).json()
         assert {row ^ 1 for row in split["held_out_rows"]} == set(split["held_out_rows"])
 
-    def test_near_prompts_are_found_with_their_likeness(self, backend: Backend) -> None:
+    def test_near_prompts_are_reported_with_their_likeness(self, backend: Backend) -> None:
         changed = sentence(4).split()
         changed[10] = "other"
         texts = [sentence(row) for row in range(30)]
@@ -138,7 +138,7 @@ class TestReport:
         answer = backend.api.get(f"/datasets/{id}/report", params={"held_out_rows": 2})
         assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid_held_out")
 
-    def test_a_large_one_is_worked_out_apart_and_kept(
+    def test_a_large_report_is_computed_in_the_background_and_stored(
         self, backend: Backend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         id = upload(backend, prompts(*[sentence(row % 300) for row in range(400)]))

@@ -177,7 +177,7 @@ def test_what_is_refused_names_the_fault_and_leaves_nothing(backend: Backend, na
 
 
 @pytest.mark.parametrize("announced", [True, False], ids=["announced", "chunked"])
-def test_over_the_limit_nothing_is_kept(small: Backend, announced: bool) -> None:
+def test_over_the_limit_nothing_is_stored(small: Backend, announced: bool) -> None:
     before = stored(small)
     head = b'--b\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n'
     tail = b"\r\n--b--\r\n"
@@ -215,7 +215,9 @@ def attempt(small: Backend) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_on_a_full_disk_nothing_is_kept_and_that_is_said(small: Backend, attempt: httpx.Client) -> None:
+def test_on_a_full_disk_nothing_is_stored_and_the_error_names_it(
+    small: Backend, attempt: httpx.Client
+) -> None:
     before = stored(small)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # writes fail part of the way
@@ -252,7 +254,7 @@ def test_an_upload_folder_that_cannot_be_used_is_named(small: Backend, attempt: 
         assert error["hint"]
 
 
-def test_a_file_just_over_the_limit_is_told_so(small: Backend) -> None:
+def test_a_file_just_over_the_limit_gets_the_error(small: Backend) -> None:
     response = push(small, JSONL * 1000)
     assert response.status_code == 413
     error = response.json()["error"]
@@ -328,7 +330,7 @@ def test_a_deleted_dataset_is_gone(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("place", ["dataset", "held_out"])
-def test_a_dataset_is_kept_while_a_job_needs_it(rpc_backend: Backend, place: str) -> None:
+def test_a_dataset_stays_while_a_job_needs_it(rpc_backend: Backend, place: str) -> None:
     backend = rpc_backend
     made = push(backend, JSONL).json()
     job = backend.create_job(data={"dataset": backend.add_dataset(), place: made["id"]})

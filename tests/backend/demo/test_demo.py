@@ -26,7 +26,7 @@ def end_all(backend: Backend) -> None:
         backend.api.post(f"/jobs/{job['id']}/cancel")
 
 
-def test_the_demo_is_made_once_and_found_again(backend: Backend) -> None:
+def test_the_demo_is_created_once_and_reused(backend: Backend) -> None:
     end_all(backend)
     with backend.rpc_worker():
         made = start(backend)
@@ -42,7 +42,7 @@ def test_the_demo_is_made_once_and_found_again(backend: Backend) -> None:
     assert backend.api.get("/project/counts").json()["demo_job"] == job["id"]
 
 
-def test_an_ended_one_is_made_anew_of_what_is_there(backend: Backend) -> None:
+def test_an_ended_demo_is_created_again_from_what_exists(backend: Backend) -> None:
     end_all(backend)
     with backend.rpc_worker():
         first = start(backend).json()["id"]
@@ -107,7 +107,7 @@ def test_a_project_without_jobs_starts_it_as_soon_as_a_worker_is_there(
         assert {kind for kind, _ in rpc_worker.calls} <= {"inspect_model"}
 
 
-def test_it_is_left_out_unless_it_was_asked_for(database_url: str, tmp_path: Path) -> None:
+def test_it_is_skipped_unless_it_is_enabled(database_url: str, tmp_path: Path) -> None:
     with Backend(database_url, tmp_path / "home") as backend:
         assert not (tmp_path / "home" / "first-demo").exists()
         backend.register()

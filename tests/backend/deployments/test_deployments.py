@@ -75,7 +75,7 @@ def answered(backend: Backend, worker: Player, name: str = "sums") -> dict[str, 
 # ── What is behind a name ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_it_is_loaded_ahead_and_then_asked_under_its_name(
+def test_it_is_loaded_ahead_and_then_sampled_under_its_name(
     backend: Backend, worker: Player, checkpoints: list[dict[str, Any]]
 ) -> None:
     first = checkpoints[0]

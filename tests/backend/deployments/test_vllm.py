@@ -28,7 +28,7 @@ def test_the_rank_is_rounded_up_to_one_that_vllm_allows(rank: int, allowed: int)
     assert vllm.command.endswith(f"--max-lora-rank {allowed}")
 
 
-def test_a_rank_that_vllm_does_not_serve_is_told() -> None:
+def test_a_rank_that_vllm_does_not_serve_is_a_note() -> None:
     vllm = command("sums", model("hub:org/name"), MAX_LORA_RANKS[-1] + 1, adapter=True)
     assert vllm.max_lora_rank is None
     assert any("513" in note for note in vllm.notes)
@@ -65,7 +65,7 @@ def test_a_template_that_was_chosen_comes_along(source: str, words: str, adapter
 
 
 @pytest.mark.parametrize("adapter", [True, False])
-def test_a_model_without_a_template_is_asked_for_completions(adapter: bool) -> None:
+def test_a_model_without_a_template_uses_the_completions_endpoint(adapter: bool) -> None:
     vllm = command("sums", model("hub:org/base@abc123", template=False), 8, adapter=adapter)
     assert "--chat-template" not in vllm.command and vllm.chat_template is None
     assert any("/v1/completions" in note for note in vllm.notes)

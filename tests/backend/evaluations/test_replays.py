@@ -107,7 +107,7 @@ def test_a_large_job_is_replayed_in_whole_groups_from_every_step(backend: Backen
     assert (report["completions"], report["steps"]) == (16, [1, 2, 3, 4])
 
 
-def test_what_can_be_replayed_is_said_before_it_starts(backend: Backend) -> None:
+def test_replayable_steps_are_listed_before_a_replay_starts(backend: Backend) -> None:
     job = job_with_completions(backend, [1.0, 0.0])
     ask = backend.api.post
     refused(ask("/evaluations", json={"job": job}), "stored", "no_revision")
@@ -150,7 +150,7 @@ def test_cancelling_one_that_has_ended_changes_nothing(backend: Backend) -> None
     assert backend.api.post(f"/evaluations/{started['id']}/cancel").json() == done
 
 
-def test_a_failure_of_the_server_s_own_is_said_as_one(
+def test_a_failure_of_the_server_is_reported_as_one(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = job_with_completions(backend, [1.0, 0.0])

@@ -158,7 +158,7 @@ def test_the_held_out_rows_are_those_of_a_job(backend: Backend, split_by: str) -
     assert together is (split_by == "prompt")
 
 
-def test_what_is_wrong_is_said_before_it_starts(backend: Backend) -> None:
+def test_errors_are_reported_before_it_starts(backend: Backend) -> None:
     model, dataset = backend.add_model(), backend.add_dataset()
     body = {"kind": "stand_alone", "model": model, "dataset": dataset, "source": REWARD}
     post = backend.api.post

@@ -35,7 +35,7 @@ def reward(backend: Backend) -> str:
         return str(backend.api.post("/rewards", json=body).json()["id"])
 
 
-def test_cases_are_kept_in_order_and_deleted(backend: Backend, reward: str) -> None:
+def test_cases_are_stored_in_order_and_deleted(backend: Backend, reward: str) -> None:
     path = f"/rewards/{reward}/golden-cases"
     origin = {"job": "ftjob-1", "split": "train", "step": 3, "prompt_no": 0, "sample_no": 2}
     body = {"cases": [case("4", "the answer", value=1), case("5", value=0) | {"origin": origin}]}
@@ -60,7 +60,7 @@ def test_an_expectation_that_says_nothing_is_refused(
     assert backend.api.get(path).json()["data"] == [], "nothing half-stored"
 
 
-def test_a_run_says_case_by_case_what_was_found(backend: Backend, reward: str) -> None:
+def test_a_run_reports_the_outcome_of_every_case(backend: Backend, reward: str) -> None:
     path = f"/rewards/{reward}/golden-cases"
     cases = [case("4", value=1), case("five", most=0.5), case("4", above="5"), case("5", least=0.5)]
     ids = [case["id"] for case in backend.api.post(path, json={"cases": cases}).json()["data"]]
@@ -73,7 +73,7 @@ def test_a_run_says_case_by_case_what_was_found(backend: Backend, reward: str) -
     assert run["results"][3]["outcome"]["message"] == "It got 0 instead of at least 0.5."
 
 
-def test_code_that_is_not_stored_can_be_asked(backend: Backend, reward: str) -> None:
+def test_code_that_is_not_stored_can_be_checked(backend: Backend, reward: str) -> None:
     path = f"/rewards/{reward}/golden-cases"
     backend.api.post(path, json={"cases": [case("4", value=1)]})
     sources: list[str] = []

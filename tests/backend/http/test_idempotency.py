@@ -137,7 +137,7 @@ def test_one_thing_is_made(kind: str, stranger: Stranger) -> None:
     assert first.json()["id"]
 
 
-def test_a_lost_key_is_answered_again_and_kept_nowhere_in_clear(stranger: Stranger) -> None:
+def test_a_lost_key_is_returned_again_and_stored_nowhere_in_clear(stranger: Stranger) -> None:
     first, _ = twice(stranger.api, "/keys", "secret", json={"name": "sealed"})
     secret = first.json()["key"]
     with httpx.Client(base_url=stranger.backend.url, headers={"authorization": f"Bearer {secret}"}) as made:

@@ -13,7 +13,7 @@ from backend.models import Job, now
 from tests.backend.server import REWARD, Backend, refused
 
 
-def test_a_job_is_stored_as_given_and_as_resolved(rpc_backend: Backend) -> None:
+def test_a_job_is_stored_as_sent_and_as_resolved(rpc_backend: Backend) -> None:
     spec = rpc_backend.spec(metadata={"team": "a"})
     response = rpc_backend.api.post("/jobs", json=spec)
     assert response.status_code == 201, response.text
@@ -193,7 +193,7 @@ def test_pages_hold_every_job_once_while_jobs_are_added(rpc_backend: Backend) ->
     assert [id for id in ids if id in made] == made[::-1]
 
 
-def test_a_later_page_is_found_by_its_index() -> None:
+def test_a_later_page_uses_the_index() -> None:
     query = newest_first(
         select(Job).where(Job.project_id == "p"),
         Job.created_at,

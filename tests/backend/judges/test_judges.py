@@ -22,7 +22,7 @@ def made(backend: Backend, **changes: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def test_a_key_is_kept_encrypted_and_never_answered(backend: Backend) -> None:
+def test_a_key_is_stored_encrypted_and_never_returned(backend: Backend) -> None:
     judge = made(backend, name="kept")
     assert (judge["has_key"], judge["base_url"], judge["input_price"]) == (
         True,

@@ -318,7 +318,7 @@ def test_a_failure_in_the_middle_of_a_stream_is_its_last_event(backend: Backend,
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_hanging_up_takes_the_call_off_the_lane(backend: Backend, worker: Player, stream: bool) -> None:
+def test_hanging_up_removes_the_call_from_the_queue(backend: Backend, worker: Player, stream: bool) -> None:
     chat = Chat(backend, patience=0.5, stream=stream)
     worker.take()
     worker.tell(1, prompt(7), delta("tw", 1))

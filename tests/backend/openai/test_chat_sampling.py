@@ -150,7 +150,7 @@ def test_a_deployment_says_what_its_checkpoint_says(real: Real, http: httpx.Clie
 LONG = {"n": 16, "temperature": 2.0, "max_tokens": 480}
 
 
-def test_a_host_that_dies_in_the_middle_is_told_and_comes_back(
+def test_a_host_that_dies_in_the_middle_is_reported_and_comes_back(
     real: Real, http: httpx.Client, deployed: str
 ) -> None:
     errors = []

@@ -121,7 +121,7 @@ def test_compute_multiplier_is_completions_per_prompt(multiplier: float, complet
         ),
     ],
 )  # fmt: skip
-def test_graders_of_every_type_are_taken_and_shown_as_sent(
+def test_graders_of_every_type_are_accepted_and_returned_as_sent(
     wire: httpx.Client, rpc_backend: Backend, grader: dict[str, Any], type: str
 ) -> None:
     job = created(wire, body(rpc_backend, grader))
@@ -162,7 +162,7 @@ def test_a_judge_of_the_project_is_taken_and_another_refused(
         pytest.param({"type": "json_schema", "name": "a", "schema": {"type": "object"}}, id="flat"),
     ],
 )
-def test_both_shapes_of_response_format_are_kept_and_said_not_to_be_enforced(
+def test_both_shapes_of_response_format_are_stored_with_a_warning(
     wire: httpx.Client, rpc_backend: Backend, format: dict[str, Any]
 ) -> None:
     job = created(wire, body(rpc_backend, response_format=format))

@@ -37,7 +37,7 @@ def refused(answer: httpx.Response, status: int, code: str, param: str | None) -
     return dict(error)
 
 
-def test_a_file_is_kept_as_it_was_sent(wire: httpx.Client, rpc_backend: Backend) -> None:
+def test_a_file_is_stored_as_it_was_sent(wire: httpx.Client, rpc_backend: Backend) -> None:
     file = created(wire)
     assert (file["filename"], file["bytes"], file["status"]) == ("sums.jsonl", len(content()), "processed")
     assert schemas.checked(wire.get(f"/files/{file['id']}").json(), schemas.FILE) == file

@@ -151,7 +151,7 @@ def test_a_sample_that_is_cut_says_so(wire: httpx.Client) -> None:
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "model_sample")
 
 
-def test_calls_are_seen_where_the_item_has_tools(wire: httpx.Client) -> None:
+def test_tool_calls_are_parsed_where_the_item_has_tools(wire: httpx.Client) -> None:
     grader = CHECK | {"input": "{{ sample.output_tools[0].function.arguments }}"}
     text = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
     result = run(

@@ -37,7 +37,7 @@ def test_a_model_of_openai_names_the_models_that_are_here(wire: httpx.Client, rp
         ({"compute_multiplier": 2, "completions_per_prompt": 4}, "compute_multiplier a multiple of 8"),
     ],
 )
-def test_two_fields_for_one_thing_are_told_apart(
+def test_two_fields_for_one_setting_are_refused(
     wire: httpx.Client, rpc_backend: Backend, hyperparameters: dict[str, Any], explanation: str
 ) -> None:
     message = create(wire, rpc_backend, hyperparameters=hyperparameters)

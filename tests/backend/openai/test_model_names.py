@@ -69,7 +69,7 @@ def test_a_name_says_base_project_suffix_and_job(rpc_backend: Backend, finished:
     assert name_of(rpc_backend, finished, 1) == f"ft:tiny:default:my-sums-2:{code}:ckpt-step-1"
 
 
-def test_a_base_model_an_adapter_and_a_checkpoint_are_found(rpc_backend: Backend, finished: str) -> None:
+def test_a_base_model_an_adapter_and_a_checkpoint_are_resolved(rpc_backend: Backend, finished: str) -> None:
     assert resolve(rpc_backend, "tiny") == ("tiny", None)
     assert resolve(rpc_backend, name_of(rpc_backend, finished)) == ("tiny", 2)
     assert resolve(rpc_backend, name_of(rpc_backend, finished, 1)) == ("tiny", 1)
@@ -97,7 +97,7 @@ def test_a_job_that_has_not_finished_has_checkpoints_and_no_adapter(rpc_backend:
         pytest.param(lambda name: name.replace(name[-8:], "%"), id="pattern"),
     ],
 )
-def test_other_names_are_not_found(rpc_backend: Backend, finished: str, change: Callable[[str], str]) -> None:
+def test_other_names_are_refused(rpc_backend: Backend, finished: str, change: Callable[[str], str]) -> None:
     with pytest.raises(NotFound) as refused:
         resolve(rpc_backend, change(name_of(rpc_backend, finished)))
     assert (refused.value.code, refused.value.param) == ("model_not_found", "model")

@@ -26,7 +26,7 @@ def names(wire: httpx.Client) -> list[str]:
     return [model["id"] for model in schemas.listed(wire.get("/models").json(), schemas.MODEL)]
 
 
-def test_all_that_model_may_be_is_listed_and_found(wire: httpx.Client, tuned: str) -> None:
+def test_all_that_model_may_be_is_listed_and_resolved(wire: httpx.Client, tuned: str) -> None:
     listed = names(wire)
     expected = ["tiny", tuned, f"{tuned}:ckpt-step-1", f"{tuned}:ckpt-step-2"]
     assert set(expected) <= set(listed)
@@ -147,7 +147,7 @@ def test_permissions_are_paged(wire: httpx.Client, rpc_backend: Backend, tuned: 
     assert [permission["project_id"] for permission in permissions] == expected
 
 
-def test_permissions_that_cannot_be_given(wire: httpx.Client, rpc_backend: Backend, tuned: str) -> None:
+def test_permissions_that_cannot_be_granted(wire: httpx.Client, rpc_backend: Backend, tuned: str) -> None:
     where = f"/fine_tuning/checkpoints/{tuned}:ckpt-step-1/permissions"
     unknown = wire.post(where, json={"project_ids": ["proj_none"]})
     refused(unknown, 400, "project_not_found", "project_ids[0]")

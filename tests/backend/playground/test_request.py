@@ -96,7 +96,7 @@ def test_a_checkpoint_fits_its_own_model_as_it_was(backend: Backend, checkpoint:
     backend.sql("UPDATE base_model SET sha256 = %s WHERE id = 'tiny'", "ab" * 32)
 
 
-def test_a_checkpoint_of_another_project_is_not_found(backend: Backend, checkpoint: str) -> None:
+def test_a_checkpoint_of_another_project_is_missing(backend: Backend, checkpoint: str) -> None:
     [(job, project)] = backend.sql(
         "SELECT job.id, project_id FROM job JOIN checkpoint ON job_id = job.id WHERE checkpoint.id = %s",
         checkpoint,

@@ -50,7 +50,7 @@ def test_a_chunk_sent_twice_counts_once(worker: Player) -> None:
     assert client.texts() == ["a", "b"]
 
 
-def test_the_door_may_be_another_process(worker: Player) -> None:
+def test_the_worker_api_may_be_another_process(worker: Player) -> None:
     with Backend(worker.backend.database_url, worker.backend.home) as other:
         client = ask(worker, caller=other)
         for seq in range(1, 40):
@@ -90,7 +90,7 @@ def test_without_a_worker_there_is_no_stream(backend: Backend) -> None:
     assert (response.status_code, response.json()["error"]["code"]) == (503, "no_worker")
 
 
-def test_a_client_is_told_that_it_waits(worker: Player) -> None:
+def test_a_waiting_client_gets_an_event(worker: Player) -> None:
     client = Client(worker.backend)
     client.start()
     waiting = {"type": "status", "message": "Waiting until a worker is free"}

@@ -40,7 +40,7 @@ def begin(backend: Backend, **changes: Any) -> tuple[dict[str, Any], Trainer]:
     return preflight, backend.claim(preflight["id"])
 
 
-def test_a_finished_one_reports_on_the_job_that_was_asked_about(backend: Backend) -> None:
+def test_a_finished_one_reports_on_the_submitted_job(backend: Backend) -> None:
     changes = {"limits": {"steps": 50}, "rollout": {"prompts_per_step": 1, "completions_per_prompt": 2,
                                                   "max_completion_tokens": 16}}  # fmt: skip
     preflight, trainer = begin(backend, **changes)

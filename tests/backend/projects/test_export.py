@@ -44,7 +44,7 @@ def lines(content: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in content.splitlines()]
 
 
-def test_completions_and_what_is_told_of_a_job_are_there(stranger: Stranger) -> None:
+def test_completions_events_and_checkpoints_of_a_job_are_exported(stranger: Stranger) -> None:
     job = stranger.things["jobs"]
     label = {"step": 1, "prompt_no": 0, "sample_no": 1, "right": True}
     made(stranger.api.post(f"/jobs/{job}/labels", json={"labels": [label]}), 200)
@@ -107,7 +107,7 @@ def test_evaluations_are_there_with_their_completions(stranger: Stranger) -> Non
     assert [deployment["name"] for deployment in json.loads(files["deployments.json"])] == [MARK]
 
 
-def test_what_the_store_has_lost_or_damaged_is_told_and_the_rest_can_be_read(stranger: Stranger) -> None:
+def test_lost_or_damaged_objects_are_listed_and_the_rest_can_be_read(stranger: Stranger) -> None:
     backend, job = stranger.backend, stranger.things["jobs"]
     store = open_store(backend.settings.storage)
     [(lost, size)] = backend.sql(

@@ -9,7 +9,7 @@ from tests.backend.people import made, refusal
 from tests.backend.server import Backend
 
 
-def test_a_key_is_shown_once_and_works_until_it_is_revoked(backend: Backend) -> None:
+def test_a_key_is_returned_once_and_works_until_it_is_revoked(backend: Backend) -> None:
     key = made(backend.api.post("/keys", json={"name": "ci", "role": "editor"}))
     assert key["key"].startswith(key["prefix"])
     with backend.client(key["key"], "/api/v1") as client:
@@ -59,7 +59,7 @@ def test_an_owners_key_is_of_one_project_whoever_makes_it(backend: Backend) -> N
             assert refusal(client.post("/projects", json={"name": "x"})) == (403, "not_administrator")
 
 
-def test_a_key_that_runs_the_platform_is_asked_for_by_who_does(backend: Backend) -> None:
+def test_only_an_administrator_creates_an_administrators_key(backend: Backend) -> None:
     body = {"name": "runs it", "role": "owner", "administrator": True}
     key = made(backend.api.post("/keys", json=body))
     assert key["administrator"] is True

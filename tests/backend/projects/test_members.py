@@ -97,7 +97,7 @@ def test_an_address_that_a_member_makes_for_their_phone_is_theirs(backend: Backe
         assert phone.get("/me").json()["member"] == made["id"]
 
 
-def test_a_name_is_given_once(backend: Backend) -> None:
+def test_a_name_is_unique(backend: Backend) -> None:
     invite(backend, "Donald")
     again = backend.api.post("/members", json={"name": " Donald "})
     assert (again.status_code, again.json()["error"]["code"]) == (409, "member_exists")
@@ -118,7 +118,7 @@ def test_only_owners_manage_members(backend: Backend, role: str) -> None:
     assert [answer.status_code for answer in answers] == [403] * 4
 
 
-def test_no_address_is_kept_in_plain(backend: Backend) -> None:
+def test_no_address_is_stored_in_plain(backend: Backend) -> None:
     token = parse_qs(urlsplit(invite(backend, "Margaret")["url"]).query)["token"][0]
     assert token not in str(backend.sql("SELECT * FROM sign_in_token"))
 

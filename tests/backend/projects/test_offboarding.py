@@ -137,7 +137,7 @@ def test_addresses_for_others_end_with_them(backend: Backend, owner: Owner, end:
     remove(backend, other)
 
 
-def test_the_rights_are_looked_at_again_when_they_are_used(backend: Backend, owner: Owner) -> None:
+def test_rights_are_checked_again_when_they_are_used(backend: Backend, owner: Owner) -> None:
     """Even where nobody has taken them back: the membership alone is gone."""
     member, client = owner
     key = made(client.post("/keys", json={"name": "left", "role": "owner"}))["key"]
@@ -192,7 +192,7 @@ def test_an_address_opens_no_project_that_the_person_joined_later(backend: Backe
         remove(backend, member_id)
 
 
-def test_a_bound_address_is_looked_at_when_it_is_used(backend: Backend) -> None:
+def test_a_bound_address_is_checked_when_it_is_used(backend: Backend) -> None:
     """Whatever way the person came to another project."""
     member = person(backend, "Nora", "viewer")
     chief = person(backend, "Chef", "owner")

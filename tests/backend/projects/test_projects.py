@@ -82,7 +82,7 @@ def test_an_owner_of_one_project_makes_another_and_owns_it(backend: Backend) -> 
         assert refusal(client.post("/projects", json={"name": "x"})) == (403, "not_owner")
 
 
-def test_names_of_projects_are_given_once(backend: Backend, owner: httpx.Client) -> None:
+def test_names_of_projects_are_unique(backend: Backend, owner: httpx.Client) -> None:
     id = project(owner, "taken")
     assert refusal(owner.post("/projects", json={"name": " taken "})) == (409, "project_exists")
     assert refusal(owner.patch(f"/projects/{id}", headers={"if-match": "*"}, json={"name": "default"})) == (

@@ -158,7 +158,7 @@ def test_programs_are_scored_by_the_rows_hidden_tests(live_backend: Backend) -> 
     assert [result["parts"]["passed"] for result in answer["results"]] == [2, 1, 0]
 
 
-def test_a_judge_that_is_gone_is_said_so_where_a_grader_is_tried(live_backend: Backend) -> None:
+def test_trying_a_grader_reports_a_deleted_judge(live_backend: Backend) -> None:
     answer = live_backend.api.post(
         "/rewards/test", json={"grader": JUDGE, "rows": [{"completion": "x"}]}
     ).json()

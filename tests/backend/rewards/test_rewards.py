@@ -18,7 +18,7 @@ def create(backend: Backend, source: str = GRADE, **fields: Any) -> dict[str, An
     return made
 
 
-def test_a_reward_is_stored_with_the_functions_found_in_it(live_backend: Backend) -> None:
+def test_a_reward_is_stored_with_its_functions(live_backend: Backend) -> None:
     made = create(live_backend, description="Exact match")
     assert made["id"].startswith("rew_")
     assert (made["revision"], made["granularity"], made["description"]) == (1, "sample", "Exact match")
@@ -101,7 +101,7 @@ def test_an_entry_that_is_not_there_is_refused(live_backend: Backend) -> None:
     assert "other" in response.json()["error"]["message"]
 
 
-def test_given_completions_are_scored_with_stored_and_with_new_code(live_backend: Backend) -> None:
+def test_completions_in_a_request_are_scored_with_stored_and_with_new_code(live_backend: Backend) -> None:
     made = create(live_backend)
     rows = [{"completion": text, "item": {"answer": "2"}} for text in ("2", "3")] + [{"completion": "2"}]
     stored = live_backend.api.post(f"/rewards/{made['id']}/test", json={"rows": rows}).json()
@@ -121,7 +121,7 @@ def test_given_completions_are_scored_with_stored_and_with_new_code(live_backend
     assert (broken.json()["results"], "line 1" in broken.json()["load_error"]) == ([], True)
 
 
-def test_a_group_is_seen_together(live_backend: Backend) -> None:
+def test_a_group_is_scored_together(live_backend: Backend) -> None:
     source = "def grade(samples, items):\n    return [float(len(samples))] * len(samples)\n"
     rows = [{"completion": "a"}, {"completion": "b"}, {"completion": "c"}]
     body = {"source": source, "granularity": "group", "rows": rows}

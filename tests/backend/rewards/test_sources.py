@@ -34,7 +34,7 @@ def test_a_good_source_lists_its_functions_with_their_lines(live_backend: Backen
         ("", None, None, "no reward function"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(
+def test_an_error_names_its_line_and_column(
     live_backend: Backend, source: str, line: int | None, column: int | None, says: str
 ) -> None:
     report = check(live_backend, source)

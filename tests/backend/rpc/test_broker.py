@@ -24,7 +24,9 @@ def ready(backend: Backend) -> tuple[int, dict[str, Any]]:
     return answer.status_code, answer.json()["parts"]
 
 
-def test_a_dead_redis_is_told_by_readiness_and_by_the_waiting_job(database_url: str, tmp_path: Path) -> None:
+def test_a_dead_redis_is_reported_by_readiness_and_by_the_waiting_job(
+    database_url: str, tmp_path: Path
+) -> None:
     with Backend(database_url, tmp_path, redis_url=NOBODY) as backend, backend.rpc_worker():
         backend.register("wrk_1")
         status, parts = ready(backend)

@@ -52,7 +52,7 @@ def test_a_waiting_worker_is_woken(backend: Backend) -> None:
     backend.sql("DELETE FROM worker WHERE id = 'wrk_patient'")
 
 
-def test_only_the_kinds_asked_for_are_given(backend: Backend) -> None:
+def test_only_the_requested_kinds_are_returned(backend: Backend) -> None:
     backend.register("wrk_kinds", "calls")
     body = {"worker": "wrk_kinds", "kinds": ["render"], "wait_seconds": 0}
     with ThreadPoolExecutor(1) as pool:
@@ -140,7 +140,7 @@ def test_a_machine_without_a_jail_is_a_conflict_that_is_not_tried_again(backend:
 TEST = {"source": REWARD, "rows": [{"completion": "x"}]}
 
 
-def test_projects_take_turns_and_none_fills_the_lane(backend: Backend) -> None:
+def test_projects_take_turns_and_none_fills_the_rpc_queue(backend: Backend) -> None:
     """Eight tests of one project, whose worker never answers, leave room for another project's check."""
     backend.register("wrk_fair", "calls")
     backend.sql("INSERT INTO project (id, name, created_at) VALUES ('p_fair', 'fair', now())")

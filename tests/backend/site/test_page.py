@@ -37,7 +37,7 @@ def test_every_address_of_the_page_is_the_page(backend: Backend, page: Path, pat
     assert "script-src" not in policy, "scripts come from here alone, and none is inline"
 
 
-def test_assets_are_kept_by_browsers(backend: Backend, page: Path) -> None:
+def test_assets_are_cached_by_browsers(backend: Backend, page: Path) -> None:
     response = backend.bare.get("/assets/index-abc.js")
     assert (response.status_code, response.text) == (200, "script")
     assert "immutable" in response.headers["cache-control"]
@@ -101,7 +101,7 @@ def test_programs_never_get_the_page(backend: Backend, page: Path, path: str, me
         ("/livez", "Ask /healthz"),
     ],
 )
-def test_probes_and_scrapers_are_told_what_to_ask(backend: Backend, path: str, hint: str) -> None:
+def test_probes_and_scrapers_get_the_right_address(backend: Backend, path: str, hint: str) -> None:
     assert backend.bare.get(path).json()["error"]["hint"].startswith(hint)
 
 

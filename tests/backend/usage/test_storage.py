@@ -57,7 +57,7 @@ def stored_counts(backend: Backend, content: bytes) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/datasets", "/v1/files"])
-def test_a_file_without_a_length_is_measured_before_it_is_kept(
+def test_a_file_without_a_length_is_measured_before_it_is_stored(
     rpc_backend: Backend, budget: Any, path: str
 ) -> None:
     content = rows(f"no length {path}")

@@ -182,7 +182,7 @@ def test_an_owner_gives_an_address_to_set_a_new_password(backend: Backend) -> No
         made(old.post("/sign-in", json={"email": email, "password": "brand new password"}), 200)
 
 
-def test_an_address_is_given_to_one_user_only(backend: Backend) -> None:
+def test_an_address_belongs_to_one_user_only(backend: Backend) -> None:
     email = with_password(backend, "Vera")
     with sign_in(backend, person(backend, "Verena")["url"]) as client:
         assert refusal(client.patch("/me", headers={"if-match": "*"}, json={"email": email})) == (

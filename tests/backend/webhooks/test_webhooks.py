@@ -137,7 +137,7 @@ def test_the_openai_sdk_unwraps_it(backend: Backend, stub: StubServer, sdk: str)
     ]
 
 
-def test_what_nobody_asked_for_is_not_sent(backend: Backend, stub: StubServer) -> None:
+def test_unsubscribed_events_are_not_sent(backend: Backend, stub: StubServer) -> None:
     make(backend, stub, events=["fine_tuning.job.failed"])
     finish_job(backend)
     assert send(backend) == 0
@@ -235,7 +235,7 @@ def test_a_rotated_secret_and_the_old_one_both_sign(backend: Backend, stub: Stub
         received(stub, made["secret"])
 
 
-def test_secrets_are_shown_once_and_not_stored_in_plain(backend: Backend, stub: StubServer) -> None:
+def test_secrets_are_returned_once_and_not_stored_in_plain(backend: Backend, stub: StubServer) -> None:
     made = make(backend, stub)
     assert made["secret"].startswith("whsec_")
     texts = backend.api.get(f"/webhooks/{made['id']}").text + backend.api.get("/webhooks").text

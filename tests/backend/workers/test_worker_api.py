@@ -141,7 +141,7 @@ def test_an_expired_lease_queues_the_job_for_the_next_attempt(backend: Backend) 
     assert [line["message"] for line in backend.api.get(f"/jobs/{job}/logs").json()["data"]] == []
 
 
-def test_a_shorter_lease_is_told_to_the_worker(database_url: str, tmp_path: Path) -> None:
+def test_a_shorter_lease_is_sent_to_the_worker(database_url: str, tmp_path: Path) -> None:
     with Backend(database_url, tmp_path, lease_seconds=6) as backend, backend.rpc_worker():
         trainer = backend.claim(backend.create_job())
         assert trainer.claimed["lease_seconds"] == trainer.heartbeat().json()["lease_seconds"] == 6
@@ -249,7 +249,7 @@ def test_a_resumed_attempt_leaves_one_history(backend: Backend) -> None:
     assert backend.job(job)["progress"]["step"] == 4
 
 
-def test_the_three_best_checkpoints_and_the_last_are_kept(backend: Backend) -> None:
+def test_the_three_best_checkpoints_and_the_last_stay(backend: Backend) -> None:
     job = backend.create_job(limits={"steps": 10})
     trainer = backend.claim(job)
     trainer.start(0, 10)
@@ -290,7 +290,7 @@ def test_a_figure_of_an_earlier_trainer_is_marked_where_shaping_is_in_it(backend
         trainer.end("cancelled", step=0, reason="cancel_requested")
 
 
-def test_only_the_two_newest_resume_states_are_kept(backend: Backend) -> None:
+def test_only_the_two_newest_resume_states_stay(backend: Backend) -> None:
     trainer = backend.claim(backend.create_job(limits={"steps": 10}))
     for step in range(1, 6):
         trainer.resume_state(step)

@@ -57,7 +57,7 @@ def test_the_shared_token_reads_no_job_and_stores_nothing(backend: Backend) -> N
         assert backend.worker_api.get(f"/blobs/{name}").status_code == 404
 
 
-def test_the_door_needs_its_token(backend: Backend) -> None:
+def test_the_worker_api_needs_its_token(backend: Backend) -> None:
     for client in (backend.client(None, "/worker/v1"), backend.client("rf-test-owner-key", "/worker/v1")):
         refused = client.post("/jobs/claim", json={"worker": "wrk_test"})
         assert (refused.status_code, refused.json()["error"]["code"]) == (401, "invalid_worker_token")

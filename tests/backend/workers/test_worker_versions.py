@@ -14,7 +14,9 @@ ME = {"id": "wrk_other", "kind": "trainer", "hostname": "host", "version": "0"}
     ("spoken", "update"),
     [(None, "worker"), (PROTOCOL - 1, "worker"), (PROTOCOL + 1, "backend"), ("x", "worker")],
 )
-def test_another_release_is_told_what_to_update(backend: Backend, spoken: object, update: str) -> None:
+def test_another_release_gets_an_error_that_names_the_update(
+    backend: Backend, spoken: object, update: str
+) -> None:
     headers = {"authorization": f"Bearer {WORKER_TOKEN}"}
     if spoken is not None:
         headers[PROTOCOL_HEADER] = str(spoken)

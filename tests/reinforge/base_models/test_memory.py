@@ -20,7 +20,7 @@ def test_by_hand() -> None:
     assert 6e9 < memory.train < 8e9
 
 
-def test_what_is_not_known_is_not_guessed() -> None:
+def test_missing_shapes_are_not_guessed() -> None:
     memory = estimate(1000, ModelShape(layers=2))
     assert memory.weights == 2000
     assert (memory.adapter, memory.activations, memory.kv_per_token, memory.serve, memory.train) == (

@@ -50,7 +50,7 @@ def test_the_answer_alone_is_on_stdout(stub: StubServer) -> None:
 
 
 @pytest.mark.parametrize(("more", "checkpoint_id"), [((), "ftckpt_2"), (("--step", "3"), "ftckpt_3")])
-def test_a_job_is_asked_by_its_checkpoint(
+def test_a_job_answers_with_its_checkpoint(
     stub: StubServer,
     more: tuple[str, ...],
     checkpoint_id: str,

@@ -75,7 +75,7 @@ def test_a_job_that_would_be_refused_is_wrong_input(stub: StubServer, tmp_path: 
     assert both.returncode == 2
 
 
-def test_a_model_that_nobody_has_looked_at_has_no_estimate(stub: StubServer, tmp_path: Path) -> None:
+def test_a_model_that_no_worker_has_inspected_has_no_estimate(stub: StubServer, tmp_path: Path) -> None:
     stub.on("GET", "/models/starter-arith", error(404, "none"))
     done = run(stub, "job", "create", "-f", str(job_files(tmp_path)), "--dry-run")
     assert (done.returncode, "memory " in done.stdout) == (0, False)

@@ -65,7 +65,7 @@ def test_the_newest_of_a_name_that_is_about_the_same_rows(stub: StubServer, tmp_
     assert (report["baseline"], report["notes"]) == ("eval_same", [])
 
 
-def test_results_of_older_releases_are_told_apart_by_what_the_server_has(
+def test_results_of_older_releases_are_distinguished_by_the_servers_data(
     stub: StubServer, tmp_path: Path
 ) -> None:
     """They have the dataset's id alone."""

@@ -71,7 +71,7 @@ def test_nothing_is_changed_where_one_of_them_is_wrong(
     assert [request.method for request in stub.requests] == ["GET"]
 
 
-def test_a_checkpoint_is_asked_for(stub: StubServer) -> None:
+def test_a_checkpoint_is_requested(stub: StubServer) -> None:
     command = {"id": "cmd_1", "job": "ftjob-1", "kind": "checkpoint", "created_at": NOW}
     stub.on("POST", "/jobs/ftjob-1/checkpoint", Answer(202, command))
     assert json.loads(run(stub, "checkpoint", "ftjob-1", "--json").stdout)["id"] == "cmd_1"

@@ -153,7 +153,7 @@ def test_rows_are_printed_as_the_prompts_that_a_model_reads(run: Cli, backend: B
     assert run("dataset", "render", dataset, "tiny").code == 5
 
 
-def test_a_dataset_may_be_given_by_its_name(run: Cli, backend: Backend, tmp_path: Path) -> None:
+def test_a_dataset_may_be_referred_to_by_its_name(run: Cli, backend: Backend, tmp_path: Path) -> None:
     file = tmp_path / "sums.jsonl"
     file.write_text('{"prompt": "0+1=", "answer": "1"}\n')
     first = run("dataset", "push", str(file)).out.strip()

@@ -82,7 +82,7 @@ def test_keys_are_made_narrow_listed_and_revoked(backend: Backend) -> None:
     assert run(backend, "key", "revoke", "key_none").returncode == 5
 
 
-def test_a_key_that_runs_the_platform_is_asked_for(backend: Backend) -> None:
+def test_an_administrators_key_needs_an_option(backend: Backend) -> None:
     secrets = {
         name: stdout_of(run(backend, "key", "create", name, "--role", "owner", *more))
         for name, more in (("plain", ()), ("runs it", ("--administrator",)))
@@ -94,7 +94,7 @@ def test_a_key_that_runs_the_platform_is_asked_for(backend: Backend) -> None:
     assert stdout_of(run(backend, "project", "create", "yes", key=secrets["runs it"]))
 
 
-def test_members_are_invited_given_a_new_password_and_removed(backend: Backend) -> None:
+def test_members_are_invited_get_a_new_password_and_are_removed(backend: Backend) -> None:
     url = stdout_of(run(backend, "member", "invite", "--role", "viewer", "--note", "for Ada"))
     password = {"email": "ada@example.org", "password": "a long password"}
     with browser(backend) as ada:
@@ -127,7 +127,7 @@ def test_members_are_invited_given_a_new_password_and_removed(backend: Backend) 
         assert ada.get("/me").status_code == 401
 
 
-def test_usage_and_budgets_are_shown(backend: Backend, client: Reinforge) -> None:
+def test_usage_and_budgets_are_printed(backend: Backend, client: Reinforge) -> None:
     backend.add_dataset()
     client.usage.set_budget("storage_bytes", 5e9, "total")
     output = stdout_of(run(backend, "usage", "--days", "2"))

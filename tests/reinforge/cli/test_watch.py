@@ -50,7 +50,7 @@ def test_an_ended_job_has_no_phase() -> None:
     assert "succeeded" in text and "saving" not in text
 
 
-def test_markup_in_names_is_shown_as_it_is() -> None:
+def test_markup_in_names_is_printed_as_it_is() -> None:
     assert "[bold]x" in rendered(view(("log", {"level": "warning", "message": "[bold]x[/bold]"})))
 
 

@@ -84,7 +84,7 @@ CALLS: list[tuple[str, str, Any, Ask, str | dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("method", "path", "answer", "ask", "sent"), CALLS, ids=[f"{call[0]} {call[1]}" for call in CALLS]
 )
-def test_what_is_asked(
+def test_each_method_sends_its_request(
     stub: StubServer, method: str, path: str, answer: Any, ask: Ask, sent: str | dict[str, Any]
 ) -> None:
     stub.on(method, path, Answer(200, answer))

@@ -37,7 +37,7 @@ def restarted(stub: StubServer) -> None:
     stub.on("GET", "/jobs/ftjob-1", *[running] * 4, ended)
 
 
-def test_a_proxy_without_a_server_is_asked_again(stub: StubServer) -> None:
+def test_a_request_to_a_proxy_without_a_server_is_retried(stub: StubServer) -> None:
     restarted(stub)
     with Reinforge(stub.url, "k", retries=3) as client:
         assert [event.seq for event in client.jobs.stream("ftjob-1")] == [1, 2]
@@ -60,7 +60,7 @@ def test_it_is_the_same_for_asyncio(stub: StubServer) -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "tries"), [(503, Unavailable, 3), (403, NotAllowed, 1)], ids=["away", "refused"]
 )
-def test_patience_ends_with_what_the_server_said(
+def test_retries_end_with_the_servers_last_error(
     stub: StubServer, status: int, kind: type[Exception], tries: int
 ) -> None:
     body = {"error": {"message": "not now", "code": "not_now"}}

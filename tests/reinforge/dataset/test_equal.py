@@ -18,7 +18,7 @@ def test_white_space_capitals_and_the_system_message_tell_no_prompts_apart() -> 
     assert prompt_key("a") != prompt_key("b") and prompt_key("a") < 2**64
 
 
-def test_who_said_it_tells_conversations_apart() -> None:
+def test_roles_distinguish_conversations() -> None:
     messages = [*user("Hi"), {"role": "assistant", "content": "Yes?"}, *user("Go on")]
     other = [*user("Hi"), *user("Yes?"), *user("Go on")]
     assert normalised(messages) == "user: hi assistant: yes? user: go on"

@@ -128,7 +128,7 @@ def test_the_content_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
     assert inspect(path).sha256 == output.split()[0]
 
 
-def test_one_row_is_accepted_and_said_to_have_no_held_out_split(tmp_path: Path) -> None:
+def test_one_row_is_accepted_with_a_warning_about_the_held_out_split(tmp_path: Path) -> None:
     report = inspect(write(tmp_path / "a.jsonl", '{"prompt": "a"}'))
     assert codes(report) == ["single_row"]
     assert "held out" in report.warnings[0].message
@@ -173,7 +173,7 @@ def test_the_preview_stays_small(tmp_path: Path) -> None:
     assert report.preview[0]["prompt"].endswith("x…")
 
 
-def test_the_format_is_found_without_an_ending(tmp_path: Path) -> None:
+def test_the_format_is_detected_without_a_file_extension(tmp_path: Path) -> None:
     assert inspect(write(tmp_path / "upload", ' \n{"prompt": "a"}')).format == "jsonl"
 
 

@@ -33,7 +33,7 @@ def test_agreement_by_chance_alone_has_no_kappa() -> None:
     assert calibrate(judged(1, 1.0, 9), pass_above=0.5).kappa is None
 
 
-def test_cost_is_known_only_where_prices_are() -> None:
+def test_cost_is_reported_only_where_prices_are() -> None:
     assert calibrate(judged(1, 1.0), pass_above=0.5).cost_per_1000 is None
     assert calibrate(judged(1, 1.0, 4, cost=0.002), pass_above=0.5).cost_per_1000 == pytest.approx(2.0)
 

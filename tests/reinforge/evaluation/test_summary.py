@@ -96,5 +96,5 @@ def test_failures_cannot_hide_behind_a_good_mean() -> None:
         gate(scores([None]), metric="eval/reward", pass_above=0.5, confidence=0.95)
 
 
-def test_few_rows_are_said_to_be_few() -> None:
+def test_few_rows_get_a_warning() -> None:
     assert gate(scores([1.0]), metric="eval/reward", pass_above=0.5, confidence=0.9, least=0.5).notes

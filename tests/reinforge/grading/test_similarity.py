@@ -80,7 +80,7 @@ def test_meteor_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
         similarity.similarity("meteor", "a", "b")
 
 
-def test_meteor_takes_words_of_one_meaning_for_the_same_where_wordnet_is_found(tmp_path: Path) -> None:
+def test_meteor_matches_synonyms_where_wordnet_exists(tmp_path: Path) -> None:
     wordnet(tmp_path / "corpora" / "wordnet")
     script = (
         "from reinforge.grading import similarity; assert similarity.unavailable('meteor') is None; "

@@ -205,14 +205,14 @@ def test_a_trl_script_gives_its_rewards_and_settings(tmp_path: Path) -> None:
         assert part in notes, (part, notes)
 
 
-def test_the_learning_rate_of_a_script_that_trains_an_adapter_is_kept(tmp_path: Path) -> None:
+def test_the_learning_rate_of_a_script_that_trains_an_adapter_stays(tmp_path: Path) -> None:
     adapter = "from peft import LoraConfig\nadapter = LoraConfig(r=8)\n"
     job, project, _ = made(tmp_path, "train.py", TRL + adapter)
     assert (job.optimizer.learning_rate, job.adapter.rank) == (2e-6, 8)
     assert not any("learning_rate" in note for note in project.notes)
 
 
-def test_a_multiple_of_a_rate_that_is_not_known_here_is_a_note(tmp_path: Path) -> None:
+def test_a_multiple_of_an_unresolved_rate_is_a_note(tmp_path: Path) -> None:
     file = tmp_path / "job.json"
     file.write_text(json.dumps(FTJOB))
     project = imports.read(file, "a-model-of-the-server", None)
@@ -220,7 +220,7 @@ def test_a_multiple_of_a_rate_that_is_not_known_here_is_a_note(tmp_path: Path) -
     assert any("learning_rate_multiplier was 2" in note for note in project.notes)
 
 
-def test_what_a_sandbox_does_not_have_is_said(tmp_path: Path) -> None:
+def test_a_package_missing_in_the_sandbox_is_a_note(tmp_path: Path) -> None:
     text = "import torch\n\ndef f(completions, **kwargs):\n    return [float(torch.tensor(1)) for c in completions]\n"
     _, project, _ = made(tmp_path, "r.py", text)
     assert any("imports torch" in note for note in project.notes)

@@ -37,7 +37,7 @@ def job(status: str, mark: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("status", ["succeeded", "running", "paused"])
-def test_a_job_of_the_same_files_is_shown_and_a_paused_one_goes_on(
+def test_a_job_of_the_same_files_is_reused_and_a_paused_one_resumes(
     stub: StubServer, spec: JobSpec, status: str
 ) -> None:
     there = job(status, spec_hash(spec))

@@ -14,7 +14,7 @@ def test_a_source_is_a_tree() -> None:
 
 
 @pytest.mark.parametrize("source", ["def f(:", "f(", "x = '"])
-def test_what_is_no_python_is_told(source: str) -> None:
+def test_a_syntax_error_is_reported(source: str) -> None:
     with pytest.raises(SyntaxError):
         parse(source)
 

@@ -228,7 +228,7 @@ def test_the_folder_of_another_platform_is_refused(home: Path, tmp_path: Path) -
     assert raised.value.code == "backup_of_another"
 
 
-def test_damage_is_found_before_the_database_is_touched(home: Path, other: Path, tmp_path: Path) -> None:
+def test_damage_is_detected_before_the_database_is_touched(home: Path, other: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     backup(home, folder)
     [path] = [path for path in (folder / "objects").rglob("*") if path.is_file()]

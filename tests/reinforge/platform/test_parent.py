@@ -65,7 +65,7 @@ def test_an_interrupt_for_make_alone_reaches_its_recipe(
     assert made.wait(10) != 0
 
 
-def test_ctrl_c_for_both_is_heard_once(tmp_path: Path, made: subprocess.Popen[bytes]) -> None:
+def test_ctrl_c_for_both_is_handled_once(tmp_path: Path, made: subprocess.Popen[bytes]) -> None:
     os.killpg(made.pid, signal.SIGINT)
     assert lines_of(tmp_path) == ["told"]
     made.wait(10)

@@ -176,7 +176,7 @@ def test_a_command_that_does_not_exist_says_so(tmp_path: Path, supervisor: Super
         supervisor.start(service)
 
 
-def test_logs_of_the_last_five_runs_are_kept(tmp_path: Path) -> None:
+def test_logs_of_the_last_five_runs_stay(tmp_path: Path) -> None:
     log = tmp_path / "api.log"
     for run in range(8):
         rotate(log)

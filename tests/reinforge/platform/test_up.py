@@ -68,7 +68,9 @@ def test_everything_runs_while_the_platform_does_and_nothing_afterwards(home: Pa
     assert list((home / "run").glob("*.pid")) == []
 
 
-def test_each_process_is_told_what_it_needs_and_no_more(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_process_gets_the_variables_it_needs_and_no_more(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("REDIS_URL", "")
     with Platform(home, port=0, bootstrap_api_key="rf-boot") as platform:
         eventually(lambda: {*ROLES} <= {path.name for path in (home / "seen").iterdir()})

@@ -72,7 +72,7 @@ def test_hours_never_exceed_the_job_s_own_limit() -> None:
     assert assess(job(limits=limits), observed(MIXED)).hours.high * 3600 == pytest.approx(30)
 
 
-def test_fewer_held_out_rows_than_asked_for_make_shorter_evaluations() -> None:
+def test_fewer_held_out_rows_than_requested_make_shorter_evaluations() -> None:
     whole = assess(job(), observed(MIXED)).hours.expected
     few = observed(MIXED)
     few.facts["held_out_rows"] = 4
@@ -173,7 +173,7 @@ def test_truncated_completions_ask_for_a_higher_limit() -> None:
     ]
 
 
-def test_bases_known_for_spurious_gains_get_a_control() -> None:
+def test_bases_with_spurious_gains_get_a_control() -> None:
     assert assess(job(), observed(MIXED)).notes == []
     (note,) = assess(job(model="Qwen2.5-Math-7B"), observed(MIXED)).notes
     assert "random" in note

@@ -17,7 +17,7 @@ def test_pass_at_k_is_one_minus_the_share_of_choices_without_a_pass(case: tuple[
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.4, 2.0), (6.0, 3.0)])
-def test_a_known_distribution_of_rates_is_found_again(a: float, b: float) -> None:
+def test_the_distribution_of_rates_is_recovered(a: float, b: float) -> None:
     chance = random.Random(0)
     rates = [chance.betavariate(a, b) for _ in range(4000)]
     counts = [(8, sum(chance.random() < rate for _ in range(8))) for rate in rates]

@@ -75,7 +75,7 @@ def test_an_adversarial_set_is_large_and_has_no_doubles(id: str) -> None:
 
 
 @pytest.mark.parametrize("id", IDS)
-def test_the_first_example_scores_best_and_reasons_are_given(scored: Scorer, id: str) -> None:
+def test_the_first_example_scores_best_and_has_reasons(scored: Scorer, id: str) -> None:
     reward = ready_reward(id)
     row = Row(
         item=reward.example_item, prompt=str(reward.example_item["prompt"]), beside=reward.example_completions
@@ -177,7 +177,7 @@ def test_every_folder_is_in_a_group() -> None:
     assert there == sorted(id for ids in GROUPS.values() for id in ids) == sorted(IDS)
 
 
-def test_an_unknown_reward_names_the_known_ones() -> None:
+def test_the_error_for_an_unknown_reward_names_the_valid_ones() -> None:
     with pytest.raises(NotFound) as caught:
         ready_reward("nope")
     assert "exact_answer" in str(caught.value.hint)

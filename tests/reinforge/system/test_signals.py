@@ -36,7 +36,7 @@ def test_what_a_signal_asks_for_may_need_a_lock_that_the_main_thread_holds() -> 
     assert done and all(done)
 
 
-def test_a_flag_is_seen_wherever_it_is_set() -> None:
+def test_a_flag_set_in_a_signal_handler_wakes_its_waiter() -> None:
     flag = Flag()
     assert not flag.wait(0)
     with handled(lambda *_: flag.set()):

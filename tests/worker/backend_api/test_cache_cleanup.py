@@ -94,7 +94,7 @@ def test_a_worker_that_was_away_tidies_when_it_is_back(bench: Bench, blobs: Blob
     assert not again.is_alive()
 
 
-def test_a_large_cache_is_asked_about_in_parts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_cache_is_reported_in_parts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("worker.backend_api.cache_cleanup.CACHED_AT_ONCE", 2)
     names = [f"{number:064x}" for number in range(5)]
     gone: list[str] = []

@@ -27,7 +27,7 @@ def test_neighbours_with_the_same_keys_become_columns() -> None:
     assert records_of([columns]) == records
 
 
-def test_whatever_cannot_be_told_so_stays_as_it_is() -> None:
+def test_records_that_do_not_fit_columns_stay_as_they_are() -> None:
     records: list[Record] = [
         log(1), step(2, 1, a=1.0), log(3), step(4, 2, a=1.0), step(5, 3, b=1.0),
         step(6, 4, b=1.0), step(7, 4, b=2.0), step(8, 3, b=1.0), step(10, 5, b=1.0), log(11),

@@ -67,11 +67,11 @@ def test_nvidia_smi_is_read() -> None:
         ("MIG-12-ab", "MIG-12-ab"),
     ],
 )
-def test_the_variable_of_cuda_says_which_are_seen(value: str | None, visible_devices: str) -> None:
+def test_cuda_visible_devices_limits_the_gpus(value: str | None, visible_devices: str) -> None:
     assert devices(tuple(visible(THREE, value))) == visible_devices
 
 
-def test_without_nvidia_smi_the_kernel_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nvidia_smi_the_kernel_is_queried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "DEVICES", tmp_path / "dev")
     monkeypatch.setattr(machine, "DRIVER", tmp_path / "driver")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -200,7 +200,7 @@ def test_seats_let_jobs_share_and_a_whole_gpu_needs_all_of_them(tmp_path: Path) 
     assert locks.take(made, "a", urgent=True) is None and whole.wanted, "a queued job asks for it"
 
 
-def test_half_of_a_pair_is_given_back(tmp_path: Path) -> None:
+def test_half_of_a_pair_is_released(tmp_path: Path) -> None:
     locks, made = GpuLocks(tmp_path), of(THREE[:2], gpus_per_job=2)
     alone = locks.take(of(THREE[1:2]), "other")
     assert locks.take(made, "pair") is None

@@ -83,7 +83,7 @@ def test_a_reward_model_says_so_with_what_to_do(machine: Path) -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-def test_the_cpu_can_be_asked_for(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_can_be_requested(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REINFORGE_DEVICE", "cpu")
     base = load_base_model(write_tiny_model(machine / "model"))
     assert (base.model.device.type, base.model.dtype) == ("cpu", torch.float32)

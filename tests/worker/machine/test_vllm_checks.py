@@ -38,7 +38,7 @@ def interpreter(folder: Path, *, headers: bool) -> Path:
     return python
 
 
-def test_a_machine_that_can_compile_is_told_nothing(tmp_path: Path, tools: Path) -> None:
+def test_a_machine_that_can_compile_gets_no_message(tmp_path: Path, tools: Path) -> None:
     python = interpreter(tmp_path, headers=True)
     assert missing_compiler(python, {"PATH": str(tools)}) is None
     assert missing_compiler(python, {"PATH": str(tools), "CC": "my-cc -m64"}) is None
@@ -53,7 +53,7 @@ def test_a_machine_that_can_compile_is_told_nothing(tmp_path: Path, tools: Path)
         ({"PATH": "/nowhere"}, False, ["a C compiler (gcc or clang) and Python's header files"]),
     ],
 )
-def test_what_is_missing_is_said_in_one_sentence(
+def test_a_missing_compiler_is_reported_in_one_sentence(
     tmp_path: Path, tools: Path, environment: dict[str, str], headers: bool, parts: list[str]
 ) -> None:
     python = interpreter(tmp_path, headers=headers)

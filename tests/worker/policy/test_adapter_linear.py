@@ -99,7 +99,9 @@ def test_with_and_without_gradient_it_says_the_same(folder: Path) -> None:
     assert one.requires_grad and torch.equal(one, two)
 
 
-def test_a_pass_keeps_at_most_0_7_of_what_it_kept(folder: Path, as_peft: pytest.MonkeyPatch) -> None:
+def test_a_forward_pass_saves_at_most_0_7_of_the_bytes_saved_before(
+    folder: Path, as_peft: pytest.MonkeyPatch
+) -> None:
     policy = make(folder, torch.bfloat16)
 
     def attempt() -> None:

@@ -47,7 +47,7 @@ def teach(critic: LoraCritic, steps: int) -> None:
         critic.optimizer_step(**STEP)
 
 
-def test_a_fresh_critic_says_0_and_a_taught_one_what_it_was_told(folder: Path) -> None:
+def test_a_fresh_critic_returns_0_and_a_trained_one_its_targets(folder: Path) -> None:
     _, _, critic = make(folder)
     assert torch.equal(critic.values(SEQUENCES), torch.zeros(3, 5))
     teach(critic, 60)

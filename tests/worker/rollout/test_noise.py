@@ -6,7 +6,7 @@ import pytest
 from worker.rollout.noise import Stream, hash64, permutation, uniform
 
 
-def test_known_values_never_change() -> None:
+def test_hash_values_never_change() -> None:
     # Pinned: a change here breaks the continuation of every stored job.
     hashes = [
         f"{int(hash64(0, Stream.TRAIN, 1, 2, 3, 4)):016x}",

@@ -168,7 +168,7 @@ def test_sampling_adds_the_adapter_to_copies_and_leaves_the_weights_alone(setup:
             assert a.logprobs == pytest.approx(b.logprobs, abs=2e-5)
 
 
-def test_a_batch_that_is_given_up_leaves_the_adapter_in_its_place(setup: Setup) -> None:
+def test_an_abandoned_batch_leaves_the_adapter_in_its_place(setup: Setup) -> None:
     async def first() -> None:
         answers = setup.engine.generate(setup.ask(["one", "two"], n=1))
         async for _ in answers:

@@ -57,7 +57,7 @@ def effects(size: float, noise: float, applied: float, seed: int) -> tuple[list[
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("size", [0.06, 0.1, 1.0])
-def test_an_adapter_that_is_applied_is_seen_through_rounding(size: float, seed: int) -> None:
+def test_an_applied_adapter_is_detected_despite_rounding(size: float, seed: int) -> None:
     assert response(*effects(size, 0.05, 1.0, seed), noise=0.05) in ("applied", "unseen")
     assert response(*effects(2 * size, 0.05, 1.0, seed), noise=0.05) == "applied"
 

@@ -80,7 +80,7 @@ def test_the_rank_is_rounded_up_to_one_that_vllm_takes(rank: int, allowed: int) 
     assert allowed_rank(rank) == allowed
 
 
-def test_versions_that_may_be_asked_for_stay_and_folders_go_one_sync_later(tmp_path: Path) -> None:
+def test_versions_in_use_stay_and_folders_go_one_sync_later(tmp_path: Path) -> None:
     adapters = Adapters(tmp_path, staleness=1)
     left = []
     for version in range(4):
@@ -179,7 +179,7 @@ def test_the_workers_owner_says_how_deep_it_sleeps(
 
 
 @pytest.mark.parametrize("sleeps", ["no", "cache", "weights"])
-def test_only_a_server_that_is_to_sleep_can_be_told_to(tmp_path: Path, sleeps: Sleep) -> None:
+def test_only_a_server_that_may_sleep_has_sleep_mode(tmp_path: Path, sleeps: Sleep) -> None:
     options = Options(tmp_path, "bfloat16", "cuda", max_model_len=64, rank=8, sleeps=sleeps)
     assert ("--enable-sleep-mode" in options.arguments(tmp_path / "s")) is (sleeps != "no")
     assert ("VLLM_SERVER_DEV_MODE" in options.environment()) is (sleeps != "no")

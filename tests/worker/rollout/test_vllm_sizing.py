@@ -114,7 +114,7 @@ def test_a_server_that_cannot_hold_all_rows_holds_what_fits() -> None:
     assert sizes.max_num_seqs == 2 * (sizes.kv_bytes // row) > 1
 
 
-def test_the_model_is_given_no_more_context_than_the_job_needs() -> None:
+def test_the_model_gets_no_more_context_than_the_job_needs() -> None:
     """One completion of the whole context of Llama 3.1 8B would take 16 GiB."""
     config = AutoConfig.for_model(
         "llama",

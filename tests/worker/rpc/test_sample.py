@@ -153,7 +153,7 @@ def test_what_goes_wrong_there_is_the_answer(worker: CallWorker, folder: Path, w
     assert (error["code"], bool(error["hint"])) == (code, True)
 
 
-def test_prompts_that_cannot_be_are_told_before_anything_starts(
+def test_invalid_prompts_are_reported_before_anything_starts(
     worker: CallWorker, server: StubWorkerApi, folder: Path
 ) -> None:
     long = [[{"role": "user", "content": "1+1="}], [{"role": "user", "content": "9" * 600}]]
@@ -223,9 +223,7 @@ def test_other_weights_than_those_added_are_refused(worker: CallWorker, folder: 
     assert error is not None and error["code"] == "model_changed"
 
 
-def test_an_adapter_comes_through_the_door_once(
-    worker: CallWorker, server: StubWorkerApi, folder: Path
-) -> None:
+def test_an_adapter_is_downloaded_once(worker: CallWorker, server: StubWorkerApi, folder: Path) -> None:
     archive = pack({"adapter_config.json": b"{}", "adapter_model.safetensors": b"weights"})
     sha256 = hashlib.sha256(archive).hexdigest()
     server.state.blobs[sha256] = archive
@@ -241,7 +239,7 @@ def test_an_adapter_comes_through_the_door_once(
     assert messages.count("Fetching the adapter") == 1
 
 
-def test_an_archive_that_is_none_is_told(worker: CallWorker, server: StubWorkerApi, folder: Path) -> None:
+def test_an_invalid_archive_is_reported(worker: CallWorker, server: StubWorkerApi, folder: Path) -> None:
     server.state.blobs[sha256 := hashlib.sha256(b"junk").hexdigest()] = b"junk"
     error = worker.answer(call("a", folder, "5", adapter={"sha256": sha256, "bytes": 4})).error
     assert error is not None and error["code"] == "adapter_damaged"
@@ -281,7 +279,7 @@ def test_pieces_of_one_completion_are_put_together() -> None:
     assert first == delta(0, "a", 1, [1])
 
 
-def test_the_backend_is_asked_whether_somebody_waits(
+def test_the_worker_checks_whether_a_client_waits(
     worker: CallWorker, server: StubWorkerApi, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("worker.rpc.sample.ASK_SECONDS", 0.02)

@@ -300,7 +300,7 @@ def test_half_a_character_in_what_a_reward_says_is_replaced(worker: CallWorker) 
     assert bad["status"] == "exception" and "raise ?" in bad["message"]
 
 
-def test_an_answer_that_cannot_be_sent_is_an_error_and_the_lane_goes_on(
+def test_an_answer_that_cannot_be_sent_is_an_error_and_the_rpc_worker_goes_on(
     worker: CallWorker, model: Path
 ) -> None:
     (model / "config.json").write_text('{"model_type": "qwen3", "architectures": ["\\ud83d"]}')
@@ -308,7 +308,7 @@ def test_an_answer_that_cannot_be_sent_is_an_error_and_the_lane_goes_on(
     assert (result, error["code"]) == (None, "internal_error")
 
 
-def test_a_thread_of_the_lane_survives_the_unexpected(
+def test_a_thread_of_the_rpc_worker_survives_the_unexpected(
     worker: CallWorker, server: StubWorkerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures = iter([RuntimeError("a bug"), RuntimeError("another")])

@@ -93,7 +93,7 @@ def test_isolate_sample_gives_every_row_a_module_of_its_own(client: SandboxClien
     assert [row.value for row in client.score(source, rows, isolate="sample").rows] == [1.0, 1.0, 1.0]
 
 
-def test_nothing_is_kept_between_calls(client: SandboxClient) -> None:
+def test_nothing_survives_between_calls(client: SandboxClient) -> None:
     source = """
 import json, os, sys
 def grade(sample, item):
@@ -250,7 +250,7 @@ def test_a_slow_reward_keeps_small_calls(client: SandboxClient) -> None:
         assert max(row.value or 0 for row in client.score(source, rows).rows) <= 16
 
 
-def test_a_known_fast_reward_is_divided_evenly(client: SandboxClient) -> None:
+def test_a_reward_measured_as_fast_is_divided_evenly(client: SandboxClient) -> None:
     source = "def grade(sample, item):\n    calls.append(1)\n    return len(calls)\ncalls = []\n"
     rows, expected = [RewardRow("p", "c")] * 300, [*range(1, 151), *range(1, 151)]
     eventually(lambda: [row.value for row in client.score(source, rows).rows] == expected)

@@ -157,7 +157,7 @@ def test_a_daemon_starts_where_a_killed_one_left_its_socket(tmp_path: Path) -> N
         process.terminate()
 
 
-def test_a_patient_client_asks_the_daemon_again_that_was_killed_and_started_anew(tmp_path: Path) -> None:
+def test_a_patient_client_retries_a_daemon_that_was_killed_and_restarted(tmp_path: Path) -> None:
     path = tmp_path / "s"
     command = [sys.executable, "-m", "worker.sandbox", "--socket", str(path), "--pool", "1"]
     outcomes: list[CallOutcome] = []

@@ -156,7 +156,7 @@ def test_a_jail_whose_first_process_has_just_died_is_ended_like_any_other() -> N
     assert outside.returncode == -signal.SIGKILL
 
 
-def test_a_fault_of_the_daemon_is_told_by_hanging_up(tmp_path: Path) -> None:
+def test_a_fault_of_the_daemon_closes_the_connection(tmp_path: Path) -> None:
     async def broken(request: object, body: bytes, peer: object) -> frames.Packed:
         raise ProcessLookupError("a fault of ours")
 

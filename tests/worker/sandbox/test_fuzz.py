@@ -34,7 +34,7 @@ class LyingSession:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(payloads(rows=1), st.binary(max_size=400)), max_size=3), st.booleans())
-def test_runs_end_with_known_statuses_whatever_the_jail_answers(answers: list[bytes], scan: bool) -> None:
+def test_runs_end_with_defined_statuses_whatever_the_jail_answers(answers: list[bytes], scan: bool) -> None:
     call = ProgramCall("", [ProgramRun()] * 2, LIMITS)
     try:
         outcome = asyncio.run(run_programs(LyingSession(answers), call, "L", scan))  # type: ignore[arg-type]

@@ -200,9 +200,7 @@ def test_only_an_import_that_must_fail_is_a_stranger() -> None:
         assert scan(fine, LISTED)[1] is None
 
 
-def test_language_data_are_copied_where_they_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_language_data_are_copied_where_they_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "nowhere"))
     monkeypatch.setenv("NLTK_DATA", str(tmp_path / "data"))
     before = libraries.fingerprint()
@@ -224,7 +222,7 @@ async def _score_in(jail: WeakJail, source: str) -> str | None:
         await session.kill()
 
 
-def test_needs_are_told_before_anything_runs() -> None:
+def test_needs_are_reported_before_anything_runs() -> None:
     source = "import numpy\nimport os\nos._exit(3)"
 
     async def run() -> frozenset[str]:

@@ -119,7 +119,7 @@ class LyingSession:
     st.sampled_from(["sample", "batch"]),
     st.sampled_from([[[0], [1], [2]], [[0, 2], [1]]]),
 )
-def test_a_call_ends_with_known_statuses_whatever_the_jail_answers(
+def test_a_call_ends_with_defined_statuses_whatever_the_jail_answers(
     answers: list[bytes], isolate: str, units: list[list[int]]
 ) -> None:
     call = Call("score", "", None, b"", units, "group", isolate, Timeouts())

@@ -106,7 +106,7 @@ def test_libraries_are_there_for_programs_too(client: SandboxClient) -> None:
     assert run_one(client, source, call="f()").output == "[1,[0,1,2]]"
 
 
-def test_a_program_that_takes_too_long_is_given_up(client: SandboxClient) -> None:
+def test_a_program_that_takes_too_long_is_ended(client: SandboxClient) -> None:
     outcome = client.run_programs("while True: pass", [ProgramRun()] * 5, ProgramLimits(wall=0.1))
     assert [result.status for result in outcome.results] == ["timeout"] * 3 + ["skipped"] * 2
 

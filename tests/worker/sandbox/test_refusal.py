@@ -56,7 +56,7 @@ TEMPTING = {
 }  # fmt: skip
 
 
-def test_where_namespaces_are_denied_landlock_is_used_and_the_reason_told() -> None:
+def test_where_namespaces_are_denied_landlock_is_used_and_the_reason_reported() -> None:
     if cannot("L"):
         pytest.skip(f"jail L: {cannot('L')}")
     with (
@@ -113,7 +113,7 @@ def test_without_bubblewrap_the_reason_says_so() -> None:
         assert client.status().jail != "N"
 
 
-def test_a_jail_that_was_asked_for_is_not_replaced_by_another() -> None:
+def test_a_configured_jail_is_not_replaced_by_another() -> None:
     with running_daemon(jail="N", env={"PATH": "/nowhere"}) as daemon, daemon.client() as client:
         assert "code rewards are off" in daemon.announced
         assert client.score(CONTROL, [RewardRow("p", "c")]).status == "sandbox_unavailable"
@@ -128,7 +128,7 @@ sys.exit(main(["--socket", *sys.argv[1:], "--pool", "2"]))
 """
 
 
-def test_a_run_never_moves_to_another_jail_without_being_told(tmp_path: Path) -> None:
+def test_a_run_never_moves_to_another_jail_by_itself(tmp_path: Path) -> None:
     for jail in ("N", "L"):
         if cannot(jail):
             pytest.skip(f"jail {jail}: {cannot(jail)}")
@@ -155,7 +155,7 @@ def test_a_run_never_moves_to_another_jail_without_being_told(tmp_path: Path) ->
     thread.join()
 
 
-def test_without_a_usable_prefix_the_reason_is_told() -> None:
+def test_without_a_usable_prefix_the_reason_is_reported() -> None:
     with running_daemon(env={"REINFORGE_PREFIX": "/proc/nowhere"}) as daemon, daemon.client() as client:
         (reason,) = client.status().reasons
         assert "/proc/nowhere" in reason

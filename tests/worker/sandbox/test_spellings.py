@@ -102,7 +102,7 @@ def test_ways_to_write_grade(client: SandboxClient, source: str) -> None:
     assert only(client.score(source, [ROW])) == 1.0
 
 
-def test_a_named_entry_is_told_by_its_parameters(client: SandboxClient) -> None:
+def test_the_spelling_of_a_named_entry_is_detected_by_its_parameters(client: SandboxClient) -> None:
     source = (
         "def short(a, b): return 1\ndef long(a, b, c): return 2\ndef lists(completions, **kw): return [3]\n"
     )

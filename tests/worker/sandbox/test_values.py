@@ -128,7 +128,7 @@ def test_one_bad_element_costs_its_own_row(client: SandboxClient) -> None:
     assert (rows[0].value, rows[3].value, rows[3].parts) == (1.0, 2.0, {"a": 1.0})
 
 
-def test_prints_are_kept_per_row_and_bounded(client: SandboxClient) -> None:
+def test_prints_are_stored_per_row_and_bounded(client: SandboxClient) -> None:
     source = """
 import os, sys
 print("while loading")
@@ -146,7 +146,7 @@ def grade(sample, item):
     assert "while loading" in outcome.log
 
 
-def test_prints_before_a_kill_are_kept(client: SandboxClient) -> None:
+def test_prints_before_a_kill_survive(client: SandboxClient) -> None:
     source = "import os\ndef grade(sample, item):\n    print('last words')\n    os._exit(3)\n"
     (row,) = client.score(source, [RewardRow("p", "c")]).rows
     assert (row.status, row.prints) == ("exited", "last words\n")

@@ -110,7 +110,7 @@ def test_leaving_an_order_cancels_it(serving: ServingProcess) -> None:
         assert watching.get(timeout=20).events[0]["message"] == "cancel left"
 
 
-def test_its_death_is_told_to_every_order_and_the_next_one_starts_it_again(serving: ServingProcess) -> None:
+def test_its_death_reaches_every_order_and_the_next_one_restarts_it(serving: ServingProcess) -> None:
     with (
         serving.order(order("waits", "silent"), lambda: None) as waiting,
         serving.order(order("last", "die"), lambda: None) as replies,
@@ -143,7 +143,7 @@ def test_a_program_that_cannot_run_is_an_error() -> None:
     serving.close()
 
 
-def test_it_ends_when_nobody_has_asked_for_a_while() -> None:
+def test_it_ends_after_a_while_without_requests() -> None:
     serving = ServingProcess(idle_seconds=0.2, command=(sys.executable, "-c", TOY))
     with serving.order(order("a", "echo"), lambda: None) as replies:
         to_the_end(replies)

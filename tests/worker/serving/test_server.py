@@ -193,7 +193,7 @@ def test_another_model_waits_for_its_turn(bench: Bench, tiny: Path, tmp_path: Pa
     assert bench.texts("third") == bench.texts("first")
 
 
-def test_few_adapters_are_kept_and_all_can_come_back(
+def test_few_adapters_stay_loaded_and_all_can_come_back(
     bench: Bench, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench.server, "_engine", TransformersServing(adapters=2))
@@ -296,7 +296,7 @@ def _raw(tokenizer: Any, entry: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("place", ["load_base_model", "generation"])
-def test_a_lack_of_memory_is_told_and_ends_this_order_alone(
+def test_a_lack_of_memory_is_reported_and_ends_this_order_alone(
     bench: Bench, tiny: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     def full(*_: Any) -> Any:

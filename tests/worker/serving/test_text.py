@@ -97,7 +97,7 @@ def test_special_tokens_are_left_out(tmp_path: Path) -> None:
         ("stop", ["stop"], ""),
     ],
 )
-def test_a_stop_text_ends_it_and_is_not_shown(
+def test_a_stop_text_ends_it_and_is_left_off(
     tmp_path: Path, written: str, stop: list[str], expected: str
 ) -> None:
     tokenizer, decode = byte_level(tmp_path)
@@ -106,7 +106,7 @@ def test_a_stop_text_ends_it_and_is_not_shown(
     assert text.stopped == (expected != written)
 
 
-def test_nothing_of_a_stop_text_is_shown_before_it_is_whole(tmp_path: Path) -> None:
+def test_nothing_of_a_stop_text_is_sent_before_it_is_whole(tmp_path: Path) -> None:
     tokenizer, decode = byte_level(tmp_path)
     text = TextStream(decode, ["<end/>"])
     ids = tokenizer.encode("a<end/>").ids

@@ -147,7 +147,7 @@ def test_adapters_are_loaded_on_demand_and_the_least_recently_used_goes(
     assert sorted(names(vllm)) == ["adapter-a0", "adapter-a2", "base"]
 
 
-def test_several_adapters_and_the_base_are_asked_at_the_same_time(
+def test_several_adapters_and_the_base_sample_at_the_same_time(
     vllm: Bench, local: Bench, adapters: list[Path]
 ) -> None:
     ask = {"temperature": 0.0, "max_tokens": 60}
@@ -174,7 +174,7 @@ def test_seeds_and_samples(vllm: Bench) -> None:
     assert first == again != vllm.get("12 + 34", seed=2, **ask) and len(set(first)) > 1
 
 
-def test_a_stop_text_ends_a_completion_and_is_not_shown(vllm: Bench) -> None:
+def test_a_stop_text_ends_a_completion_and_is_left_off(vllm: Bench) -> None:
     [free] = vllm.get("12 + 34", temperature=0.0, max_tokens=40)
     stop = free[4:6]
     id = vllm.ask("12 + 34", temperature=0.0, max_tokens=40, stop=[stop])
@@ -183,7 +183,7 @@ def test_a_stop_text_ends_a_completion_and_is_not_shown(vllm: Bench) -> None:
     assert (done["text"], done["finish_reason"]) == (free[: free.index(stop)], "stop")
 
 
-def test_a_schema_is_kept_to(vllm: Bench) -> None:
+def test_a_schema_is_enforced(vllm: Bench) -> None:
     schema = {
         "type": "object",
         "properties": {"sum": {"type": "integer", "minimum": 0, "maximum": 99}},

@@ -177,7 +177,7 @@ def test_a_lease_taken_by_another_ends_the_trainer(bench: Bench, script: str) ->
     assert bench.kinds() == ["step_metrics"], "an attempt that lost its lease writes nothing more"
 
 
-def test_a_deaf_trainer_is_given_less_than_two_seconds() -> None:
+def test_an_unresponsive_trainer_gets_less_than_two_seconds() -> None:
     assert LEAVE_GRACE_SECONDS + 5 * TICK_SECONDS < 2
 
 
@@ -295,7 +295,7 @@ def test_a_trainer_that_crashes_is_explained_with_its_last_lines(
     assert "the last words" in end["traceback"]
 
 
-def test_a_silent_trainer_is_asked_where_it_is_and_ended(bench: Bench) -> None:
+def test_a_silent_trainers_stack_is_logged_before_it_is_ended(bench: Bench) -> None:
     bench.supervisor = replace(bench.supervisor, silence_limits=SilenceLimits.parse("1"))
     assert bench.run("where metrics:2 sleep") is Outcome.DELIVERED
     end = bench.end()

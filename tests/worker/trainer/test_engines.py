@@ -106,7 +106,9 @@ def test_the_workers_owner_may_give_a_share(tmp_path: Path, monkeypatch: pytest.
     assert describe(options).startswith("vLLM gets 50% of the GPU's memory: up to 32")
 
 
-def test_gpus_of_its_own_are_asked_for_their_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_of_the_engines_own_gpus_is_queried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv(GPU_MEMORY, raising=False)
     monkeypatch.setenv(DEVICES, "2,3")
     requested = list[list[str]]()

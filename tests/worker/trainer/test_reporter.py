@@ -12,7 +12,7 @@ from reinforge.records import RECORD, Blob, Command, Ended, LogLine
 from worker.trainer.reporter import LocalReporter, PipeReporter
 
 
-def test_records_are_numbered_and_written_before_they_are_shown(tmp_path: Path) -> None:
+def test_records_are_numbered_and_written_before_they_are_reported(tmp_path: Path) -> None:
     lines_when_reported = []
     reporter = LocalReporter(
         tmp_path,

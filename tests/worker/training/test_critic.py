@@ -37,7 +37,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, qwen: Path) -> SmallJob:
     return job
 
 
-def test_what_the_critic_does_is_told(finished: SmallJob) -> None:
+def test_the_critics_metrics_are_reported(finished: SmallJob) -> None:
     own = {key for key, metric in METRICS.items() if metric.when == "algorithm.critic"}
     assert len(own) == 6
     for values in values_of(finished):

@@ -82,7 +82,7 @@ def test_a_row_that_is_too_long_is_named(tmp_path: Path, renderer: ChatRenderer)
     assert caught.value.code == "data_error"
 
 
-def test_the_longest_prompt_is_known_before_it_trains(tmp_path: Path, renderer: ChatRenderer) -> None:
+def test_the_longest_prompt_is_measured_before_it_trains(tmp_path: Path, renderer: ChatRenderer) -> None:
     prompts = load(tmp_path, renderer, [*ROWS, {"prompt": "row and more"}], held_out_rows=2)
     lengths = [len(prompt.token_ids) for prompt in (*prompts.for_step(1, 9), *prompts.for_evaluation(2))]
     assert prompts.check() == max(lengths) > min(lengths)

@@ -65,7 +65,7 @@ def test_a_resumed_job_ends_at_the_same_step(tmp_path: Path, model: Path) -> Non
     assert (outcome.reason, rest.position.step) == ("held_out_flat", 6)
 
 
-def test_a_gain_counts_from_the_least_that_was_asked_for() -> None:
+def test_a_gain_below_min_delta_does_not_count() -> None:
     spec, position = stopping(patience=2, min_delta=0.1), Position(step=1)
     for reward in (0.5, 0.55, None, 0.65, 0.7):
         note_evaluation(spec, position, reward)

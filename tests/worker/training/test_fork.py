@@ -98,7 +98,7 @@ def test_another_reward_scores_from_the_first_step_on(tmp_path: Path, model: Pat
     assert after[2] == pytest.approx(1 - before[2])
 
 
-def test_what_is_not_carried_begins_anew(source: SmallJob) -> None:
+def test_state_that_is_not_carried_over_starts_fresh(source: SmallJob) -> None:
     _, before, _ = unpack_resume_state(state_of(source))
     position, policy, critic = start_of(state_of(source), WEIGHTS, "policy")
     assert (position.step, position.algorithm, position.evaluated_step, position.reward_errors) == (
@@ -123,7 +123,7 @@ def test_the_names_of_a_checkpoints_weights_are_the_policys(source: SmallJob) ->
 @pytest.mark.parametrize(
     "content", [b"no tar", pack({"adapter_model.safetensors": b"xx"})], ids=["tar", "weights"]
 )
-def test_a_start_that_cannot_be_read_is_said(content: bytes) -> None:
+def test_an_unreadable_start_is_reported(content: bytes) -> None:
     with pytest.raises(JobFailure) as caught:
         start_of(content, WEIGHTS, "policy")
     assert caught.value.code == "resume_state_invalid"

@@ -35,7 +35,7 @@ def job_reporter(folder: Path) -> tuple[JobReporter, Clock, list[Phase]]:
     return JobReporter(reporter, lambda _: [], model="m", revisions=dict, clock=clock), clock, records
 
 
-def test_progress_is_told_twice_a_second_at_most(tmp_path: Path) -> None:
+def test_progress_is_reported_twice_a_second_at_most(tmp_path: Path) -> None:
     made, clock, records = job_reporter(tmp_path)
     for done in range(3):
         made.phase("scoring", 1, done, 3)
@@ -45,7 +45,7 @@ def test_progress_is_told_twice_a_second_at_most(tmp_path: Path) -> None:
     assert records[-1].phase == "updating", "a new one at once"
 
 
-def test_a_phase_that_goes_on_says_so_with_what_it_said_last(tmp_path: Path) -> None:
+def test_a_phase_that_continues_repeats_its_last_report(tmp_path: Path) -> None:
     made, clock, records = job_reporter(tmp_path)
     made.heartbeat()
     assert records == [], "there is none yet"
@@ -62,7 +62,7 @@ def test_a_phase_that_goes_on_says_so_with_what_it_said_last(tmp_path: Path) -> 
     )
 
 
-def test_what_came_too_soon_to_be_told_is_told_once_it_may(tmp_path: Path) -> None:
+def test_throttled_progress_is_reported_later(tmp_path: Path) -> None:
     """Else a job that hangs at its last row would name those that were done long ago."""
     made, _, records = job_reporter(tmp_path)
 

@@ -60,7 +60,7 @@ def test_records_come_in_order_and_without_gaps(finished: SmallJob) -> None:
     assert [r.final for r in finished.records("checkpoint_saved")] == [False, True]
 
 
-def test_every_metric_is_known_and_defined(finished: SmallJob) -> None:
+def test_every_metric_is_defined(finished: SmallJob) -> None:
     values = finished.records("step_metrics")[0].values
     own = {"reward/low/mean"}
     assert set(values) - own <= set(METRICS)
@@ -309,7 +309,7 @@ def test_a_reward_that_always_fails_ends_the_step_before_it_trains(tmp_path: Pat
     assert job.records("step_metrics") == []
 
 
-def test_a_reward_that_always_fails_is_found_before_the_first_step(tmp_path: Path, qwen: Path) -> None:
+def test_a_reward_that_always_fails_is_detected_before_the_first_step(tmp_path: Path, qwen: Path) -> None:
     job = SmallJob(tmp_path, qwen, small_spec(), grade=failing)
     with pytest.raises(RewardsFailed):
         job.train()

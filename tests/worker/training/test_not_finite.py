@@ -45,7 +45,9 @@ def quick(**changes: Any) -> Any:
 
 
 @pytest.mark.parametrize("factor", [float("nan"), float("inf")])
-def test_now_and_then_they_are_left_out_and_told(tmp_path: Path, model: Path, factor: float) -> None:
+def test_rare_updates_that_are_not_finite_are_skipped_and_reported(
+    tmp_path: Path, model: Path, factor: float
+) -> None:
     job = SmallJob(tmp_path, model, quick(limits__steps=6))
     break_updates(job, dict.fromkeys((2, 3, 5, 6), factor))  # never one more than may be in a row
     assert job.train().outcome == "succeeded"

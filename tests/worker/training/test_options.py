@@ -77,7 +77,7 @@ def test_a_reference_that_nothing_reads_is_refused() -> None:
 # ── Slices ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_metrics_are_told_per_value_of_a_column(tmp_path: Path, qwen: Path) -> None:
+def test_metrics_are_reported_per_value_of_a_column(tmp_path: Path, qwen: Path) -> None:
     rows = [{"prompt": f"row {n}", "domain": "a/b" if n % 2 else "c"} for n in range(12)]
     changes: dict[str, Any] = {
         "data__columns": {"slice": "domain"},
@@ -109,7 +109,7 @@ def test_metrics_are_told_per_value_of_a_column(tmp_path: Path, qwen: Path) -> N
         assert describe(key).meaning, key
 
 
-def test_the_most_frequent_values_are_told_apart() -> None:
+def test_the_most_frequent_values_have_metrics_of_their_own() -> None:
     items = [{"kind": n % 30} for n in range(100)]
     slices = Slices.of("kind", items)
     assert len(slices.names) == 20

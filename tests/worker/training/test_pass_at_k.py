@@ -76,5 +76,5 @@ def test_sizes_are_powers_of_two_and_all() -> None:
         ("last_line", "  ", None),
     ],
 )
-def test_answers_are_found(kind: str, text: str, answer: str | None) -> None:
+def test_answers_are_extracted(kind: str, text: str, answer: str | None) -> None:
     assert ANSWERS[kind](text) == answer

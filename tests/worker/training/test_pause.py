@@ -68,7 +68,7 @@ def test_a_pause_waits_for_the_step_and_for_no_evaluation(
     assert rest.records("checkpoint_saved")[-1].blob == finished.records("checkpoint_saved")[-1].blob
 
 
-def test_a_checkpoint_that_is_asked_for_with_the_pause_is_made(tmp_path: Path, model: Path) -> None:
+def test_a_checkpoint_requested_with_the_pause_is_made(tmp_path: Path, model: Path) -> None:
     job = SmallJob(tmp_path, model, small_spec())
     pause_when(job, "generating", 3)
     receive = job.reporter.receive

@@ -103,7 +103,7 @@ def test_a_continued_job_samples_the_same_prompts_again(tmp_path: Path, qwen: Pa
 # ── Kept and repaired completions ───────────────────────────────────────────────────────────────────────────
 
 
-def test_the_shortest_completions_are_kept(tmp_path: Path, qwen: Path) -> None:
+def test_the_shortest_completions_are_selected(tmp_path: Path, qwen: Path) -> None:
     changes: dict[str, Any] = {
         "algorithm__selection": {"type": "gfpo", "keep": 2},
         "algorithm__loss": {"aggregation": {"type": "token_mean", "denominator": "all"}},
@@ -226,7 +226,7 @@ def test_the_weights_of_criteria_travel_with_the_job_and_not_into_its_metrics(
     assert 0.75 < values["reward/shaped_mean"] < 1
 
 
-def test_the_end_of_a_step_is_found_in_tokens(qwen: Path, tmp_path: Path) -> None:
+def test_the_end_of_a_step_is_located_in_tokens(qwen: Path, tmp_path: Path) -> None:
     job = SmallJob(tmp_path, qwen, small_spec())
     text = "ab 東京 cd"
     ids = job.prompts.renderer.plain_ids(text)

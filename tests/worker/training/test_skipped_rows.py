@@ -95,7 +95,7 @@ def test_no_pass_is_run_on_a_uniform_group(tmp_path: Path, model: Path) -> None:
     ]
 
 
-def test_what_is_told_equals_what_passes_over_all_rows_tell(
+def test_metrics_equal_those_of_passes_over_all_rows(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = Watched(tmp_path / "aside", model)
@@ -114,7 +114,7 @@ def test_what_is_told_equals_what_passes_over_all_rows_tell(
             assert job.values[name] == pytest.approx(value, abs=1e-5), name
 
 
-def test_an_engine_that_sees_no_entropies_has_one_row_of_the_group_looked_at(
+def test_without_entropies_of_the_engine_one_row_of_the_group_is_forwarded(
     tmp_path: Path, model: Path
 ) -> None:
     job = Watched(tmp_path, model)
@@ -134,7 +134,7 @@ def test_an_engine_that_sees_no_entropies_has_one_row_of_the_group_looked_at(
     assert job.values["entropy/mean"] == pytest.approx(total / sum(line["length"] for line in table))
 
 
-def test_all_rows_are_looked_at_where_something_moves_them(tmp_path: Path, model: Path) -> None:
+def test_all_rows_are_forwarded_where_a_term_trains_them(tmp_path: Path, model: Path) -> None:
     job = Watched(tmp_path, model, algorithm__loss={"kl": {"beta": 0.1}})
     job.train()
     assert job.forwarded_rows == [set(range(12))]

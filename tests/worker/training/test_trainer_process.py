@@ -231,9 +231,7 @@ def test_a_job_goes_on_without_a_copy_that_is_killed(start: Callable[..., Traine
 @needs_two_cores
 @pytest.mark.parametrize("command", ["cancel", "pause"])
 @pytest.mark.parametrize("during", ["sampling", "evaluation"])
-def test_what_is_asked_of_a_job_reaches_its_copies(
-    start: Callable[..., Trainer], command: str, during: str
-) -> None:
+def test_commands_to_a_job_reach_its_copies(start: Callable[..., Trainer], command: str, during: str) -> None:
     """Nobody waits for the longest completion, but for a pause while a step is sampled, which ends with that step."""
     tokens = 230 if (command, during) != ("pause", "sampling") else 20
     evaluation = {"evaluation__rows": 3, "evaluation__samples_per_row": 64, "evaluation__every_steps": 1}
@@ -281,7 +279,7 @@ def test_the_end_of_standard_input_ends_the_process(start: Callable[..., Trainer
     assert trainer.records[-1]["kind"] != "ended"
 
 
-def test_on_a_platform_a_judge_inside_the_network_is_not_asked(start: Callable[..., Trainer]) -> None:
+def test_on_a_platform_a_judge_inside_the_network_is_not_called(start: Callable[..., Trainer]) -> None:
     grader = {
         "type": "score_model",
         "model": "j",

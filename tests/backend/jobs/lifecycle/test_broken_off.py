@@ -61,7 +61,7 @@ def test_a_resume_state_that_cannot_be_read_gives_way_to_the_one_before(backend:
     assert (backend.job(job)["status"], backend.job(job)["reason"]) == ("failed", "resume_state_invalid")
 
 
-def test_an_attempt_that_begins_anew_leaves_nothing_of_the_one_before(backend: Backend) -> None:
+def test_an_attempt_from_step_0_leaves_nothing_of_the_one_before(backend: Backend) -> None:
     job = backend.create_job(limits={"steps": 9})
     trainer = backend.claim(job)
     for _ in range(2):
@@ -79,7 +79,7 @@ def test_an_attempt_that_begins_anew_leaves_nothing_of_the_one_before(backend: B
     assert [event["data"] for event in events if event["type"] == "rewind"] == [{"to_step": 0}] * 2
 
 
-def test_a_resume_state_that_could_not_be_read_is_stored_anew_when_it_is_made_again(backend: Backend) -> None:
+def test_a_resume_state_that_could_not_be_read_is_stored_again_when_it_is_repeated(backend: Backend) -> None:
     job = backend.create_job(limits={"steps": 9})
     trainer = backend.claim(job)
     trainer.start(0, 9)

@@ -48,7 +48,7 @@ def test_a_change_goes_to_the_trainer_until_it_is_applied(backend: Backend, rewa
     assert (listed["step"], listed["applied_at"] is not None) == (2, True)
 
 
-def test_the_next_attempt_is_told_at_which_step(backend: Backend, reward: str) -> None:
+def test_the_next_attempt_receives_the_step_of_a_change(backend: Backend, reward: str) -> None:
     job = job_with(backend, reward)
     first = backend.claim(job)
     first.start(steps=9)
@@ -71,7 +71,7 @@ def test_the_next_attempt_is_told_at_which_step(backend: Backend, reward: str) -
     assert [change["step"] for change in backend.api.get(f"/jobs/{job}/changes").json()["data"]] == [2]
 
 
-def test_one_asked_for_while_nobody_runs_the_job_waits(backend: Backend, reward: str) -> None:
+def test_a_change_requested_while_nobody_runs_the_job_waits(backend: Backend, reward: str) -> None:
     job = job_with(backend, reward)
     revise(backend, reward)
     assert backend.api.post(f"/jobs/{job}/changes", json={}).status_code == 201
@@ -80,7 +80,7 @@ def test_one_asked_for_while_nobody_runs_the_job_waits(backend: Backend, reward:
     assert len(commands(backend, trainer)) == 1
 
 
-def test_what_cannot_be_changed_is_said_with_the_field(backend: Backend, reward: str) -> None:
+def test_an_invalid_change_is_refused_with_its_field(backend: Backend, reward: str) -> None:
     own = backend.create_job()
     refused(backend.api.post(f"/jobs/{own}/changes", json={}), "stored", "no_revision")
     job = job_with(backend, reward)

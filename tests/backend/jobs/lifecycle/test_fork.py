@@ -173,7 +173,7 @@ def test_what_cannot_go_on_is_refused_and_nothing_is_stored(
     assert backend.count_jobs() == before
 
 
-def test_a_step_of_which_nothing_is_kept_is_not_there(backend: Backend) -> None:
+def test_a_step_without_stored_state_cannot_be_forked(backend: Backend) -> None:
     job, _ = trained(backend)
     answer = backend.api.post(f"/jobs/{job}/fork", json={"step": 3})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "no_start")

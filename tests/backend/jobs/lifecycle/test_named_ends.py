@@ -55,7 +55,7 @@ def finish(backend: Backend, job: str) -> None:
 
 
 @pytest.mark.parametrize("reason", FIXABLE)
-def test_what_people_can_mend_pauses_and_is_resumed(backend: Backend, reason: str) -> None:
+def test_a_fixable_error_pauses_the_job_and_it_can_resume(backend: Backend, reason: str) -> None:
     job, trainer = trained(backend)
     trainer.end("paused", reason=reason, step=3, **ERROR_FIELDS)
     view = backend.job(job)

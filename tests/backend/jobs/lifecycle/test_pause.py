@@ -53,7 +53,7 @@ def test_a_job_that_waits_pauses_at_once_and_goes_on(rpc_backend: Backend) -> No
     assert rpc_backend.claim(job).claimed["resume_step"] == 0
 
 
-def test_a_running_job_is_asked_for_a_checkpoint_and_to_stop(rpc_backend: Backend) -> None:
+def test_a_pause_sends_a_running_job_a_checkpoint_and_a_stop_command(rpc_backend: Backend) -> None:
     job = rpc_backend.create_job()
     trainer = rpc_backend.claim(job)
     trainer.start()
@@ -79,7 +79,7 @@ def test_a_resumed_job_does_not_hear_the_old_command(rpc_backend: Backend) -> No
     assert again.heartbeat().json()["commands"] == []
 
 
-def test_a_checkpoint_asked_for_before_a_pause_that_never_made_it_is_the_next_attempts(
+def test_a_requested_checkpoint_that_a_pause_did_not_make_goes_to_the_next_attempt(
     rpc_backend: Backend,
 ) -> None:
     job, trainer = running(rpc_backend)

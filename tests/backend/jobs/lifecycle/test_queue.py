@@ -77,7 +77,7 @@ def test_workers_that_ask_at_the_same_moment_do_not_all_get_the_first_projects_j
     assert sorted(taken) == ["a1", "a2", "b1", "b2", "c1", "c2"]
 
 
-def test_place_and_reason_are_told(line: Backend) -> None:
+def test_position_and_reason_are_reported(line: Backend) -> None:
     jobs = queue(line, "a", 3) + queue(line, "b", 1)
 
     def places() -> list[tuple[int, int, str, int]]:
@@ -105,7 +105,7 @@ def test_a_job_that_waits_for_a_gpu_says_so(line: Backend) -> None:
     assert (line.job(job)["queue"]["reason"], line.job(job)["queue"]["notice"]) == ("about_to_start", None)
 
 
-def test_the_places_that_are_told_are_the_order_in_which_jobs_are_taken(line: Backend) -> None:
+def test_the_reported_positions_are_the_order_in_which_jobs_are_taken(line: Backend) -> None:
     for project, count in (("a", 5), ("b", 3), ("c", 1)):
         queue(line, project, count)
     end(line, claim(line))

@@ -125,7 +125,7 @@ def test_another_project_and_a_viewer_change_nothing(backend: Backend) -> None:
 # ── A checkpoint now ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_checkpoint_is_asked_for_until_it_is_made(backend: Backend) -> None:
+def test_a_checkpoint_is_requested_until_it_is_made(backend: Backend) -> None:
     job = backend.create_job()
     trainer = backend.claim(job)
     trainer.start()

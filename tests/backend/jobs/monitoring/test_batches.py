@@ -66,7 +66,7 @@ def test_events_keep_the_order_of_the_records(backend: Backend, trainer: Trainer
     assert series(backend, trainer)["reward/mean"] == {"steps": [1, 2], "values": [0.5, None]}
 
 
-def test_of_a_step_told_twice_the_last_word_counts(backend: Backend, trainer: Trainer) -> None:
+def test_the_last_record_of_a_repeated_step_counts(backend: Backend, trainer: Trainer) -> None:
     trainer.send(step(1, a=1.0, b=5.0), step(1, a=2.0), step(2, a=3.0))
     assert series(backend, trainer) == {
         "a": {"steps": [1, 2], "values": [2.0, 3.0]},

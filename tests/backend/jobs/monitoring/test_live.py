@@ -136,7 +136,7 @@ def test_frames_of_events_that_a_resume_deleted_are_forgotten(
     run(backend, watch)
 
 
-def test_who_comes_late_is_told_everything_at_once(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_client_gets_all_events_at_once(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two frames a second are as many as a job makes: by the others' frames nobody would ever catch up."""
     job = backend.create_job()
     trainer = backend.claim(job)

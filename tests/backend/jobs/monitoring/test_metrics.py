@@ -113,7 +113,7 @@ def test_buckets_equal_a_plain_recomputation(rpc_backend: Backend, seed: int) ->
         assert all(len(series["steps"]) <= buckets for series in expected.values())
 
 
-def test_series_of_every_step_share_their_positions_whatever_is_asked_with_them(rpc_backend: Backend) -> None:
+def test_series_of_every_step_share_their_positions_whatever_else_is_requested(rpc_backend: Backend) -> None:
     full: Points = {step: (step / 7, 1.0 + step) for step in range(1, 101)}
     late = {step: full[step] for step in range(50, 101)}
     job = stored_job(

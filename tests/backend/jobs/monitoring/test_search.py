@@ -198,7 +198,7 @@ def test_what_a_person_types(rpc_backend: Backend, stored: tuple[str, list[Row]]
     assert (page["total"], page["counted_to"]) == (len(expected), 10_000)
 
 
-def test_terms_that_are_no_words_are_found_wherever_the_text_has_them(
+def test_terms_that_are_no_words_match_wherever_the_text_has_them(
     rpc_backend: Backend, stored: tuple[str, list[Row]]
 ) -> None:
     """The index narrows such a search down; it must not lose anything."""
@@ -312,7 +312,7 @@ def test_more_than_are_counted(rpc_backend: Backend) -> None:
     assert (first["total"], first["data"][0]["step"]) == (1, 1)
 
 
-def test_a_step_that_a_resume_undoes_is_no_longer_found(rpc_backend: Backend) -> None:
+def test_a_step_that_a_resume_undoes_no_longer_matches(rpc_backend: Backend) -> None:
     job = rpc_backend.create_job()
     trainer = rpc_backend.claim(job)
     row = random_row(random.Random(1), 0, 0) | {"text": "gone"}

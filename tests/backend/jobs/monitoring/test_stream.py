@@ -148,7 +148,7 @@ def test_there_are_at_most_two_frames_a_second(backend: Backend) -> None:
     assert sum(arrived) == len(stored_events(backend, job))
 
 
-def test_a_client_that_missed_a_resume_is_told_to_rewind(backend: Backend) -> None:
+def test_a_client_that_missed_a_resume_gets_a_rewind(backend: Backend) -> None:
     job = backend.create_job(limits={"steps": 9})
     trainer = backend.claim(job)
     trainer.start(0, 9)

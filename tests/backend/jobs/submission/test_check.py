@@ -145,7 +145,7 @@ def test_a_quick_check_asks_nobody(backend: Backend) -> None:
     assert (report["ok"], report["facts"]["jail"]) == (True, None)
 
 
-def test_without_a_worker_the_rest_is_checked_and_that_is_said(backend: Backend) -> None:
+def test_without_a_worker_the_rest_is_checked_with_a_warning(backend: Backend) -> None:
     report = checked(backend, backend.spec())
     assert report["ok"]
     assert any("not checked" in warning and "worker calls" in warning for warning in report["warnings"])
@@ -169,7 +169,7 @@ def test_what_is_allowed_but_perhaps_not_meant_is_a_warning(
     assert any(words in warning for warning in report["warnings"]), report["warnings"]
 
 
-def test_nothing_held_out_is_said_once(attended: Backend) -> None:
+def test_nothing_held_out_is_one_warning(attended: Backend) -> None:
     for data, words in (
         ({"dataset": attended.add_dataset([{"prompt": "1"}])}, "1 row"),
         ({"dataset": attended.add_dataset(), "held_out_rows": 0}, "no best checkpoint"),

@@ -29,7 +29,7 @@ def test_the_longest_prompts_are_measured(backend: Backend) -> None:
 
 
 @pytest.mark.parametrize("has_place", [True, False])
-def test_the_tools_of_rows_are_measured_and_their_lack_of_a_place_told(
+def test_the_tools_of_rows_are_measured_and_a_template_without_tools_is_a_warning(
     backend: Backend, has_place: bool
 ) -> None:
     tool = {"type": "function", "function": {"name": "add", "description": "x" * 50}}

@@ -105,7 +105,7 @@ def test_the_workers_setting_decides_or_is_refused(monkeypatch: pytest.MonkeyPat
 # ── What is measured ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_kept_tensors_are_counted_once_and_without_the_models_own() -> None:
+def test_saved_tensors_are_counted_once_and_without_the_models_own() -> None:
     model = torch.nn.Linear(8, 8, bias=False)
     hidden_input = torch.ones(4, 8, requires_grad=True)
 
@@ -191,7 +191,7 @@ def ran(policy: LoraPolicy, messages: Messages, *needs: bool) -> tuple[float, di
     return result.metrics["batches"][0], gradients
 
 
-def test_where_memory_suffices_nothing_changes_and_nothing_is_told(
+def test_where_memory_suffices_nothing_changes_and_nothing_is_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages, plain = Messages(), make(folder)
@@ -274,7 +274,7 @@ def test_the_setting_is_obeyed(
         assert policy.passes.checkpointing is expected
 
 
-def test_a_model_without_known_layers_is_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_with_unsupported_layers_is_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_hand(monkeypatch, 1)
     passes = GradientPasses(torch.nn.Linear(2, 2), CPU, 100)
     passes.prepare(SEQUENCES, [0, 1, 2], lambda row: None)

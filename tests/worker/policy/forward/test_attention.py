@@ -92,7 +92,7 @@ def drawn(dtype: torch.dtype = torch.float64) -> list[Tensor]:
 
 @pytest.mark.parametrize("kernel", [of_2_13, of_2_11], indirect=True)
 @pytest.mark.parametrize("function", [varlen, varlen_repeated])
-def test_the_kernel_is_given_what_the_loop_computes(
+def test_the_kernel_gets_what_the_loop_computes(
     kernel: None, function: Callable[[Tensor, Tensor, Tensor, Spans, float | None], Tensor]
 ) -> None:
     results = []

@@ -43,7 +43,7 @@ def model_of(folder: Path, name: str, dtype: torch.dtype = torch.float32) -> Pre
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_a_fused_model_says_what_it_said(name: str, tmp_path: Path) -> None:
+def test_a_fused_model_returns_the_same_logits(name: str, tmp_path: Path) -> None:
     model = model_of(tmp_path, name)
     ids = torch.arange(40).view(2, 20) + 5
     before = model(ids, use_cache=False).logits

@@ -161,7 +161,7 @@ def test_sizes_count_padding_and_a_shared_prompt_once() -> None:
         (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 12 bytes."), "12 bytes"),
     ],
 )
-def test_out_of_memory_is_known_by_many_names(error: Exception, expected: str | None) -> None:
+def test_out_of_memory_has_many_names(error: Exception, expected: str | None) -> None:
     assert is_out_of_memory(error) and amount_asked(error) == expected
 
 
@@ -290,7 +290,7 @@ def test_in_threads_it_is_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch
     close(gradients(policy), gradients(whole))
 
 
-def test_no_lane_runs_any_more_when_one_has_failed() -> None:
+def test_no_thread_runs_any_more_when_one_has_failed() -> None:
     done, begun = list[int](), threading.Event()
 
     def work(item: int) -> int:

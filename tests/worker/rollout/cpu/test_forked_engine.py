@@ -96,7 +96,7 @@ class Special(Exception):
         super().__init__(f"{one} and {other}")
 
 
-def test_an_error_that_cannot_be_sent_is_told_in_words() -> None:
+def test_an_error_that_cannot_be_pickled_is_sent_as_text() -> None:
     for error, kind, words in (
         (MemoryError("none left"), MemoryError, "none left"),
         (Special("this", other="that"), RuntimeError, "Special: this and that"),

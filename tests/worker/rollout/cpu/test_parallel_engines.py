@@ -81,7 +81,7 @@ def test_few_completions_are_not_spread(rows: int, engines: int) -> None:
     assert len(distribute(ask([2] * rows, n=1), 4)) == engines
 
 
-def test_nothing_asked_is_nothing_answered() -> None:
+def test_no_requests_give_no_answers() -> None:
     assert answers(ParallelEngines(Scripted(0), [Scripted(1)], print), []) == {}
 
 
@@ -102,7 +102,7 @@ def test_a_lost_engine_is_left_out_and_its_requests_are_answered(lives: int) -> 
     assert len(messages) == 1
 
 
-def test_an_engine_that_is_lost_before_it_is_asked_is_left_out() -> None:
+def test_an_engine_lost_before_a_request_is_skipped() -> None:
     first, other, messages = Scripted(0), Scripted(1, 0), list[str]()
     engine = ParallelEngines(first, [other], messages.append)
     asyncio.run(engine.publish("policy", 3))
@@ -116,7 +116,7 @@ def test_what_an_engine_raises_is_raised() -> None:
         answers(engine, ask([2] * 8))
 
 
-def test_all_are_told_to_rest_to_stop_and_to_close() -> None:
+def test_all_engines_rest_stop_and_close() -> None:
     engines = [Scripted(0), Scripted(1)]
     engine = ParallelEngines(engines[0], engines[1:], print)
     asyncio.run(engine.rest())

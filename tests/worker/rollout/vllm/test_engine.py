@@ -50,7 +50,7 @@ async def until_it_runs(bench: Bench) -> None:
         await asyncio.sleep(0.02)
 
 
-def test_the_start_is_told(bench: Bench) -> None:
+def test_the_start_is_reported(bench: Bench) -> None:
     assert bench.stages[0] == "importing" and len(bench.stages) >= 3
     room, starting, ready = bench.messages[:3]  # its memory is free before it starts
     assert room == "room is made"
@@ -75,7 +75,7 @@ def test_greedy_has_log_probabilities_at_temperature_1(bench: Bench, trainer: Tr
     assert len({sample.token_ids for sample in answers[0].samples}) == 1
 
 
-def test_the_base_model_can_be_asked_beside_the_policy(bench: Bench, trainer: Trainer) -> None:
+def test_the_base_model_samples_beside_the_policy(bench: Bench, trainer: Trainer) -> None:
     requests = trainer.ask(PROMPTS, version=1) + trainer.ask(PROMPTS, policy=None)
     answers = bench.generate(requests)
     assert trainer.gap([a for a in answers if a.request.policy is None], base=True) < TOLERANCE

@@ -49,7 +49,7 @@ def name(bench: Bench) -> str:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_agreement_is_told_once(bench: Bench, trainer: Trainer, api: Api, exact: bool) -> None:
+def test_agreement_is_reported_once(bench: Bench, trainer: Trainer, api: Api, exact: bool) -> None:
     messages: list[str] = []
     bench.engine._probe = probe(trainer, messages, exact=exact)
     bench.generate(trainer.ask(PROMPTS, version=50))
@@ -97,7 +97,7 @@ def test_in_bfloat16_more_than_rounding_is_a_warning(bench: Bench, trainer: Trai
     )
 
 
-def test_in_bfloat16_an_update_too_small_to_see_is_looked_at_less_and_less(
+def test_in_bfloat16_a_too_small_update_is_probed_less_and_less(
     bench: Bench, trainer: Trainer, api: Api
 ) -> None:
     messages: list[str] = []
@@ -124,7 +124,7 @@ def test_a_server_that_leaves_the_adapter_out_ends_the_job(bench: Bench, trainer
     assert end_of(caught.value).reason == "adapter_not_applied"
 
 
-def test_an_update_too_small_to_see_is_looked_at_again(bench: Bench, trainer: Trainer, api: Api) -> None:
+def test_a_too_small_update_is_probed_again(bench: Bench, trainer: Trainer, api: Api) -> None:
     unmoved = probe(trainer, [], trainer.policy.reference_log_probs)
     assert look(unmoved, bench, trainer, api, [BASE, BASE]) is False
     assert look(probe(trainer, []), bench, trainer, api, [name(bench)] * 2) is True
