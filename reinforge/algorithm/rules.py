@@ -40,7 +40,7 @@ def identity_follows_comparison(algorithm: Algorithm, job: Job) -> None:
     if kind == "identity" and not shaping.compares:
         raise fault_at(
             "algorithm.advantage.type",
-            f"advantage `identity` needs rewards that shaping has compared; `{shaping.type}` compares nothing: take "
+            f"advantage `identity` needs rewards that shaping has compared; `{shaping.type}` compares nothing: use "
             "`grpo`, or shaping `mo_grpo` or `gdpo`",
         )
 
@@ -50,7 +50,7 @@ def comparison_sees_all(algorithm: Algorithm, job: Job) -> None:
         raise fault_at(
             "algorithm.selection.type",
             f"shaping `{algorithm.shaping.type}` compares all completions of a group before selection "
-            f"`{algorithm.selection.type}` leaves some out: take shaping `weighted_sum`, or selection `keep_all`",
+            f"`{algorithm.selection.type}` drops some: use shaping `weighted_sum`, or selection `keep_all`",
         )
 
 
@@ -78,7 +78,7 @@ def one_kl(algorithm: Algorithm, job: Job) -> None:
     if isinstance(shaping, OutcomeShaping) and shaping.kl.beta > 0 and algorithm.loss.kl.acts:
         raise fault_at(
             "algorithm.loss.kl.beta",
-            "the distance from the base model is punished twice, in the reward and in the loss: set either "
+            "the distance from the base model is penalised twice, in the reward and in the loss: set either "
             "`shaping.kl.beta` or `loss.kl.beta` to 0",
         )
 
@@ -126,7 +126,7 @@ def outcome_is_read(algorithm: Algorithm, job: Job) -> None:
             raise fault_at(
                 f"algorithm.shaping.{name}",
                 f"advantage `{kind}` reads rewards on the way and not the completion's own, so that "
-                f"`shaping.{part}` would be ignored: leave it out, or take advantage `grpo`",
+                f"`shaping.{part}` would be ignored: leave it out, or use advantage `grpo`",
             )
 
 
@@ -135,14 +135,14 @@ def critic_is_read(algorithm: Algorithm, job: Job) -> None:
     if advantage.reads_values and not critic.foresees:
         raise fault_at(
             "algorithm.critic.type",
-            f"advantage `{advantage.type}` compares with what a critic expected, and there is none: set critic to "
-            "`value_head`, or take advantage `grpo`",
+            f"advantage `{advantage.type}` compares with a critic, and there is none: set critic to "
+            "`value_head`, or use advantage `grpo`",
         )
     if critic.foresees and not advantage.reads_values:
         raise fault_at(
             "algorithm.critic.type",
             f"advantage `{advantage.type}` does not read a critic, so that critic `{critic.type}` would be trained for "
-            "nothing: leave it out, or take advantage `gae`",
+            "nothing: leave it out, or use advantage `gae`",
         )
 
 
@@ -155,7 +155,7 @@ def left_out_rows_exist(algorithm: Algorithm, job: Job) -> None:
     ):
         raise fault_at(
             "algorithm.loss.aggregation.denominator",
-            f"selection `{algorithm.selection.type}` leaves no completion out, so that `all` says nothing: use "
+            f"selection `{algorithm.selection.type}` drops no completion, so `all` has no effect: use "
             "`kept`, or selection `gfpo`",
         )
 
@@ -172,25 +172,25 @@ def turns_and_tools(algorithm: Algorithm, job: Job) -> None:
             "advantage.type",
             algorithm.advantage.needs_turns,
             f"advantage `{algorithm.advantage.type}` compares the turns of agents and the states they act in",
-            "take `grpo`, or an environment with turns",
+            "use `grpo`, or an environment with turns",
         ),
         (
             "selection.type",
             algorithm.selection.needs_tools,
             f"selection `{algorithm.selection.type}` continues failed tool calls",
-            "take `keep_all`, or an environment with tools",
+            "use `keep_all`, or an environment with tools",
         ),
         (
             "loss.ratio_level",
             algorithm.loss.ratio_level == "action",
             "ratio_level `action` has one ratio for each action of an agent",
-            "take `token`, or `sequence` for one over the completion",
+            "use `token`, or `sequence` for one over the completion",
         ),
         (
             "loss.aux.type",
             algorithm.loss.aux.type == "hierarchy",
-            "aux `hierarchy` credits the decision to execute code, which nothing here does",
-            "take `none`, or an environment with delayed execution",
+            "aux `hierarchy` credits the decision to execute code, which no environment here supports",
+            "use `none`, or an environment with delayed execution",
         ),
     )
     for param, applies, what, remedy in parts:
@@ -207,7 +207,7 @@ def selection_is_smaller_than_group(algorithm: Algorithm, job: Job) -> None:
         raise fault_at(
             "rollout.completions_per_prompt",
             f"selection `{algorithm.selection.type}` keeps {keeps} completions of each group and {sampled} are "
-            "sampled, so that it would choose nothing: sample more, or keep fewer",
+            "sampled, so nothing would be dropped: sample more, or keep fewer",
         )
 
 
@@ -235,7 +235,7 @@ def single_completion_has_no_group(algorithm: Algorithm, job: Job) -> None:
         if applies:
             raise fault_at(
                 "rollout.completions_per_prompt",
-                f"{what} the completions of a prompt, and 1 is sampled: sample at least 2, or take {instead}",
+                f"{what} the completions of a prompt, and 1 is sampled: sample at least 2, or use {instead}",
             )
 
 
@@ -258,12 +258,12 @@ def punishment_can_act(algorithm: Algorithm, job: Job) -> None:
     if cache > limit:
         raise fault_at(
             "algorithm.shaping.soft_overlong.cache",
-            f"the punishment would begin before the first token: set `cache` to at most the limit, {limit}",
+            f"the penalty would begin before the first token: set `cache` to at most the limit, {limit}",
         )
     if limit - cache >= longest:
         raise fault_at(
             "algorithm.shaping.soft_overlong.limit",
-            f"the punishment begins at {limit - cache} tokens and completions end at {longest}: set `limit` to "
+            f"the penalty begins at {limit - cache} tokens and completions end at {longest}: set `limit` to "
             "rollout.max_completion_tokens, or leave it out",
         )
 

@@ -243,7 +243,7 @@ except OwnFunctionError as error:
     print(json.dumps(str(error)))
 """
     assert output_of(copy, program) == (
-        "advantage `centred_rank` of own-algorithm 0.1.0 handed back tuple, and has to hand back Tensor"
+        "advantage `centred_rank` of own-algorithm 0.1.0 returned tuple, but must return Tensor"
     )
 
 

@@ -93,7 +93,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
     "identity alone": (
         {"advantage": {"type": "identity"}},
         "advantage.type",
-        "take `grpo`, or shaping `mo_grpo` or `gdpo`",
+        "use `grpo`, or shaping `mo_grpo` or `gdpo`",
     ),
     # Rule 4: one place for the distance from the base model.
     "KL twice": (
@@ -105,7 +105,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
     "mo_grpo, gfpo": (
         {"shaping": {"type": "mo_grpo"}, "advantage": {"type": "identity"}, "selection": GFPO},
         "selection.type",
-        "take shaping `weighted_sum`, or selection `keep_all`",
+        "use shaping `weighted_sum`, or selection `keep_all`",
     ),
     # Rule 6: a value that is ignored is an error.
     "cispo with a clip": (
@@ -159,7 +159,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
             "advantage": {"type": "process"},
         },
         "shaping.repetition.weight",
-        "leave it out, or take advantage `grpo`",
+        "leave it out, or use advantage `grpo`",
     ),
     "denominator of rows not left out": (
         {"loss": {"aggregation": {"type": "token_mean", "denominator": "all"}}},
@@ -185,7 +185,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
     # Parts that need turns or tools.
     "gagpo, one turn": ({"advantage": {"type": "gagpo"}}, "advantage.type", "an environment with turns"),
     "axpo, one turn": ({"selection": {"type": "axpo"}}, "selection.type", "an environment with tools"),
-    "action ratio, one turn": ({"loss": {"ratio_level": "action"}}, "loss.ratio_level", "take `token`"),
+    "action ratio, one turn": ({"loss": {"ratio_level": "action"}}, "loss.ratio_level", "use `token`"),
     "hierarchy, one turn": (
         {"loss": {"aux": {"type": "hierarchy"}}},
         "loss.aux.type",
@@ -196,7 +196,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
     "a critic that nothing reads": (
         {"critic": {"type": "value_head"}},
         "critic.type",
-        "leave it out, or take advantage `gae`",
+        "leave it out, or use advantage `gae`",
     ),
     "gae, one value per completion": (
         {"preset": "ppo", "loss": {"ratio_level": "sequence", "aggregation": {"type": "seq_mean"}}},
@@ -309,10 +309,10 @@ ONE = {"completions_per_prompt": 1}
     ("algorithm", "remedy"),
     [
         ({}, "advantage `grpo` compares the completions of a prompt, and 1 is sampled: sample at least 2"),
-        ({"preset": "rloo"}, "take `gae` or `reinforce_pp`"),
-        ({"preset": "ppo", "selection": {"type": "dynamic_sampling"}}, "take `keep_all`"),
-        ({"preset": "ppo", "loss": {"aux": {"type": "dpo_pair"}}}, "take `none`"),
-        ({"preset": "ppo", "loss": {"aggregation": {"type": "lambda"}}}, "take `token_mean`"),
+        ({"preset": "rloo"}, "use `gae` or `reinforce_pp`"),
+        ({"preset": "ppo", "selection": {"type": "dynamic_sampling"}}, "use `keep_all`"),
+        ({"preset": "ppo", "loss": {"aux": {"type": "dpo_pair"}}}, "use `none`"),
+        ({"preset": "ppo", "loss": {"aggregation": {"type": "lambda"}}}, "use `token_mean`"),
         ({"preset": "ppo", "selection": GFPO}, "sample more, or keep fewer"),
     ],
 )

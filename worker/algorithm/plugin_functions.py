@@ -43,7 +43,7 @@ def check_type(value: Any, expected: type, what: str, kind: str) -> None:
     """Raises OwnFunctionError unless a package's function returned the expected type."""
     if not isinstance(value, expected):
         raise OwnFunctionError(
-            f"{_named(what, kind)} handed back {type(value).__name__}, and has to hand back {expected.__name__}"
+            f"{_named(what, kind)} returned {type(value).__name__}, but must return {expected.__name__}"
         )
 
 
@@ -52,7 +52,7 @@ def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: 
     shape = tuple(getattr(tensor, "shape", ()))
     if shape != tuple(needed):
         raise OwnFunctionError(
-            f"{_named(what, kind)}: `{name}` has the shape {shape}, and has to have {tuple(needed)}"
+            f"{_named(what, kind)}: `{name}` has the shape {shape}, but must have {tuple(needed)}"
         )
 
 

@@ -24,7 +24,7 @@ def checked_spec(raw: dict[str, Any]) -> JobSpec:
     for name, version in (algorithm.get("packages") or {}).items():
         if problem := plugins.package_problem(name, version):
             raise JobFailure(
-                f"This worker cannot train the job as it was asked for: {problem}.",
+                f"This worker cannot train the job as specified: {problem}.",
                 code="package_missing",
                 hint=f"Install it on the worker (pip install {name}=={version}), start the worker again, and resume.",
                 retryable=True,

@@ -121,7 +121,7 @@ class AdapterProbe:
         else:
             self._warn(
                 f"vLLM and the trainer differ more than rounding explains: log-probabilities by {difference}; "
-                f"expected is {allowed}. The job goes on; loss.mismatch corrects for it, sampler/gap_mean shows it."
+                f"expected is {allowed}. The job continues; loss.mismatch corrects for it, sampler/gap_mean shows it."
             )
 
     async def _effects(self, api: Api, sampled: list[_Sampled]) -> tuple[list[float], list[float]]:

@@ -148,13 +148,13 @@ class Server:
         """Replace it by a new server without adapters. Raises JobFailure `vllm_lost` the second time."""
         if self._restarts:
             raise self._failure(
-                f"vLLM failed again after it had been started anew: {why}",
+                f"vLLM failed again after a restart: {why}",
                 "vllm_lost",
                 "The end of its log is below. If it was killed for memory, lower rollout.prompts_per_step or "
                 "completions_per_prompt; or use rollout.engine transformers.",
             )
         self._restarts += 1
-        self._notify(f"vLLM failed ({why}); it is started again, once")
+        self._notify(f"vLLM failed ({why}); it is restarted once")
         await self._end(grace=0.0)
         return await self.ready()
 

@@ -30,7 +30,7 @@ def start_of(
             return _position(fork), PolicyState(_parameters(load(files[WEIGHTS]), adapter), {}), None
     except (tarfile.TarError, SafetensorError) as error:
         raise JobFailure(
-            f"The checkpoint that the job goes on from cannot be read: {error}",
+            f"The checkpoint that the job continues from cannot be read: {error}",
             code="resume_state_invalid",
             hint="Fork from another step.",
         ) from error

@@ -11,7 +11,7 @@ def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
     room = (context_length or 2**31) - rollout.max_completion_tokens
     if room < 1:
         raise JobFailure(
-            f"The model's context of {context_length} tokens leaves no room for a prompt beside completions of "
+            f"The model's context of {context_length} tokens leaves no room for a prompt besides completions of "
             f"{rollout.max_completion_tokens}.",
             code="data_error",
             hint="Lower rollout.max_completion_tokens.",
