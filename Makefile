@@ -106,6 +106,7 @@ check-python:
 	@.venv/bin/lint-imports --no-cache
 	@$(VENV) scripts/budgets.py
 	@$(VENV) scripts/patterns.py
+	@$(VENV) scripts/environment.py
 	@$(VENV) scripts/job_file_docs.py --check
 	@$(VENV) scripts/async_client.py --check
 	@$(VENV) scripts/api_changes.py

@@ -22,16 +22,19 @@ def _parser() -> argparse.ArgumentParser:
     api = commands.add_parser("api", help="serve the API and the page")
     api.add_argument("--host", default="127.0.0.1")
     api.add_argument("--port", type=int, default=8321)
+    api.add_argument(
+        "--first-demo", action="store_true", help="start the demo job if there has never been a job"
+    )
     commands.add_parser("background", help="leases, wake-ups and clean-up; one of several leads")
     commands.add_parser("openapi", help="print the OpenAPI document")
     return parser
 
 
-def _api(settings: Settings, host: str, port: int) -> None:
+def _api(settings: Settings, host: str, port: int, *, first_demo: bool) -> None:
     from backend.http.server import ServerConfig, raise_descriptor_limit
     from backend.main import create_app
 
-    app = create_app(settings)
+    app = create_app(settings, first_demo=first_demo)
     # What is there by now stays; a collector that walks it again with every large request takes half of its time.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -90,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
 
             upgrade(settings.required_database_url())
         elif options.command == "api":
-            _api(settings, options.host, options.port)
+            _api(settings, options.host, options.port, first_demo=options.first_demo)
         elif options.command == "background":
             from backend.background import run
 

@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from backend.data.database import Database
 from backend.data.events import Hub
 from backend.data.leader_lock import LEADER_LOCK
-from backend.data.objects import Objects
+from backend.data.objects import Objects, configured_store
 from backend.data.sealing import Sealer
 from backend.datasets import service as datasets
 from backend.datasets.uploads import resumable
@@ -33,7 +33,6 @@ from backend.users import service as users
 from backend.webhooks.delivery import Deliveries, forget_old
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_api import LEASE_SECONDS
-from reinforge.storage import open_store
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +131,7 @@ async def run(settings: Settings) -> None:
     """Lead, or wait to lead, until SIGINT or SIGTERM."""
     database = Database(settings.required_database_url(), pool_size=2)
     wake_ups = WakeUps(settings)
-    objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
+    objects = Objects(database, await asyncio.to_thread(configured_store, settings))
     leader = Leader(database, objects, wake_ups, settings.lease_seconds)
     task = asyncio.create_task(_lead_forever(database, leader))
     # Whoever leads or not: a slow receiver must not hold up the leases.

@@ -21,7 +21,7 @@ from backend.data.caches import CacheTidying
 from backend.data.database import Database
 from backend.data.events import Hub
 from backend.data.migrate import is_migrated
-from backend.data.objects import Objects
+from backend.data.objects import Objects, configured_store
 from backend.data.sealing import Sealer
 from backend.datasets.endpoints import router as datasets
 from backend.datasets.leakage.endpoints import router as dataset_reports
@@ -75,7 +75,6 @@ from backend.workers.endpoints import worker_router as worker_api
 from backend.workers.listener import WorkerListener
 from reinforge import __version__
 from reinforge.errors import Unavailable
-from reinforge.storage import open_store
 
 log = logging.getLogger(__name__)
 
@@ -90,9 +89,11 @@ ROUTERS = (
 )  # fmt: skip
 
 
-def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> FastAPI:
+def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_demo: bool = False) -> FastAPI:
     """The application. Its state (`settings, database, objects, hub, live_jobs, calls …`) exists while it
     runs.
+
+    first_demo: start the demo job automatically in a project that has never had a job.
     """
     app = FastAPI(
         title="Reinforge",
@@ -105,6 +106,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC) -> Fast
         separate_input_output_schemas=False,
     )
     app.state.settings = settings or Settings()
+    app.state.first_demo = first_demo
     app.state.bounds = Bounds(app.state.settings)
     app.state.sender_slots = SenderSlots()
     app.add_middleware(AuditTrail)
@@ -132,7 +134,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     hub = Hub(database.conninfo)
     app.state.database, app.state.hub = database, hub
     app.state.live_jobs = LiveJobs(database, hub)
-    app.state.objects = Objects(database, await asyncio.to_thread(open_store, settings.storage))
+    app.state.objects = Objects(database, await asyncio.to_thread(configured_store, settings))
     app.state.calls = Calls(database, hub, limits=Waiting(settings.project_calls, settings.project_samples))
     app.state.loader = Loader(database, app.state.calls)
     app.state.sealer = Sealer(settings)
@@ -150,8 +152,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             asyncio.create_task(app.state.broker.run()),
             asyncio.create_task(CacheTidying(database, settings.home_folder).run()),
         ]
-        if (first_demo := await _first_demo(app)) is not None:
-            tasks.append(first_demo)
+        if (demo := await _first_demo(app)) is not None:
+            tasks.append(demo)
         try:
             yield
         finally:
@@ -175,7 +177,9 @@ async def _first_demo(app: FastAPI) -> asyncio.Task[None] | None:
     state = app.state
     async with state.database.transaction() as session:
         project = await keys.default_project(session)
-        if not await demo_service.should_start(session, project.id, state.settings):
+        if not await demo_service.should_start(
+            session, project.id, state.settings, first_demo=state.first_demo
+        ):
             return None
     services = Services(state.database, state.calls, state.objects, state.settings, state.wake_ups)
     starter = demo_service.Demo(services)

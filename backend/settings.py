@@ -21,6 +21,8 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
     redis_url: SecretStr | None = Field(default=None, validation_alias="REDIS_URL")
     storage_url: str | None = Field(default=None, validation_alias="STORAGE_URL")
+    s3_endpoint_url: str | None = Field(default=None, validation_alias="S3_ENDPOINT_URL")
+    """Object store that speaks S3 elsewhere, as MinIO does."""
     url: str = Field(default="http://127.0.0.1:8321", validation_alias="REINFORGE_URL")
     """Public address of this backend, for links and messages."""
     trusted_proxies: str = Field(default="127.0.0.1", validation_alias="REINFORGE_TRUSTED_PROXIES")
@@ -42,8 +44,6 @@ class Settings(BaseSettings):
     """Encrypts the keys of judges; default: `secret-key` in the home folder."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
     """Comma-separated internal names, addresses and networks that judges and webhooks may have."""
-    first_demo: bool = Field(default=False, validation_alias="REINFORGE_FIRST_DEMO")
-    """Start the demo job automatically in a project that has never had a job."""
     upload_limit_bytes: int = Field(
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )

@@ -27,8 +27,6 @@ class WorkerSettings(BaseSettings):
     """Where sandboxd listens; unset: code rewards cannot be validated, tested or trained with here."""
     sandbox_url: str | None = Field(default=None, validation_alias="SANDBOX_URL")
     """A sandbox on another machine (`tcp://host:port`); wins over the socket. See `worker.rewards.sandbox_access`."""
-    call_threads: int = Field(default=4, ge=2, le=64, validation_alias="REINFORGE_CALL_THREADS")
-    """Calls that one `worker calls` process answers at the same time."""
     sample_threads: int = Field(default=4, ge=0, le=64, validation_alias="REINFORGE_SAMPLE_THREADS")
     """Requests to sample that one `worker calls` process serves at the same time; 0: none."""
     serving_idle_seconds: float = Field(
@@ -66,7 +64,11 @@ class WorkerSettings(BaseSettings):
     """Jobs that may share one GPU; the same number on all workers of a machine."""
     gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
     """Folder of the locks by which workers of one machine keep off each other's GPUs; unset: `gpus` in `home`."""
-    hostname: str = Field(default_factory=socket.gethostname, validation_alias="REINFORGE_HOSTNAME")
+
+    @property
+    def hostname(self) -> str:
+        """Shown in the list of workers."""
+        return socket.gethostname()
 
     @property
     def sandbox(self) -> str | None:

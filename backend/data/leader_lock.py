@@ -3,10 +3,12 @@
 `python -m backend.data.leader_lock` exits with 0 while some process holds it: the container's health check.
 """
 
-import os
 import sys
 
 import psycopg
+
+from backend.settings import Settings
+from reinforge.errors import InvalidInput
 
 LEADER_LOCK = 0x72656C656164  # "relead"
 _LOCK_QUERY = """
@@ -24,11 +26,10 @@ def is_held(conninfo: str) -> bool:
 
 
 def main() -> int:
-    url = os.environ.get("DATABASE_URL", "")
-    scheme, _, rest = url.partition("://")
     try:
+        scheme, _, rest = Settings().required_database_url().partition("://")
         lock_held = is_held(f"{scheme.partition('+')[0]}://{rest}")
-    except psycopg.Error as error:
+    except (psycopg.Error, InvalidInput) as error:
         sys.stderr.write(f"The database does not answer: {str(error).strip()}\n")
         return 1
     if not lock_held:

@@ -30,8 +30,9 @@ from backend.models import (
     UploadPart,
     now,
 )
+from backend.settings import Settings
 from reinforge.errors import InvalidInput, NotFound
-from reinforge.storage import ObjectConflict, ObjectStore, content_key
+from reinforge.storage import ObjectConflict, ObjectStore, content_key, open_store
 
 CHUNK = 1024 * 1024
 ORPHAN_AGE = timedelta(hours=24)
@@ -44,6 +45,11 @@ _REFERENCES = (
     StepRollouts.sha256,
     UploadPart.sha256,
 )
+
+
+def configured_store(settings: Settings) -> ObjectStore:
+    """Raises InvalidInput for an invalid STORAGE_URL."""
+    return open_store(settings.storage, s3_endpoint_url=settings.s3_endpoint_url)
 
 
 def object_key(sha256: str) -> str:

@@ -115,10 +115,12 @@ def notice(home: Path) -> Path:
     return home / "first-demo"
 
 
-async def should_start(session: AsyncSession, project_id: str, settings: Settings) -> bool:
+async def should_start(
+    session: AsyncSession, project_id: str, settings: Settings, *, first_demo: bool
+) -> bool:
     """Whether to start the demo automatically: requested, and the project has never had a job. Records it."""
     path = notice(settings.home_folder)
-    if settings.first_demo and not await jobs.any_job(session, project_id):
+    if first_demo and not await jobs.any_job(session, project_id):
         await anyio.to_thread.run_sync(path.touch)
         return True
     await anyio.to_thread.run_sync(lambda: path.unlink(missing_ok=True))

@@ -14,7 +14,6 @@ plug-ins. Entry points are read once per process.
 """
 
 import logging
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import Field
 
+from reinforge import settings
 from reinforge.algorithm.advantage import Advantage, AdvantageModel
 from reinforge.algorithm.aggregation import Aggregation, AggregationModel
 from reinforge.algorithm.base import SpecModel
@@ -112,15 +112,11 @@ class Installed:
         log.warning("%s", fault)
 
 
-def enabled() -> bool:
-    return os.environ.get("REINFORGE_PLUGINS", "on") != "off"
-
-
 @cache
 def installed() -> Installed:
     """Plug-ins of this environment."""
     plugins = Installed()
-    if not enabled():
+    if not settings.plugins_enabled():
         return plugins
     functions = {entry.name: entry for entry in metadata.entry_points(group=FUNCTIONS_GROUP)}
     for entry in metadata.entry_points(group=SLOTS_GROUP):
@@ -269,5 +265,5 @@ def package_problem(name: str, version: str) -> str | None:
 
 def vector_files() -> list[Path]:
     """Vector files of packages. Raises exceptions of loading them."""
-    entries = metadata.entry_points(group=VECTORS_GROUP) if enabled() else ()
+    entries = metadata.entry_points(group=VECTORS_GROUP) if settings.plugins_enabled() else ()
     return [Path(entry.load()) for entry in entries]

@@ -1,6 +1,5 @@
 """`reinforge dataset …`, `reinforge models …`, `reinforge adapter …`"""
 
-import os
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TransferSpeedColumn
 
+from reinforge import settings
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.evaluation.views import Columns, SystemPrompt, Template, prompt_view
@@ -221,7 +221,7 @@ def add_model(
 ) -> None:
     """Register a base model; a worker downloads and inspects it."""
     folder = Path(source)
-    token = os.environ.get(token_env) if token_env else None
+    token = settings.variable(token_env) if token_env else None
     if token_env and not token:
         raise InvalidInput(
             f"The environment variable {token_env} is not set.", code="usage", param="token_env"

@@ -1,7 +1,6 @@
 """Printing: one table or one JSON document on stdout, everything else on stderr."""
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from reinforge import settings
 from reinforge.errors import ReinforgeError
 
 M = TypeVar("M", bound=BaseModel)
@@ -22,7 +22,7 @@ _WIDE = 10_000
 
 def _console(stream: IO[str], **options: Any) -> Console:
     """A console that wraps to a terminal's width; output to files and pipes is not wrapped."""
-    narrow = stream.isatty() or "COLUMNS" in os.environ
+    narrow = stream.isatty() or settings.columns_are_set()
     return Console(highlight=False, width=None if narrow else _WIDE, **options)
 
 

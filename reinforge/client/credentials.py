@@ -1,15 +1,15 @@
 """Server address and API key: from arguments, the environment, or `reinforge login`."""
 
 import json
-import os
 from pathlib import Path
+
+from reinforge import settings
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 
 
 def credentials_path() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base) / "reinforge" / "credentials.json"
+    return settings.config_folder() / "reinforge" / "credentials.json"
 
 
 def stored() -> dict[str, str]:
@@ -24,5 +24,5 @@ def stored() -> dict[str, str]:
 def resolve(url: str | None, key: str | None) -> tuple[str, str | None]:
     """Address and key of the server to use. A stored key goes to the server that it was stored for, and no other."""
     credentials = stored()
-    url = (url or os.environ.get("REINFORGE_URL") or credentials.get("default") or DEFAULT_URL).rstrip("/")
-    return url, key or os.environ.get("REINFORGE_API_KEY") or credentials.get(url)
+    url = (url or settings.server_url() or credentials.get("default") or DEFAULT_URL).rstrip("/")
+    return url, key or settings.api_key() or credentials.get(url)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reinforge import settings
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput, JobFailure, StateConflict, Unavailable
 from reinforge.offline.train import model_folder
@@ -60,7 +61,7 @@ def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
 
 def demo_key(home: Path) -> str:
     """The demo's own API key, made once and readable by its owner alone; `REINFORGE_BOOTSTRAP_API_KEY` wins."""
-    given = os.environ.get("REINFORGE_BOOTSTRAP_API_KEY")
+    given = settings.bootstrap_api_key()
     if given:
         return given
     path = home / "demo-key"

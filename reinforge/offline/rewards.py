@@ -1,10 +1,10 @@
 """The rewards of a job without a server: code and graders from the job file and the files that it names."""
 
 import hashlib
-import os
 import shutil
 from pathlib import Path
 
+from reinforge import settings
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import GRADER, Grader, canonical, leaves
 from reinforge.grading.own_types import CheckpointGrader
@@ -118,7 +118,7 @@ def _check_secrets(grader: Grader, param: str) -> None:
 
 
 def _check_variable(name: str | None, param: str) -> None:
-    if name is not None and not os.environ.get(name):
+    if name is not None and not settings.variable(name):
         raise InvalidInput(
             f"The environment variable {name} is not set.", code="variable_missing", param=param
         )

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reinforge import settings
 from reinforge.base_models.config import read_hidden_size
 from reinforge.base_models.learning_rate import AUTO, unknown_hidden_size
 from reinforge.errors import InvalidInput
@@ -67,7 +68,7 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
         dataset_path=str(dataset),
         held_out_path=str(held_out) if held_out else None,
         rewards=code,
-        sandbox_socket=os.environ.get("SANDBOX_URL") or str(socket_path),
+        sandbox_socket=settings.sandbox_url() or str(socket_path),
         judges=spec.judges,
         judge_cache=str((out / "judges.sqlite").resolve()) if spec.judges else None,
         checkpoints=checkpoints(code, model),
@@ -117,7 +118,7 @@ def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset
     without: environment variables that it does not get. The log is `out/logs/sandbox.log`. Raises Unavailable when it
     does not come up.
     """
-    if os.environ.get("SANDBOX_URL"):  # one on another machine
+    if settings.sandbox_url():  # one on another machine
         yield
         return
     command = [sys.executable, "-P", "-m", "worker.sandbox", "--socket", str(socket_path)]

@@ -12,7 +12,6 @@ its newest resume state there.
 
 import contextlib
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -23,7 +22,7 @@ from typing import IO
 
 from pydantic import BaseModel, ValidationError
 
-from reinforge import __version__
+from reinforge import __version__, settings
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
 from reinforge.platform.cluster import find_programs, recorded_cluster
 from reinforge.platform.places import FolderLock, make_private, write_private
@@ -66,7 +65,7 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
     Raises InvalidInput (`nothing_to_back_up`), StateConflict (`backup_of_another`), Unavailable (`backup_failed`,
     `object_missing`, `object_damaged`). An earlier copy stays good until the new one is whole.
     """
-    if not os.environ.get("DATABASE_URL") and recorded_cluster(home) is None:
+    if not settings.database_url() and recorded_cluster(home) is None:
         raise InvalidInput(
             f"There is no platform in {home}.",
             code="nothing_to_back_up",
@@ -156,7 +155,7 @@ def _read(folder: Path) -> Manifest:
 @contextlib.contextmanager
 def _database(home: Path) -> Iterator[str]:
     """The URL of the platform's database: a server of one's own, the running one of the home, or started for this."""
-    if url := os.environ.get("DATABASE_URL"):
+    if url := settings.database_url():
         yield url.replace("postgresql+psycopg://", "postgresql://", 1)
         return
     server = EmbeddedPostgres(home)
@@ -174,7 +173,8 @@ def _database(home: Path) -> Iterator[str]:
 
 
 def _store(home: Path) -> ObjectStore:
-    return open_store(os.environ.get("STORAGE_URL") or (home / "objects").resolve().as_uri())
+    url = settings.storage_url() or (home / "objects").resolve().as_uri()
+    return open_store(url, s3_endpoint_url=settings.s3_endpoint_url())
 
 
 def _snapshot(url: str, dump: Path) -> tuple[str, list[BackupObject]]:
@@ -267,7 +267,7 @@ def _require_empty(url: str) -> None:
 
 
 def _keep_secret(folder: Path, home: Path, manifest: Manifest) -> None:
-    if not manifest.secret_key or os.environ.get("REINFORGE_SECRET_KEY"):
+    if not manifest.secret_key or settings.secret_key():
         return
     secret = (folder / _SECRET).read_text()
     target = home / _SECRET

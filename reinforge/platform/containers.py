@@ -1,6 +1,6 @@
 """The images of the Dockerfile, which sets REINFORGE_CONTAINER to the name of one."""
 
-import os
+from reinforge import settings
 
 IMAGES = ("backend", "worker")
 REMEDIES = {
@@ -20,5 +20,5 @@ REMEDIES = {
 
 def image() -> str | None:
     """Of this container; None on a machine."""
-    name = os.environ.get("REINFORGE_CONTAINER")
+    name = settings.container_image()
     return name if name in IMAGES else None

@@ -24,11 +24,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from reinforge import settings
 from reinforge.errors import ReinforgeError
 from reinforge.platform import cluster, containers, probe
 from reinforge.platform.doctor_gpu import torch_state
 from reinforge.platform.doctor_workers import port_state, running_platform
-from reinforge.platform.places import default_home, running_address, shared_prefix
+from reinforge.platform.places import running_address, shared_prefix
 from reinforge.platform.up import EVERYWHERE
 
 _GIB = 1024**3
@@ -73,7 +74,7 @@ def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int |
     port: by default that of the platform which runs on the home, else 8321.
     In a container of docker-compose.yml: those of its image, with advice for containers.
     """
-    home = (home or default_home()).resolve()
+    home = (home or settings.home()).resolve()
     image = containers.image()
     running = running_address(home) if port is None else None
     host, port = running or (host, DEFAULT_PORT if port is None else port)
@@ -121,7 +122,7 @@ def _image_checks(image: str, home: Path, port: int) -> list[Callable[[], Check]
         here = f"http://127.0.0.1:{port}"
         checks += [check_database, lambda: check_storage(home), check_broker, check_plugins, check_page]
         return [*checks, lambda: check_server(here, required=False)]
-    url = os.environ.get("REINFORGE_URL", "")
+    url = settings.server_url() or ""
     checks += [lambda: check_server(url), check_broker, check_sandbox, check_torch, check_vllm, check_plugins]
     return [*checks, lambda: Check("workers", *running_platform("127.0.0.1", port))]
 
@@ -186,7 +187,7 @@ def check_memory() -> Check:
 
 
 def check_database() -> Check:
-    url = os.environ.get("DATABASE_URL")
+    url = settings.database_url()
     if url:
         program = "import psycopg, sys; psycopg.connect(sys.stdin.read(), connect_timeout=5).close()"
         failure = _run([sys.executable, "-c", program], stdin=_without_driver(url)).failure
@@ -211,11 +212,11 @@ def check_database() -> Check:
 def check_storage(home: Path) -> Check:
     from reinforge.storage import open_store  # an S3 store loads its client library
 
-    url = os.environ.get("STORAGE_URL")
+    url = settings.storage_url()
     if not url:
         return Check("storage", "ok", f"folder {home / 'objects'}")
     try:
-        store = open_store(url)
+        store = open_store(url, s3_endpoint_url=settings.s3_endpoint_url())
         store.put("probe/doctor", b"ready")
         store.get("probe/doctor")
     except (ReinforgeError, OSError, ImportError) as error:
@@ -225,7 +226,7 @@ def check_storage(home: Path) -> Check:
 
 
 def check_broker() -> Check:
-    url = os.environ.get("REDIS_URL")
+    url = settings.redis_url()
     if not url:
         return Check("broker", "ok", "a folder in the home")
     program = "import redis, sys; redis.Redis.from_url(sys.stdin.read(), socket_connect_timeout=5).ping()"
@@ -250,7 +251,7 @@ def check_landlock() -> Check:
 
 def check_sandbox() -> Check:
     """Query the configured sandbox, else probe this machine with `python -m worker.sandbox probe`."""
-    remote = next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if os.environ.get(name)), None)
+    remote = settings.sandbox_variable()
     command = ["worker.rewards.sandbox_access"] if remote else ["worker.sandbox", "probe"]
     answer = _run([sys.executable, "-P", "-m", *command])
     try:

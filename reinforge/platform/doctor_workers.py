@@ -1,10 +1,10 @@
 """Checks of the port, and of the broker and workers of a running platform."""
 
-import os
 from typing import Any, Literal
 
 import httpx
 
+from reinforge import settings
 from reinforge.errors import ReinforgeError
 from reinforge.platform.up import free_port
 
@@ -28,7 +28,7 @@ def port_state(host: str, port: int, *, own: bool) -> Finding:
 
 def running_platform(host: str, port: int) -> Finding:
     """Ask the platform at REINFORGE_URL, or at this address. One that does not run here is no fault."""
-    named = os.environ.get("REINFORGE_URL")
+    named = settings.server_url()
     url = (named or f"http://{host}:{port}").rstrip("/")
     try:
         parts = httpx.get(f"{url}/readyz", timeout=_WITHIN_SECONDS, trust_env=False).json()["parts"]
@@ -55,7 +55,7 @@ def running_platform(host: str, port: int) -> Finding:
 
 def _notices(url: str) -> list[str]:
     """What is wrong with single workers; only who has a key may see them."""
-    key = os.environ.get("REINFORGE_API_KEY")
+    key = settings.api_key()
     if not key:
         return []
     try:

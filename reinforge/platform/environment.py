@@ -21,7 +21,6 @@ _BACKEND_ONLY = (
 _NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_TOKEN", "REINFORGE_WORKER_TOKEN", "REDIS_URL")
 _WORKER_ONLY = ("SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE")
 _WORKER_LISTEN = "REINFORGE_WORKER_LISTEN"
-_FIRST_DEMO = "REINFORGE_FIRST_DEMO"
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
@@ -41,13 +40,11 @@ class Environment:
         sandbox_socket: Path,
         bootstrap_api_key: str | None = None,
         *,
-        first_demo: bool = False,
         source: Mapping[str, str] | None = None,
     ) -> None:
         source = os.environ if source is None else source
         self._local_url = local_url
-        self._first_demo = first_demo
-        self._all = {name: value for name, value in source.items() if value and name != _FIRST_DEMO}
+        self._all = {name: value for name, value in source.items() if value}
         self._all.setdefault("REINFORGE_URL", local_url)
         self._all.setdefault("STORAGE_URL", (home / "objects").as_uri())
         if "SANDBOX_URL" not in self._all:
@@ -65,8 +62,7 @@ class Environment:
         }
 
     def backend(self) -> dict[str, str]:
-        environment = _without(self._all, _WORKER_ONLY)
-        return {**environment, _FIRST_DEMO: "1"} if self._first_demo else environment
+        return _without(self._all, _WORKER_ONLY)
 
     def worker(self) -> dict[str, str]:
         return {**_without(self._all, _BACKEND_ONLY), "REINFORGE_URL": self._worker_url()}

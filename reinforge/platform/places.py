@@ -13,17 +13,13 @@ import secrets
 import stat
 from pathlib import Path
 
+from reinforge import settings
 from reinforge.errors import StateConflict, Unavailable
 
 ADDRESS_FILE = "address"
 """In a home: host and port of the platform that runs on it, with a space between."""
 _SOCKET_PATH_LIMIT = 100
 """Bytes; the kernel takes 107 in `sockaddr_un`, some clients a few less."""
-
-
-def default_home() -> Path:
-    """`REINFORGE_HOME`, else `.reinforge` in the working directory."""
-    return Path(os.environ.get("REINFORGE_HOME") or ".reinforge").resolve()
 
 
 def make_private(folder: Path) -> Path:
@@ -67,7 +63,7 @@ def shared_prefix() -> Path:
 
     Raises Unavailable when one of its ancestors is closed to other users, or when others could write to it.
     """
-    prefix = Path(os.environ.get("REINFORGE_PREFIX") or "/var/lib/reinforge").resolve()
+    prefix = settings.prefix()
     hint = (
         "Set REINFORGE_PREFIX to a folder of root's that every user may traverse, for example /srv/reinforge."
     )

@@ -8,7 +8,6 @@ They stop in the reverse order, and none outlives this process.
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -22,12 +21,12 @@ from typing import Any, Self
 
 import httpx
 
+from reinforge import settings
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
 from reinforge.platform.environment import Environment
 from reinforge.platform.places import (
     ADDRESS_FILE,
     FolderLock,
-    default_home,
     make_private,
     socket_folder,
     write_private,
@@ -65,7 +64,7 @@ class Platform:
         first_demo: bool = False,
         say: Callable[[str], object] = lambda sentence: None,
     ) -> None:
-        self.home = (home or default_home()).resolve()
+        self.home = (home or settings.home()).resolve()
         self.host = host
         self.port = port
         self._bootstrap_api_key = bootstrap_api_key
@@ -148,7 +147,7 @@ class Platform:
         for log in (self.home / "logs").glob("*.log"):
             rotate(log)
         sandbox_socket = socket_folder(self.home, _SOCKET) / _SOCKET
-        external_database = os.environ.get("DATABASE_URL")
+        external_database = settings.database_url()
         database_url = external_database or self._postgres.prepare()
         env = Environment(
             self.home,
@@ -156,11 +155,10 @@ class Platform:
             database_url,
             sandbox_socket,
             self._bootstrap_api_key,
-            first_demo=self._first_demo,
         )
 
         foundation: list[Child] = [] if external_database else [self._postgres]
-        if not (os.environ.get("SANDBOX_URL") or os.environ.get("SANDBOX_SOCKET")):
+        if settings.sandbox_variable() is None:
             foundation.append(self._sandbox(sandbox_socket, env))
         self._supervisor.start(*foundation, optional={"sandbox"})
         self._service("migrate", "backend", "migrate", env=env.backend()).run_to_end(timeout=600)
@@ -202,7 +200,8 @@ class Platform:
         return self._service("sandbox", *command, env=env.sandbox(), ready=lambda: accepts(path))
 
     def _api(self, env: Environment) -> Service:
-        command = ("backend", "api", "--host", self.host, "--port", str(self.port))
+        command = ["backend", "api", "--host", self.host, "--port", str(self.port)]
+        command += ["--first-demo"] if self._first_demo else []
         return self._service("api", *command, env=env.backend(), ready=lambda: self._answers("/healthz"))
 
     def _answers(self, path: str) -> bool:

@@ -9,7 +9,6 @@ segment and 900 in all. A key cannot at once be an object and the parent of anot
 both.
 """
 
-import os
 import urllib.parse
 from pathlib import Path
 
@@ -40,17 +39,16 @@ __all__ = [
 ]
 
 
-def open_store(url: str) -> ObjectStore:
+def open_store(url: str, *, s3_endpoint_url: str | None = None) -> ObjectStore:
     """`file:///folder` or `s3://bucket/prefix`.
 
-    S3 uses boto3's credentials and region (`AWS_ACCESS_KEY_ID` …) and the endpoint `S3_ENDPOINT_URL` if set
-    (MinIO and others).
+    S3 uses boto3's credentials and region (`AWS_ACCESS_KEY_ID` …) and, for MinIO and others, `s3_endpoint_url`.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):
         return LocalStore(Path(urllib.parse.unquote(parts.path)))
     if parts.scheme == "s3" and parts.netloc:
-        return S3Store(parts.netloc, parts.path.strip("/"), endpoint_url=os.environ.get("S3_ENDPOINT_URL"))
+        return S3Store(parts.netloc, parts.path.strip("/"), endpoint_url=s3_endpoint_url)
     raise InvalidInput(
         f"{url!r} is not the address of an object store.",
         code="invalid_storage_url",

@@ -19,14 +19,13 @@ import uvicorn
 from psycopg.types.json import Jsonb
 
 from backend.data.database import Database
-from backend.data.objects import Objects
+from backend.data.objects import Objects, configured_store
 from backend.http.server import ServerConfig
 from backend.jobs.lifecycle.leases import expire_leases
 from backend.main import create_app
 from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
-from reinforge.storage import open_store
 
 OWNER_KEY = "rf-test-owner-key"
 WORKER_TOKEN = "worker-secret-for-tests"
@@ -39,7 +38,7 @@ _homes: dict[str, Path] = {}
 class Backend:
     """The application under uvicorn in a thread; `database_url` is migrated."""
 
-    def __init__(self, database_url: str, home: Path, **settings: Any) -> None:
+    def __init__(self, database_url: str, home: Path, *, first_demo: bool = False, **settings: Any) -> None:
         assert _homes.setdefault(database_url, home) == home, "a database with two homes: give each its own"
         self.database_url, self.home = database_url, home
         self.settings = Settings(
@@ -49,7 +48,7 @@ class Backend:
             # Judges and receivers of tests stand on this machine.
             **{"bootstrap_api_key": OWNER_KEY, "allow_hosts": "127.0.0.1"} | settings,
         )
-        self.app = create_app(self.settings, page=home / "page")
+        self.app = create_app(self.settings, page=home / "page", first_demo=first_demo)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         proxies = self.settings.trusted_proxies
@@ -107,7 +106,7 @@ class Backend:
         async def once() -> None:
             database = Database(self.database_url, pool_size=2)
             try:
-                await Objects(database, open_store(self.settings.storage)).sweep_orphans()
+                await Objects(database, configured_store(self.settings)).sweep_orphans()
             finally:
                 await database.close()
 

@@ -269,7 +269,8 @@ class Bench:
 
     @functools.cached_property
     def store(self) -> ObjectStore:
-        return open_store(self._environment.get("STORAGE_URL") or (self.home / "objects").as_uri())
+        url = self._environment.get("STORAGE_URL") or (self.home / "objects").as_uri()
+        return open_store(url, s3_endpoint_url=self._environment.get("S3_ENDPOINT_URL"))
 
     def object_file(self, sha256: str) -> Path:
         return self.home / "objects" / content_key("blobs", sha256)

@@ -30,7 +30,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
     if request.param == "folder":
         return open_store((tmp_path / "objects").as_uri())
     bucket = request.getfixturevalue("s3_bucket")
-    return open_store(f"s3://{bucket}/some/prefix")
+    endpoint = request.getfixturevalue("s3_endpoint")
+    return open_store(f"s3://{bucket}/some/prefix", s3_endpoint_url=endpoint)
 
 
 class TestEveryStore:
@@ -300,8 +301,10 @@ def test_leftovers_of_killed_writers_are_removed_after_a_day(tmp_path: Path) -> 
     assert files_in(tmp_path) == [young]
 
 
-def test_stores_in_one_bucket_see_their_own_prefix_only(s3_bucket: str) -> None:
-    whole, part = open_store(f"s3://{s3_bucket}"), open_store(f"s3://{s3_bucket}/part/")
+def test_stores_in_one_bucket_see_their_own_prefix_only(s3_bucket: str, s3_endpoint: str) -> None:
+    whole, part = (
+        open_store(f"s3://{s3_bucket}{prefix}", s3_endpoint_url=s3_endpoint) for prefix in ("", "/part/")
+    )
     whole.put("partly", b"1")
     part.put("a", b"2")
     assert [item.key for item in whole.list()] == ["part/a", "partly"]
@@ -309,9 +312,9 @@ def test_stores_in_one_bucket_see_their_own_prefix_only(s3_bucket: str) -> None:
     assert whole.get("part/a") == b"2"
 
 
-def test_a_missing_bucket_says_what_to_do(s3_bucket: str) -> None:
+def test_a_missing_bucket_says_what_to_do(s3_bucket: str, s3_endpoint: str) -> None:
     with pytest.raises(StorageError) as caught:
-        open_store("s3://no-such-bucket").put("a", b"1")
+        open_store("s3://no-such-bucket", s3_endpoint_url=s3_endpoint).put("a", b"1")
     assert caught.value.hint == "Create the bucket first."
 
 

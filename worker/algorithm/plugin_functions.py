@@ -4,11 +4,12 @@
 called like a built-in function and loaded at its first call.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
 from typing import Any
+
+from worker.machine import settings
 
 GROUP = "reinforge.functions"
 
@@ -24,7 +25,7 @@ class NotFiniteError(OwnFunctionError):
 @cache
 def own_function(what: str, kind: str) -> Callable[..., Any] | None:
     """A package's function for a part and type, or None. Raises OwnFunctionError."""
-    if os.environ.get("REINFORGE_PLUGINS") == "off":
+    if not settings.plugins_enabled():
         return None
     for entry in metadata.entry_points(group=GROUP, name=f"{what}.{kind}"):
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from reinforge.system.priority import give_way
+from worker.machine import settings
 
 WIDTH_PER_THREAD = 256
 NICE = 5
@@ -27,7 +28,7 @@ def set_threads(hidden_size: int) -> int:
     saves, most of all on a busy machine: the starter model (128 wide) generates in 0.33 s with one thread and
     in 0.65 s with two.
     """
-    if "OMP_NUM_THREADS" in os.environ:
+    if settings.threads_are_set():
         return 1
     cores = available_cores()
     threads = max(1, min(cores, hidden_size // WIDTH_PER_THREAD))

@@ -1,17 +1,15 @@
 """The NVIDIA devices of this machine, read from the system without torch. Standard library only."""
 
 import csv
-import os
 import subprocess
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-DEVICE = "REINFORGE_DEVICE"
-"""Environment variable: `auto` (default), `cpu` or `cuda`."""
-SHARE = "REINFORGE_GPU_SHARE"
-"""Environment variable of processes beside a job: the part of the GPU's memory that torch may take."""
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+from worker.machine import settings
+from worker.machine.settings import DEVICE
+
+VISIBLE = settings.VISIBLE_DEVICES
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 """With it, numbers in CUDA_VISIBLE_DEVICES are those of nvidia-smi."""
 DEVICES = Path("/dev")
@@ -23,13 +21,15 @@ _DRIVERS = {13: 580, 12: 525, 11: 450}
 compatibility)."""
 
 
-def gpu_present(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a process may open an NVIDIA device that neither CUDA_VISIBLE_DEVICES nor REINFORGE_DEVICE
-    hides.
+def gpu_present(visible_devices: str | None = None) -> bool:
+    """Whether this process may open an NVIDIA device that neither CUDA_VISIBLE_DEVICES nor REINFORGE_DEVICE hides.
+
+    visible_devices: replaces CUDA_VISIBLE_DEVICES.
 
     The driver alone does not count: a container without a device sees the host's driver.
     """
-    if environment.get(DEVICE) == "cpu" or environment.get(VISIBLE, "all") in _NONE:
+    names = settings.visible_devices() if visible_devices is None else visible_devices
+    if settings.requested_device() == "cpu" or names in _NONE:
         return False
     return any(DEVICES.glob("nvidia[0-9]*"))
 
@@ -46,11 +46,12 @@ class Gpu:
     """Free bytes when queried; 0 if unknown."""
 
 
-def list_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
-    """GPUs usable with this environment, in the order of CUDA_VISIBLE_DEVICES."""
-    if not gpu_present(environment):
+def list_gpus(visible_devices: str | None = None) -> list[Gpu]:
+    """GPUs that this process may use, in the order of CUDA_VISIBLE_DEVICES, which `visible_devices` replaces."""
+    names = settings.visible_devices() if visible_devices is None else visible_devices
+    if not gpu_present(names):
         return []
-    return visible(_from_nvidia_smi() or _from_the_kernel(), environment.get(VISIBLE))
+    return visible(_from_nvidia_smi() or _from_the_kernel(), names)
 
 
 def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
@@ -112,7 +113,7 @@ def _from_the_kernel() -> list[Gpu]:
 
 
 def hide_unwanted(environment: MutableMapping[str, str]) -> None:
-    """With REINFORGE_DEVICE=cpu, hide all devices from libraries that query CUDA themselves."""
+    """Hide all devices in a child's environment with REINFORGE_DEVICE=cpu: some libraries query CUDA themselves."""
     if environment.get(DEVICE) == "cpu":
         environment[VISIBLE] = ""
 

@@ -1,10 +1,9 @@
 """The device this process computes on: the first visible GPU, else the CPU."""
 
-import os
-
 import torch
 
-from worker.machine.gpus import DEVICE, SHARE, cannot_open, driver_version, gpu_present
+from worker.machine import settings
+from worker.machine.gpus import cannot_open, driver_version, gpu_present
 
 
 class GpuUnavailable(Exception):
@@ -17,20 +16,22 @@ class GpuUnavailable(Exception):
 
 def compute_device() -> torch.device:
     """The device of REINFORGE_DEVICE. Never falls back from a broken GPU to the CPU. Raises GpuUnavailable."""
-    demanded = os.environ.get(DEVICE) or "auto"
+    demanded = settings.requested_device()
     if demanded not in ("auto", "cpu", "cuda"):
-        raise GpuUnavailable(f"{DEVICE} is {demanded!r}.", "Set it to auto, cpu or cuda, or leave it unset.")
+        raise GpuUnavailable(
+            f"{settings.DEVICE} is {demanded!r}.", "Set it to auto, cpu or cuda, or leave it unset."
+        )
     if demanded == "cpu":
         return torch.device("cpu")
     if torch.cuda.is_available():
-        if share := os.environ.get(SHARE):
-            torch.cuda.set_per_process_memory_fraction(float(share))
+        if (share := settings.gpu_share()) is not None:
+            torch.cuda.set_per_process_memory_fraction(share)
         return torch.device("cuda")
     if gpu_present():
         raise GpuUnavailable(*cannot_open(torch.__version__, torch.version.cuda, driver_version(), _reason()))
     if demanded == "cuda":
         raise GpuUnavailable(
-            f"{DEVICE} is cuda, and no NVIDIA device is here.",
+            f"{settings.DEVICE} is cuda, and no NVIDIA device is here.",
             "Give this machine or container a GPU, or unset it.",
         )
     return torch.device("cpu")
@@ -53,7 +54,7 @@ def report() -> dict[str, str | bool | None]:
         "problem": None,
         "remedy": None,
     }
-    facts["cpu_demanded"] = os.environ.get(DEVICE) == "cpu"
+    facts["cpu_demanded"] = settings.requested_device() == "cpu"
     try:
         device = compute_device()
     except GpuUnavailable as error:

@@ -5,9 +5,9 @@ from pathlib import Path
 from transformers import AutoConfig
 
 from reinforge.errors import JobFailure
+from worker.machine import settings
 from worker.machine.vllm_compiler import HINT, missing_compiler
 from worker.machine.vllm_python import CPU_BUILD, vllm_build, vllm_python
-from worker.rollout.vllm.options import DEVICES, own_devices
 from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
 
@@ -29,10 +29,11 @@ def check_gpu_build() -> None:
 
 def check_devices(model: Path) -> None:
     """Raises JobFailure `impossible_placement` if the model cannot be divided among vLLM's GPUs."""
-    if len(own_devices()) < 2:
+    gpus = len(settings.vllm_devices())
+    if gpus < 2:
         return
     try:
         config = AutoConfig.from_pretrained(model, local_files_only=True, trust_remote_code=False)
     except Exception:  # noqa: BLE001 - whoever loads the model says what is wrong with it
         return
-    check_tensor_parallel(config, len(own_devices()), DEVICES)
+    check_tensor_parallel(config, gpus, settings.VLLM_DEVICES)

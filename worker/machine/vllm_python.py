@@ -4,12 +4,13 @@ vLLM needs other versions of torch and transformers than the trainer, so nothing
 library only: every process of a worker may use it.
 """
 
-import os
 import subprocess
 from functools import cache
 from pathlib import Path
 
-VARIABLE = "REINFORGE_VLLM_PYTHON"
+from worker.machine import settings
+
+VARIABLE = settings.VLLM_PYTHON
 FOLDER = ".venv-vllm"
 """Beside the package `worker`; made by `make vllm`."""
 VERSION = "0.32"
@@ -51,8 +52,7 @@ def vllm_missing() -> str:
 
 
 def _place() -> Path:
-    path = os.environ.get(VARIABLE)
-    return Path(path) if path else Path(__file__).resolve().parents[2] / FOLDER / "bin" / "python"
+    return settings.vllm_python() or Path(__file__).resolve().parents[2] / FOLDER / "bin" / "python"
 
 
 @cache

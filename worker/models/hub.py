@@ -13,6 +13,7 @@ from pathlib import Path
 
 from reinforge.errors import InvalidInput, Unavailable
 from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
+from worker.machine import settings
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "README.md", "LICENSE*"]
 """Never pickles: no `.bin`, no `.pt`, no Python."""
@@ -51,7 +52,7 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
     from huggingface_hub.utils import filter_repo_objects
 
     with _hub_errors(f"{repository}@{revision or 'main'}"):
-        api = HfApi(endpoint=_endpoint(), token=token)
+        api = HfApi(endpoint=settings.hub_endpoint(), token=token)
         commit = api.model_info(repository, revision=revision).sha
         entries = [
             (entry.path, int(entry.size))
@@ -74,8 +75,8 @@ def check_access(repository: str, commit: str, target: Path, token: str | None) 
     if _holder(commit, token) in _holders(target):
         return
     with _hub_errors(f"{repository}@{commit[:12]}"):
-        url = hf_hub_url(repository, "config.json", revision=commit, endpoint=_endpoint())
-        get_hf_file_metadata(url, token=token, endpoint=_endpoint())
+        url = hf_hub_url(repository, "config.json", revision=commit, endpoint=settings.hub_endpoint())
+        get_hf_file_metadata(url, token=token, endpoint=settings.hub_endpoint())
     _note_access(target, commit, token)
 
 
@@ -119,7 +120,7 @@ def fetch(
             local_dir=target,
             allow_patterns=FILES,
             token=token,
-            endpoint=_endpoint(),
+            endpoint=settings.hub_endpoint(),
             max_workers=_AT_ONCE,
             tqdm_class=ProgressBar,
         )
@@ -207,10 +208,6 @@ def _away(name: str, error: Exception) -> Unavailable:
         code="hub_unavailable",
         hint="Can the worker reach the hub? Without it, copy the model to a folder and give its path.",
     )
-
-
-def _endpoint() -> str | None:
-    return os.environ.get("HF_ENDPOINT") or None
 
 
 def _invalid(message: str, code: str, hint: str) -> InvalidInput:

@@ -13,7 +13,7 @@ from torch import Tensor
 from reinforge.errors import JobFailure
 from worker.machine.memory import is_out_of_memory
 from worker.policy.critic import LoraCritic
-from worker.policy.forward.activations import GradientPasses, mode
+from worker.policy.forward.activations import GradientPasses
 from worker.policy.forward.fused_layers import fuse
 from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.load import BaseModel
@@ -42,7 +42,7 @@ class LocalHost:
     ) -> LoraPolicy:
         """A new adapter: A random by `seed`, B zero, so that it starts as the base.
 
-        Raises JobFailure `invalid_adapter`, `invalid_setting`.
+        Raises JobFailure `invalid_adapter`.
         """
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraPolicy(
@@ -74,7 +74,6 @@ class LocalHost:
             self.base.model,
             device,
             MICRO_BATCH_TOKENS[device.type],
-            mode(),
             parallel=self.threads.count,
         )
 

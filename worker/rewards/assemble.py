@@ -1,6 +1,5 @@
 """Builds the scorer of a job: the one place that maps grader types to raters."""
 
-import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,11 +19,12 @@ from reinforge.grading.types import (
     StringCheck,
     TextSimilarity,
 )
-from reinforge.net.outbound import ALLOW_VARIABLE, Guard
+from reinforge.net.outbound import Guard
 from reinforge.records import RewardCode, RunManifest
 from reinforge.reward_spec import PythonReward, Reward, grader_of
 from reinforge.reward_spec.judges import Judge
 from reinforge.spec import JobSpec
+from worker.machine import settings
 from worker.rewards.checkpoints import ModelProcess, checkpoint_rater
 from worker.rewards.composite import CompositeScorer, LiveReward
 from worker.rewards.declarative import DeclarativeRater
@@ -56,7 +56,7 @@ class Services:
     own_judges: bool = False
     secrets: Secrets = field(default_factory=Secrets)
     ledger: Ledger = field(default_factory=Ledger)
-    guard: Guard = field(default_factory=lambda: Guard.allowing(os.environ.get(ALLOW_VARIABLE, "")))
+    guard: Guard = field(default_factory=lambda: Guard.allowing(""))
     cache_path: Path | None = None
     checkpoints: Mapping[str, str] | None = None
     shared_models: ModelProcess | None = None
@@ -87,13 +87,13 @@ class Services:
             judge = self.judges[name]
             key = self.secrets.judges.get(name)
             if key is None and judge.api_key_env is not None:
-                key = os.environ.get(judge.api_key_env)
+                key = settings.variable(judge.api_key_env)
             guard = None if self.own_judges else self.guard
             self._clients[name] = JudgeClient(name, judge, key, self.cache, self.ledger, guard)
         return self._clients[name]
 
     def signing_secret(self, grader: EndpointGrader) -> str | None:
-        return os.environ.get(grader.secret_env) if grader.secret_env else self.secrets.signing
+        return settings.variable(grader.secret_env) if grader.secret_env else self.secrets.signing
 
     def close(self) -> None:
         """Idempotent."""

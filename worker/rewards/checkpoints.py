@@ -21,7 +21,8 @@ from reinforge.errors import InvalidInput, JobFailure
 from reinforge.grading import templates, tool_calls
 from reinforge.grading.errors import UnresolvedVariable
 from reinforge.grading.own_types import CheckpointGrader, Classifier, ReferenceLogprob, RewardModel
-from worker.machine.gpus import DEVICE, hide_unwanted
+from worker.machine.gpus import hide_unwanted
+from worker.machine.settings import DEVICE
 from worker.rewards.base import RewardResult
 from worker.rewards.rater import Rater, Row, failed, ok
 from worker.rewards.secrets import VARIABLE

@@ -10,9 +10,9 @@
 import json
 import os
 import sys
-from pathlib import Path
 
 from reinforge.errors import InvalidInput
+from worker.machine import settings
 from worker.sandbox.client import SandboxClient
 from worker.sandbox.transport.remote import Address, checked_token
 
@@ -26,7 +26,9 @@ def sandbox_client(address: str | os.PathLike[str], *, patience: float = 0.0) ->
     """
     try:
         remote = Address.parse(os.fspath(address)).path is None
-        return SandboxClient(address, checked_token(_token()) if remote else None, patience=patience)
+        return SandboxClient(
+            address, checked_token(settings.sandbox_token()) if remote else None, patience=patience
+        )
     except (ValueError, OSError) as error:
         raise InvalidInput(
             f"The sandbox {os.fspath(address)} cannot be used: {error}",
@@ -35,14 +37,9 @@ def sandbox_client(address: str | os.PathLike[str], *, patience: float = 0.0) ->
         ) from error
 
 
-def _token() -> str:
-    file = os.environ.get("SANDBOX_TOKEN_FILE")
-    return Path(file).read_text() if file else os.environ.get("SANDBOX_TOKEN", "")
-
-
 def main() -> int:
     """Print `{"address", "available", "jail", "reasons", "refused"}` of the sandbox in the environment."""
-    address = os.environ.get("SANDBOX_URL") or os.environ.get("SANDBOX_SOCKET") or ""
+    address = settings.sandbox_address()
     try:
         with sandbox_client(address) as client:
             status = client.status()

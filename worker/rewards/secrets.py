@@ -1,11 +1,11 @@
 """Keys of judges and the signing secret, passed to a process only in its environment."""
 
 import json
-import os
-from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 
-VARIABLE = "REINFORGE_REWARD_SECRETS"
+from worker.machine import settings
+
+VARIABLE = settings.REWARD_SECRETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Secrets:
         return {VARIABLE: json.dumps({"judges": self.judges, "signing": self.signing})}
 
 
-def take_secrets(environ: MutableMapping[str, str] = os.environ) -> Secrets:
+def take_secrets() -> Secrets:
     """Remove the secrets from the environment, so that child processes do not inherit them."""
-    values = json.loads(environ.pop(VARIABLE, "{}"))
+    values = json.loads(settings.take_reward_secrets())
     return Secrets(dict(values.get("judges") or {}), values.get("signing"))

@@ -12,6 +12,7 @@ from reinforge.grading import similarity
 from reinforge.grading.multi import Grader, checkpoints, leaves, runs_code
 from reinforge.grading.own_types import CheckpointGrader
 from reinforge.grading.types import PythonGrader, TextSimilarity
+from reinforge.net.outbound import Guard
 from reinforge.schemas.jobs import RewardResult as JobRewardResult
 from reinforge.schemas.rewards import RewardEntry
 from reinforge.schemas.rpc.rewards import (
@@ -22,6 +23,7 @@ from reinforge.schemas.rpc.rewards import (
     ScoreRow,
     ValidatedReward,
 )
+from worker.machine import settings
 from worker.models.sources import ModelStore
 from worker.rewards.assemble import Services, rater
 from worker.rewards.base import RewardResult, Scorable
@@ -127,6 +129,7 @@ def _services(
         call=call,
         run_programs=run_programs,
         judges=request.judges,
+        guard=Guard.allowing(settings.allowed_hosts()),
         secrets=Secrets(request.keys, request.signing),
         checkpoints=paths,
         shared_models=process,

@@ -60,6 +60,8 @@ REWARD_MODEL_IDLE_SECONDS = 300.0
 """A process with reward checkpoints ends after this idle time."""
 REWARD_MODEL_ORDER_SECONDS = 600.0
 """Loading a large checkpoint included."""
+_RPC_THREADS = 4
+"""Threads for all kinds of calls but sampling."""
 _AWAY_SECONDS = 1.0
 _ANSWER_TRIES = 5
 
@@ -237,4 +239,4 @@ def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")
         samplers = 0
-    return [QUICK, *[ALL] * (settings.call_threads - 1), *[SAMPLING] * samplers]
+    return [QUICK, *[ALL] * (_RPC_THREADS - 1), *[SAMPLING] * samplers]

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
+from worker.sandbox import settings
+
 _LAYOUT = "1"
 
 DISTRIBUTIONS: dict[str, str] = {
@@ -76,7 +78,7 @@ def installed() -> dict[str, str]:
 
 def language_data() -> dict[str, Path]:
     """Name → file or folder of NLTK's data on this machine."""
-    places = [Path(p) for p in os.environ.get("NLTK_DATA", "").split(os.pathsep) if p]
+    places = settings.language_data_folders()
     places += [Path(base, "nltk_data") for base in (sys.prefix, "/usr/local/share", "/usr/share", "/usr/lib")]
     data = {}
     for name in LANGUAGE_DATA:

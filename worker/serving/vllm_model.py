@@ -11,12 +11,13 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from reinforge.errors import JobFailure
+from worker.machine import settings
 from worker.models.inspect import read_tensors
 from worker.policy.load import job_device
 from worker.rollout.transformers_engine import cache_bytes_per_token
 from worker.rollout.vllm.demand import memory_of, served_demand
 from worker.rollout.vllm.model_shape import ModelShape, model_shape
-from worker.rollout.vllm.options import DEVICES, Options, own_devices
+from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.sizing import batch_limits, served_sizes
 from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
@@ -61,7 +62,9 @@ class ServedModel:
             sequences=self.sequences,
             batch_tokens=self.batch_tokens,
             share=self.share,
-            tensor_parallel=max(1, len(own_devices())),
+            tensor_parallel=max(1, len(settings.vllm_devices())),
+            gpu_memory=settings.vllm_gpu_memory(),
+            devices=tuple(settings.vllm_devices()),
             fused_experts=self.fused_experts,
         )
 
@@ -85,9 +88,9 @@ def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
     device = job_device().type
     stop_ids = _stop_ids(folder, tokenizer)
     if device == "cuda":
-        check_tensor_parallel(config, max(1, len(own_devices())), DEVICES)
+        check_tensor_parallel(config, max(1, len(settings.vllm_devices())), settings.VLLM_DEVICES)
         plain = ServedModel(folder, tokenizer, stop_ids, vocabulary, context, None, device)
-        memory = memory_of(own_devices())
+        memory = memory_of(settings.vllm_devices())
         return on_gpu(plain, model_shape(config), *memory, rank=rank, together=together)
     sizes = cast(PreTrainedModel, SimpleNamespace(config=config, dtype=torch.float32))
     per_token = cache_bytes_per_token(sizes)
@@ -101,7 +104,7 @@ def on_gpu(
     plain: ServedModel, shape: ModelShape, gpu_free: int, gpu_total: int, *, rank: int, together: int
 ) -> ServedModel:
     """`plain` with sizes for a GPU. Raises JobFailure `gpu_memory_short`."""
-    gpus, fused = max(1, len(own_devices())), shape.experts > 0
+    gpus, fused = max(1, len(settings.vllm_devices())), shape.experts > 0
     tokens, sequences = batch_limits(gpu_total)
     if gpu_total == 0:
         context = min(plain.context, _LONGEST_UNKNOWN)

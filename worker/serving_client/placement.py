@@ -12,8 +12,8 @@ from typing import Literal
 
 from reinforge.errors import Unavailable
 from worker.machine.gpu_assignment import GpuLocks, Hold, Placement
-from worker.machine.gpus import SHARE as SHARE_VARIABLE
 from worker.machine.gpus import VISIBLE, Gpu, list_gpus
+from worker.machine.settings import GPU_SHARE
 from worker.serving_client.engine_choice import Engine, gpu_engine
 
 SHARE = 0.1
@@ -44,7 +44,7 @@ class Place:
     def environment(self) -> dict[str, str]:
         if self.gpu is None:
             return {VISIBLE: ""} if self.hidden else {}
-        share = {} if self.share is None else {SHARE_VARIABLE: str(self.share)}
+        share = {} if self.share is None else {GPU_SHARE: str(self.share)}
         return Placement((self.gpu,)).environment() | share
 
 

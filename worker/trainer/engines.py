@@ -1,6 +1,5 @@
 """Construction of the rollout engine from the specification and the worker's hardware."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import torch
 
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
+from worker.machine import settings
 from worker.machine.gpus import gpu_present
 from worker.machine.memory import available_ram
 from worker.machine.vllm_checks import check_devices, check_gpu_build
@@ -24,7 +24,7 @@ from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_p
 from worker.rollout.vllm.demand import STATE_BYTES, fused_experts, job_demand, memory_of
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.model_shape import model_shape
-from worker.rollout.vllm.options import GPU_MEMORY, Options, configured_sleep, own_devices
+from worker.rollout.vllm.options import Options, configured_sleep
 from worker.rollout.vllm.probe import AdapterProbe, Score
 from worker.rollout.vllm.process import Stage
 from worker.rollout.vllm.server import Server
@@ -162,6 +162,8 @@ def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Optio
         rank=spec.adapter.rank,
         threads=torch.get_num_threads(),
         sleeps=configured_sleep() or "no",
+        gpu_memory=settings.vllm_gpu_memory(),
+        devices=tuple(settings.vllm_devices()),
     )
     if model.device.type == "cuda":
         return _on_gpu(plain, base, rows)
@@ -170,7 +172,7 @@ def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Optio
 
 
 def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
-    model, own = base.model, own_devices()
+    model, own = base.model, plain.devices
     torch.cuda.empty_cache()
     free, total = memory_of(own) if own else torch.cuda.mem_get_info(model.device)
     tokens, sequences = batch_limits(total)
@@ -182,8 +184,8 @@ def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
         sequences=min(rows, sequences),
         fused_experts=fused_experts(shape, _target_parameters(base)),
     )
-    if total == 0 or os.environ.get(GPU_MEMORY):
-        # The memory is unknown, or the environment sets vLLM's share.
+    if total == 0 or plain.gpu_memory is not None:
+        # The memory is unknown, or the user sets vLLM's share.
         asleep = configured_sleep() or ("no" if own else "weights")
         return replace(placed, cache_bytes=None, share=0.9 if own else 0.4, sleeps=asleep)
     demand = job_demand(
@@ -215,9 +217,8 @@ def _target_parameters(base: BaseModel) -> list[str]:
 
 
 def describe(chosen: Options) -> str:
-    configured = os.environ.get(GPU_MEMORY)
-    share = f"{float(configured or chosen.share):.0%} of the GPU's memory"
-    if chosen.cache_bytes is not None and not configured:
+    share = f"{chosen.gpu_memory or chosen.share:.0%} of the GPU's memory"
+    if chosen.cache_bytes is not None and chosen.gpu_memory is None:
         share += f", {chosen.cache_bytes / _GIB:.1f} GiB of it for keys and values"
     during = {
         "no": "it keeps all of it during updates",

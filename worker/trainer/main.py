@@ -22,12 +22,13 @@ from transformers.utils.logging import disable_progress_bar
 
 from reinforge.algorithm.critic import ValueHead
 from reinforge.errors import JobFailure
+from reinforge.net.outbound import Guard
 from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
 from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
+from worker.machine import settings
 from worker.machine.cpu_share import give_way_on_processor, set_threads
-from worker.machine.gpus import hide_unwanted
 from worker.machine.memory import is_out_of_memory
 from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
@@ -45,7 +46,7 @@ from worker.sandbox.client import SandboxClient
 from worker.trainer.engines import check_engine, rollout_engine
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
-from worker.trainer.reporter import RECORD_FD, LocalReporter, PipeReporter, RunFolder
+from worker.trainer.reporter import LocalReporter, PipeReporter, RunFolder
 from worker.training.changes import Changes
 from worker.training.checkpoint.fork import start_of
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
@@ -72,7 +73,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
     # The supervisor requests the stack of every thread when the trainer hangs, even inside a library.
     faulthandler.register(signal.SIGUSR1)
-    hide_unwanted(os.environ)
+    settings.hide_devices()
     if not arguments.offline:
         give_way_on_processor()
     folder: Path = arguments.run
@@ -221,6 +222,7 @@ class Job:
             judges=manifest.judges,
             own_judges=self.offline,
             secrets=self.secrets,
+            guard=Guard.allowing(settings.allowed_hosts()),
             ledger=Ledger.resumed(spec.limits.judge_budget, self.position.rewards),
             cache_path=Path(manifest.judge_cache) if manifest.judge_cache else None,
             checkpoints={"": manifest.model_path} | manifest.checkpoints,
@@ -351,7 +353,7 @@ def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     yield PipeReporter(
         folder,
-        records=int(os.environ.get(RECORD_FD, "3")),
+        records=settings.record_descriptor(),
         commands=sys.stdin.fileno(),
         first_sequence=manifest.first_sequence,
     )

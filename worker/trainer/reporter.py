@@ -19,7 +19,6 @@ from pydantic import ValidationError
 
 from reinforge.records import BaseRecord, Blob, Command, Ended
 
-RECORD_FD = "REINFORGE_RECORD_FD"
 EXIT_ORPHANED = 75
 """Exit code of a trainer without supervisor (EX_TEMPFAIL)."""
 

@@ -1,12 +1,12 @@
 """`reinforge gate`: check an evaluation against conditions."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 from xml.etree import ElementTree
 
 import typer
 
+from reinforge import settings
 from reinforge.cli import output
 from reinforge.cli.evaluation import baselines
 from reinforge.cli.exits import Exit
@@ -97,10 +97,10 @@ def _show(report: GateReport) -> None:
     for condition in report.conditions:
         word = "[green]met[/green]" if condition.met else "[red]not met[/red]"
         err.print(f"{word}  {condition.message}", soft_wrap=True)
-        if not condition.met and os.environ.get("GITHUB_ACTIONS") == "true":
+        if not condition.met and settings.runs_in_github_actions():
             err.print(f"::error title=reinforge gate::{condition.message}", markup=False, soft_wrap=True)
     for note in report.notes:
-        if os.environ.get("GITHUB_ACTIONS") == "true":
+        if settings.runs_in_github_actions():
             err.print(f"::notice title=reinforge gate::{note}", markup=False, soft_wrap=True)
         err.print(f"[yellow]note[/yellow]  {note}", soft_wrap=True)
 

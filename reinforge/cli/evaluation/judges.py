@@ -1,6 +1,5 @@
 """`reinforge judge …`"""
 
-import os
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +8,7 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, err, number, out
 from reinforge.errors import InvalidInput
+from reinforge.settings import variable
 
 app = typer.Typer(
     help="Judges: models that graders call on any OpenAI-compatible server.", no_args_is_help=True
@@ -44,7 +44,7 @@ def add(
         "timeout_seconds": timeout,
     }
     if key_env is not None:
-        settings["api_key"] = os.environ.get(key_env)
+        settings["api_key"] = variable(key_env)
         if not settings["api_key"]:
             raise InvalidInput(
                 f"The environment variable {key_env} is not set.", code="usage", param="key_env"

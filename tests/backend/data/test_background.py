@@ -15,11 +15,10 @@ import pytest
 from backend.background import Leader
 from backend.data import leader_lock
 from backend.data.database import Database
-from backend.data.objects import _REFERENCES, Objects
+from backend.data.objects import _REFERENCES, Objects, configured_store
 from backend.models import Base
 from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
-from reinforge.storage import open_store
 from tests.backend.server import Backend, wait_until
 
 
@@ -28,7 +27,7 @@ def with_leader(backend: Backend, action: Callable[[Leader], Awaitable[None]]) -
         database = Database(backend.database_url, pool_size=2)
         wake_ups = WakeUps(backend.settings)
         try:
-            objects = Objects(database, open_store(backend.settings.storage))
+            objects = Objects(database, configured_store(backend.settings))
             await action(Leader(database, objects, wake_ups))
         finally:
             wake_ups.close()

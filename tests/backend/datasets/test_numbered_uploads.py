@@ -13,10 +13,9 @@ import pytest
 
 from backend.background import Leader
 from backend.data.database import Database
-from backend.data.objects import Objects
+from backend.data.objects import Objects, configured_store
 from backend.datasets.uploads import numbered_parts
 from backend.rpc.wake_ups import WakeUps
-from reinforge.storage import open_store
 from tests.backend.server import Backend
 
 SMALL = 1000
@@ -92,9 +91,7 @@ def sweep(backend: Backend) -> None:
 async def _sweep(backend: Backend) -> None:
     database, wake_ups = Database(backend.database_url, pool_size=2), WakeUps(backend.settings)
     try:
-        await Leader(
-            database, Objects(database, open_store(backend.settings.storage)), wake_ups
-        ).expire_files()
+        await Leader(database, Objects(database, configured_store(backend.settings)), wake_ups).expire_files()
     finally:
         wake_ups.close()
         await database.close()
@@ -312,7 +309,7 @@ class TestStraightToTheBucket:
         for number in (1, 2):
             sender.put_straight(number)
         # The backend completes the parts, then dies before the dataset is stored.
-        store = open_store(on_s3.settings.storage)
+        store = configured_store(on_s3.settings)
         [(begun,)] = on_s3.sql("SELECT bucket_upload FROM upload WHERE id = %s", sender.id)
         assert store.parts is not None
         store.parts.complete(f"uploads/{sender.id}", begun)

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import func, literal, select
 
 from backend.data.database import Database
-from backend.data.objects import Objects, object_key
+from backend.data.objects import Objects, configured_store, object_key
 from backend.http.tar_stream import END
 from backend.projects.export_pieces import Pieces
 from reinforge.storage import open_store
@@ -109,7 +109,7 @@ def test_evaluations_are_there_with_their_completions(stranger: Stranger) -> Non
 
 def test_lost_or_damaged_objects_are_listed_and_the_rest_can_be_read(stranger: Stranger) -> None:
     backend, job = stranger.backend, stranger.things["jobs"]
-    store = open_store(backend.settings.storage)
+    store = configured_store(backend.settings)
     [(lost, size)] = backend.sql(
         "SELECT sha256, bytes FROM step_rollouts JOIN stored_object USING (sha256) WHERE job_id = %s", job
     )

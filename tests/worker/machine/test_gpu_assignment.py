@@ -87,7 +87,8 @@ def test_without_nvidia_smi_the_kernel_is_queried(tmp_path: Path, monkeypatch: p
             f"Model: \t H100\nGPU UUID: \t GPU-{minor}\nDevice Minor: \t {minor}\n"
         )
     assert list_gpus() == [Gpu("0", "GPU-3", "H100")]
-    assert list_gpus({"REINFORGE_DEVICE": "cpu"}) == []
+    monkeypatch.setenv("REINFORGE_DEVICE", "cpu")
+    assert list_gpus() == []
 
 
 @pytest.mark.parametrize(

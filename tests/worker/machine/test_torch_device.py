@@ -105,10 +105,17 @@ def test_a_gpu_can_be_demanded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-def test_a_hidden_gpu_is_none() -> None:
-    assert gpu_present({}) and gpu_present({"CUDA_VISIBLE_DEVICES": "0", "REINFORGE_DEVICE": "auto"})
-    for hidden in ({"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "-1"}, {"REINFORGE_DEVICE": "cpu"}):
-        assert not gpu_present(hidden)
+def test_a_hidden_gpu_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CUDA_VISIBLE_DEVICES", "REINFORGE_DEVICE"):
+        monkeypatch.delenv(name, raising=False)
+    assert gpu_present() and gpu_present("0")
+    assert not gpu_present("") and not gpu_present("-1")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert not gpu_present()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert gpu_present()
+    monkeypatch.setenv("REINFORGE_DEVICE", "cpu")
+    assert not gpu_present()
     environment = {"CUDA_VISIBLE_DEVICES": "1"}
     hide_unwanted(environment)
     assert environment == {"CUDA_VISIBLE_DEVICES": "1"}

@@ -10,8 +10,8 @@ from transformers import AutoConfig
 
 from reinforge.errors import JobFailure
 from worker.machine import vllm_checks, vllm_compiler
+from worker.machine.settings import VLLM_DEVICES
 from worker.machine.vllm_compiler import missing_compiler
-from worker.rollout.vllm.options import DEVICES
 from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
 
@@ -90,10 +90,12 @@ def test_make_says_it_too(
 def test_a_model_is_divided_evenly_or_not_at_all(heads: int, key_heads: int, gpus: int, fits: bool) -> None:
     config = AutoConfig.for_model("qwen2", num_attention_heads=heads, num_key_value_heads=key_heads)
     if fits:
-        check_tensor_parallel(config, gpus, DEVICES)
+        check_tensor_parallel(config, gpus, VLLM_DEVICES)
         return
-    with pytest.raises(JobFailure, match=f"{DEVICES} gives vLLM {gpus} GPUs, .* {heads} attention") as caught:
-        check_tensor_parallel(config, gpus, DEVICES)
+    with pytest.raises(
+        JobFailure, match=f"{VLLM_DEVICES} gives vLLM {gpus} GPUs, .* {heads} attention"
+    ) as caught:
+        check_tensor_parallel(config, gpus, VLLM_DEVICES)
     assert (caught.value.code, caught.value.retryable) == ("impossible_placement", True)
     assert caught.value.hint is not None and "Give it 1" in caught.value.hint
 
@@ -125,9 +127,9 @@ def test_devices_are_checked_against_the_models_configuration(
 ) -> None:
     raw = {"model_type": "qwen2", "num_attention_heads": 14, "num_key_value_heads": 2}
     (tmp_path / "config.json").write_text(json.dumps(raw))
-    monkeypatch.setenv(DEVICES, "0,1")
+    monkeypatch.setenv(VLLM_DEVICES, "0,1")
     vllm_checks.check_devices(tmp_path)
-    monkeypatch.setenv(DEVICES, "0,1,2")
+    monkeypatch.setenv(VLLM_DEVICES, "0,1,2")
     with pytest.raises(JobFailure, match="3 GPUs"):
         vllm_checks.check_devices(tmp_path)
     vllm_checks.check_devices(tmp_path / "nowhere")  # the loader says what is wrong

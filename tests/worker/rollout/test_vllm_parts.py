@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,15 @@ import pytest
 from pydantic import ValidationError
 
 from reinforge.spec import JobSpec
+from worker.machine.settings import VLLM_DEVICES, VLLM_SLEEP, vllm_devices
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.api import Api, completion
 from worker.rollout.vllm.options import (
-    DEVICES,
-    GPU_MEMORY,
-    SLEEP,
     Options,
     allowed_rank,
     configured_sleep,
-    own_devices,
 )
 from worker.rollout.vllm.process import _environment
 from worker.rollout.vllm.server import Server
@@ -135,8 +133,7 @@ def test_prompts_are_read_whole_on_the_cpu(tmp_path: Path, longest: int, tokens:
     assert "--no-enable-chunked-prefill" not in gpu
 
 
-def test_a_gpu_is_taken_by_bytes_and_not_by_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(GPU_MEMORY, raising=False)
+def test_a_gpu_is_taken_by_bytes_and_not_by_a_share(tmp_path: Path) -> None:
     options = Options(
         tmp_path, "bfloat16", "cuda", 64, rank=8, cache_bytes=5 << 30, sequences=96, share=0.3123
     )
@@ -146,8 +143,7 @@ def test_a_gpu_is_taken_by_bytes_and_not_by_a_share(tmp_path: Path, monkeypatch:
     assert (flags["--gpu-memory-utilization"], flags["--max-num-seqs"]) == ("0.312", "96")
     assert json.loads(flags["--hf-overrides"]) == {"head_dtype": "float32"}  # as the trainer's head
     assert "--tensor-parallel-size" not in words and "--enable-mixed-moe-lora-format" not in words
-    monkeypatch.setenv(GPU_MEMORY, "0.55")
-    words = options.arguments(tmp_path / "s")
+    words = replace(options, gpu_memory=0.55).arguments(tmp_path / "s")
     assert dict(itertools.pairwise(words))["--gpu-memory-utilization"] == "0.55"
     assert "--kv-cache-memory-bytes" not in words
 
@@ -155,9 +151,11 @@ def test_a_gpu_is_taken_by_bytes_and_not_by_a_share(tmp_path: Path, monkeypatch:
 def test_several_gpus_and_experts_have_words_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(DEVICES, "2,3")
-    assert own_devices() == ["2", "3"]
-    options = Options(tmp_path, "bfloat16", "cuda", 64, rank=8, tensor_parallel=2, fused_experts=True)
+    monkeypatch.setenv(VLLM_DEVICES, "2,3")
+    assert vllm_devices() == ["2", "3"]
+    options = Options(
+        tmp_path, "bfloat16", "cuda", 64, rank=8, tensor_parallel=2, fused_experts=True, devices=("2", "3")
+    )
     words = options.arguments(tmp_path / "s")
     assert dict(itertools.pairwise(words))["--tensor-parallel-size"] == "2"
     assert "--enable-mixed-moe-lora-format" in words
@@ -172,9 +170,9 @@ def test_several_gpus_and_experts_have_words_of_their_own(
 def test_the_workers_owner_says_how_deep_it_sleeps(
     monkeypatch: pytest.MonkeyPatch, setting: str | None, expected: str | None
 ) -> None:
-    monkeypatch.delenv(SLEEP, raising=False)
+    monkeypatch.delenv(VLLM_SLEEP, raising=False)
     if setting is not None:
-        monkeypatch.setenv(SLEEP, setting)
+        monkeypatch.setenv(VLLM_SLEEP, setting)
     assert configured_sleep() == expected
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -236,8 +235,8 @@ def test_every_configuration_has_a_shape(name: str) -> None:
 def test_memory_of_gpus_is_that_of_the_fullest(monkeypatch: pytest.MonkeyPatch) -> None:
     cards = [Gpu("0", "GPU-a", total=80, free=8), Gpu("2", "GPU-c", total=80, free=70), Gpu("3", "GPU-d")]
 
-    def listed(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
-        return visible(cards, environment.get(VISIBLE))
+    def listed(visible_devices: str | None = None) -> list[Gpu]:
+        return visible(cards, os.environ.get(VISIBLE) if visible_devices is None else visible_devices)
 
     monkeypatch.delenv(VISIBLE, raising=False)
     monkeypatch.setattr("worker.rollout.vllm.demand.list_gpus", listed)

@@ -10,10 +10,11 @@ import torch
 from reinforge.errors import JobFailure
 from tests.support.small_jobs import small_spec
 from tests.worker.rollout.setups import Setup, generate
+from worker.machine.settings import VLLM_SLEEP
 from worker.rollout.cpu.parallel_engines import ParallelEngines
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.rollout.vllm.model_shape import model_shape
-from worker.rollout.vllm.options import DEVICES, GPU_MEMORY, SLEEP, Options
+from worker.rollout.vllm.options import Options
 from worker.trainer.engines import _on_gpu, describe, own_engine
 from worker.training.prompts.lengths import continuation_room
 
@@ -71,19 +72,34 @@ def test_a_machine_that_lets_nothing_be_forked_is_no_end(
     assert messages == ["Sampling with 1 processes instead of 2: [Errno 11] Resource temporarily unavailable"]
 
 
-def on_a_gpu(setup: Setup, monkeypatch: pytest.MonkeyPatch, *, free: int, longest: int = 48) -> Options:
+def on_a_gpu(
+    setup: Setup,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    free: int,
+    longest: int = 48,
+    gpu_memory: float | None = None,
+    devices: tuple[str, ...] = (),
+) -> Options:
     """As a job's server gets it on a card of 24 GiB of which `free` bytes are free."""
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 24 << 30))
-    plain = Options(Path("model"), "bfloat16", "cuda", max_model_len=longest, rank=4)
+    plain = Options(
+        Path("model"),
+        "bfloat16",
+        "cuda",
+        max_model_len=longest,
+        rank=4,
+        gpu_memory=gpu_memory,
+        devices=devices,
+    )
     return _on_gpu(plain, setup.base, rows=32)
 
 
 def test_a_server_beside_the_trainer_gets_what_the_job_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (DEVICES, GPU_MEMORY, SLEEP):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv(VLLM_SLEEP, raising=False)
     setup = Setup(tmp_path, "qwen3")
     options = on_a_gpu(setup, monkeypatch, free=20 << 30)
     token = model_shape(setup.base.model.config).kv_token()
@@ -99,9 +115,7 @@ def test_a_server_beside_the_trainer_gets_what_the_job_needs(
 
 
 def test_the_workers_owner_may_give_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(GPU_MEMORY, "0.5")
-    monkeypatch.delenv(DEVICES, raising=False)
-    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=1 << 30)
+    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=1 << 30, gpu_memory=0.5)
     assert options.cache_bytes is None and options.sleeps == "weights"
     assert describe(options).startswith("vLLM gets 50% of the GPU's memory: up to 32")
 
@@ -109,20 +123,18 @@ def test_the_workers_owner_may_give_a_share(tmp_path: Path, monkeypatch: pytest.
 def test_the_memory_of_the_engines_own_gpus_is_queried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(GPU_MEMORY, raising=False)
-    monkeypatch.setenv(DEVICES, "2,3")
-    requested = list[list[str]]()
+    requested = list[tuple[str, ...]]()
 
-    def memory(devices: list[str]) -> tuple[int, int]:
+    def memory(devices: tuple[str, ...]) -> tuple[int, int]:
         requested.append(devices)
         return 23 << 30, 24 << 30
 
     monkeypatch.setattr("worker.trainer.engines.memory_of", memory)
-    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0)
-    assert requested == [["2", "3"]]
+    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0, devices=("2", "3"))
+    assert requested == [("2", "3")]
     assert (options.tensor_parallel, options.sleeps) == (2, "no") and options.cache_bytes
     monkeypatch.setattr("worker.trainer.engines.memory_of", lambda devices: (0, 0))  # no nvidia-smi
-    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0)
+    options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0, devices=("2", "3"))
     assert (options.cache_bytes, options.share, options.sleeps) == (None, 0.9, "no")
 
 

@@ -2,11 +2,10 @@
 checkpointing, and retries smaller when out of memory."""
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -33,9 +32,6 @@ from worker.policy.forward.out_of_memory import (
 )
 
 Result = TypeVar("Result")
-Mode = Literal["auto", "on", "off"]
-SETTING = "REINFORGE_GRADIENT_CHECKPOINTING"
-"""Environment variable of the worker: `on`, `off` or `auto` (default: measure)."""
 SHARE = {"cpu": 0.5, "cuda": 0.75}
 """Usable share of free memory. Measured with 42 million parameters: completions with a shared prompt saved 1.3 times as
 much per token as one row; on the CPU, where only saved tensors are counted, the process grew by 1.8 times."""
@@ -61,23 +57,6 @@ def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
     return Fit(int(min(budget, most)), checkpointing=False)
 
 
-def mode() -> Mode:
-    """The worker's setting. Raises JobFailure `invalid_setting`."""
-    match os.environ.get(SETTING, "auto"):
-        case "auto" | "":
-            return "auto"
-        case "on":
-            return "on"
-        case "off":
-            return "off"
-        case other:
-            raise JobFailure(
-                f"{SETTING} is {other!r}",
-                code="invalid_setting",
-                hint="Set it to auto, on or off on the worker.",
-            )
-
-
 class GradientPasses:
     """Runs micro-batches of one adapter. Sizes are measured at the first micro-batch with gradient and change only for
     longer rows that fit less well, or when out of memory."""
@@ -87,19 +66,18 @@ class GradientPasses:
         model: torch.nn.Module,
         device: torch.device,
         budget: int,
-        mode: Mode = "auto",
         *,
         parallel: int = 1,
     ) -> None:
         """parallel: micro-batches that run at once and share the memory."""
         self.tokens = budget
         """Most tokens of a micro-batch."""
-        self.checkpointing = mode == "on" and can_checkpoint(model)
+        self.checkpointing = False
         self.on_change: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
         """Called with a message and `facts`."""
         self.heartbeat: Callable[[], None] = lambda: None
         """Called after every micro-batch, also without gradient."""
-        self._model, self._device, self._mode = model, device, mode
+        self._model, self._device = model, device
         self._parallel = parallel
         self._per_token, self._room = 0.0, math.inf
         self._measured = False
@@ -186,12 +164,12 @@ class GradientPasses:
 
     @property
     def _may_checkpoint(self) -> bool:
-        return self._mode != "off" and can_checkpoint(self._model)
+        return can_checkpoint(self._model)
 
     def prepare(self, sequences: Sequences, rows: Sequence[int], attempt: Callable[[int], None]) -> None:
         """Choose sizes for a batch whose `rows` get a gradient. The first call runs the longest row with `attempt`,
         forward and backward; it must drop the gradient, also when interrupted."""
-        if self._mode == "on" or not rows:
+        if not rows:
             return
         lengths = {row: len(sequences.prompts[row]) + len(sequences.completions[row]) for row in rows}
         row = max(lengths, key=lambda row: lengths[row])

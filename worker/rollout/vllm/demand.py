@@ -1,9 +1,8 @@
 """GPU memory that a job or a server on demand needs: model arithmetic in, `Demand` out."""
 
-import os
 from collections.abc import Sequence
 
-from worker.machine.gpus import VISIBLE, list_gpus
+from worker.machine.gpus import list_gpus
 from worker.rollout.vllm.model_shape import ModelShape
 from worker.rollout.vllm.options import allowed_rank
 from worker.rollout.vllm.sizing import Demand, batch_limits
@@ -86,7 +85,7 @@ def memory_of(devices: Sequence[str]) -> tuple[int, int]:
 
     devices: as in CUDA_VISIBLE_DEVICES, also GPUs that this process does not see; empty: the first visible one.
     """
-    gpus = list_gpus(os.environ | {VISIBLE: ",".join(devices)}) if devices else list_gpus()[:1]
+    gpus = list_gpus(",".join(devices)) if devices else list_gpus()[:1]
     if len(gpus) < len(devices):
         return 0, 0
     return min((gpu.free for gpu in gpus), default=0), min((gpu.total for gpu in gpus), default=0)

@@ -2,10 +2,10 @@
 
 import json
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from worker.machine import settings
 from worker.rollout.vllm.sizing import Sleep
 
 MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -16,13 +16,6 @@ STREAM_INTERVAL = 16
 """Tokens between two pieces of a completion; the first piece has one token."""
 BATCH_TOKENS, SEQUENCES = 2048, 128
 """Most tokens (unless a prompt is longer) and completions of a forward batch on the CPU: vLLM's defaults."""
-GPU_MEMORY = "REINFORGE_VLLM_GPU_MEMORY"
-"""Environment variable: vLLM's share of GPU memory. Default: computed by `sizing`."""
-DEVICES = "REINFORGE_VLLM_DEVICES"
-"""Environment variable: CUDA_VISIBLE_DEVICES of vLLM, several for one server. Default: the trainer's GPU."""
-SLEEP = "REINFORGE_VLLM_SLEEP"
-"""Environment variable: memory that vLLM releases during updates: `on` (weights and cache), `cache` or `off`. Default:
-computed by `sizing`."""
 _GIB = 2**30
 
 _SLEEPS: dict[str, Sleep] = {"on": "weights", "cache": "cache", "off": "no"}
@@ -64,6 +57,11 @@ class Options:
     sleeps: Sleep = "no"
     """Memory that vLLM can release. On the CPU it stops but keeps its memory."""
 
+    gpu_memory: float | None = None
+    """The user's share of each GPU's memory, in place of `share` and `cache_bytes`."""
+    devices: tuple[str, ...] = ()
+    """GPUs of its own, as CUDA_VISIBLE_DEVICES names them; none: the trainer's."""
+
     def arguments(self, socket: Path) -> list[str]:
         words = [
             *("--model", str(self.model), "--served-model-name", BASE, "--uds", str(socket)),
@@ -85,9 +83,9 @@ class Options:
         return [*words, *self._on_gpu()]
 
     def _on_gpu(self) -> list[str]:
-        gpu_share = os.environ.get(GPU_MEMORY)
-        words = ["--gpu-memory-utilization", gpu_share or f"{self.share:.3f}"]
-        if not gpu_share and self.cache_bytes is not None:
+        share = f"{self.share:.3f}" if self.gpu_memory is None else f"{self.gpu_memory:g}"
+        words = ["--gpu-memory-utilization", share]
+        if self.gpu_memory is None and self.cache_bytes is not None:
             words += ["--kv-cache-memory-bytes", str(self.cache_bytes)]
         words += ["--max-num-seqs", str(self.sequences), "--max-num-batched-tokens", str(self.batch_tokens)]
         if self.dtype == "bfloat16":
@@ -121,9 +119,9 @@ class Options:
                 # The engine computes in its own process: a worker process would import vLLM once more, 8 s of CPU.
                 "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             }
-        elif devices := os.environ.get(DEVICES):
+        elif self.devices:
             variables |= {
-                "CUDA_VISIBLE_DEVICES": devices,
+                "CUDA_VISIBLE_DEVICES": ",".join(self.devices),
                 "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
             }  # as nvidia-smi's
         return variables
@@ -131,12 +129,7 @@ class Options:
 
 def configured_sleep() -> Sleep | None:
     """Sleep mode from the environment; None: `sizing` decides."""
-    return _SLEEPS.get(os.environ.get(SLEEP, ""))
-
-
-def own_devices() -> list[str]:
-    """GPUs reserved for vLLM; empty if it shares the trainer's."""
-    return [word.strip() for word in os.environ.get(DEVICES, "").split(",") if word.strip()]
+    return _SLEEPS.get(settings.vllm_sleep() or "")
 
 
 def allowed_rank(rank: int) -> int:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import shutil
 import tempfile
 import time
@@ -19,8 +18,6 @@ START_SECONDS = 900.0
 """Most seconds of a start; large models take minutes to load."""
 QUIET_SECONDS = 300.0
 """Seconds without any output for running requests after which the server counts as hung."""
-QUIET = "REINFORGE_VLLM_QUIET_SECONDS"
-"""Environment variable for `QUIET_SECONDS`."""
 _LOOK_SECONDS = 0.1
 
 Notify = Callable[[str], None]
@@ -68,7 +65,7 @@ class Server:
         self.api: Api | None = None
         self.stopped: Callable[[], bool] = lambda: False
         """Set to cancel a start; the next start clears it."""
-        self.quiet_seconds = float(os.environ.get(QUIET) or QUIET_SECONDS)
+        self.quiet_seconds = QUIET_SECONDS
 
     @property
     def pid(self) -> int | None:

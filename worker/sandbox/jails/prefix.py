@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from worker.sandbox import libraries
+from worker.sandbox import libraries, settings
 
 _LAYOUT = "1"
 _PROGRAM = Path(__file__).parents[1] / "jailed"
@@ -68,14 +68,12 @@ class Prefix:
 
 def default_root() -> Path:
     """The parent folder of this user's prefixes."""
-    chosen = os.environ.get("REINFORGE_PREFIX")
-    if chosen:
-        return Path(chosen).absolute()
+    if root := settings.prefix_root():
+        return root
     if os.geteuid() == 0:
         return Path("/var/lib/reinforge")
-    home = os.environ.get("REINFORGE_HOME")
-    if home:
-        return Path(home).absolute() / "prefix"
+    if home := settings.home():
+        return home / "prefix"
     try:
         return Path.home() / ".cache" / "reinforge"
     except RuntimeError as error:

@@ -10,21 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from reinforge.errors import JobFailure
 from tests.support.tiny_models import write_tiny_model
 from worker.machine.memory import available_ram
 from worker.policy.base import Batch, LossValue, Sequences, TokenScores
 from worker.policy.forward import activations
 from worker.policy.forward.activations import (
-    SETTING,
     SHARE,
     Fit,
     GradientPasses,
-    Mode,
     TooLarge,
     activation_bytes,
     fit,
-    mode,
     saved_bytes,
 )
 from worker.policy.forward.gradient_checkpointing import checkpointed
@@ -88,18 +84,6 @@ def test_what_is_chosen_fits_or_is_computed_twice(
     placement = fit(per_token, room, budget=budget, longest=longest)
     assert 1 <= placement.tokens <= budget
     assert placement.checkpointing or per_token * max(placement.tokens, longest) <= room * (1 + 1e-9)
-
-
-def test_the_workers_setting_decides_or_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(SETTING, raising=False)
-    assert mode() == "auto"
-    for value in ("auto", "on", "off"):
-        monkeypatch.setenv(SETTING, value)
-        assert mode() == value
-    monkeypatch.setenv(SETTING, "yes")
-    with pytest.raises(JobFailure) as refused:
-        mode()
-    assert refused.value.code == "invalid_setting" and SETTING in str(refused.value)
 
 
 # ── What is measured ────────────────────────────────────────────────────────────────────────────────────────
@@ -260,18 +244,6 @@ def test_rows_without_gradient_measure_nothing(folder: Path, monkeypatch: pytest
     messages, policy = Messages(), make(folder)
     ran(policy, messages, False, False, False)
     assert messages == [] and not policy.passes.checkpointing
-
-
-@pytest.mark.parametrize(("choice", "expected"), [("on", True), ("off", False)])
-def test_the_setting_is_obeyed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, choice: Mode, expected: bool
-) -> None:
-    monkeypatch.setenv(SETTING, choice)
-    for room in (1.0, 1e9):
-        at_hand(monkeypatch, room)
-        policy = make(folder)
-        ran(policy, Messages())
-        assert policy.passes.checkpointing is expected
 
 
 def test_a_model_with_unsupported_layers_is_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,11 +243,7 @@ def test_gradient_checkpointing_comes_when_each_row_is_alone(folder: Path) -> No
     close(gradients(policy), gradients(plain))
 
 
-@pytest.mark.parametrize("mode", ["auto", "on", "off"])
-def test_where_no_row_fits_the_job_pauses_with_sizes_as_at_first(
-    folder: Path, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(activations.SETTING, mode)
+def test_where_no_row_fits_the_job_pauses_with_sizes_as_at_first(folder: Path) -> None:
     policy = make(folder)
     first, weights = policy.passes.facts, policy.weights()
     with (
@@ -257,7 +253,7 @@ def test_where_no_row_fits_the_job_pauses_with_sizes_as_at_first(
         policy.forward_backward(batch(), weighted)
     assert (ended.value.code, ended.value.retryable) == ("out_of_memory", True)
     assert "a row of 26 tokens does not fit by itself" in ended.value.message
-    assert ("even with gradient checkpointing" in ended.value.message) == (mode != "off")
+    assert "even with gradient checkpointing" in ended.value.message
     assert ended.value.hint is not None and "fork it" in ended.value.hint
     assert len(passes) <= 6
     assert policy.passes.facts == first and policy.state().facts == {}
@@ -373,13 +369,6 @@ def test_the_next_attempt_begins_with_what_was_learned(
     assert larger.passes.tokens == BUDGET and not larger.passes.checkpointing
     larger.load_state(replace(state, facts={"memory": "torn"}))
     assert larger.passes.tokens == BUDGET
-
-
-def test_the_setting_off_outweighs_what_was_learned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(activations.SETTING, "off")
-    policy = make(folder)
-    policy.passes.start_with(out_of_memory.memory_facts(torch.device("cpu"), 30, checkpointing=True))
-    assert policy.passes.facts == {"micro_batch_tokens": 30, "gradient_checkpointing": False}
 
 
 def test_the_machines_memory_is_the_containers(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from reinforge.errors import JobFailure
 from tests.support.vllm_bench import RANK, STARTER, Bench, Trainer
 from worker.rollout.vllm.options import Options
-from worker.rollout.vllm.server import QUIET, Server
+from worker.rollout.vllm.server import Server
 from worker.training.job_end import end_of
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
@@ -44,12 +44,10 @@ def gone(number: int, seconds: float) -> bool:
     return not session(number)
 
 
-def test_it_is_started_again_once_with_its_adapter(
-    python: Path, trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_started_again_once_with_its_adapter(python: Path, trainer: Trainer, tmp_path: Path) -> None:
     """60 s: a server of its own, since it ends for good; it is started twice."""
-    monkeypatch.setenv(QUIET, "10")
     bench = Bench(python, tmp_path, trainer)
+    bench.server.quiet_seconds = 10.0
     try:
         trainer.move(3)
         bench.publish(3)

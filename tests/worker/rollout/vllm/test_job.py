@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tests.support.supervised import wait_for
+from worker.machine.settings import VLLM_SLEEP
 from worker.machine.vllm_python import VARIABLE
-from worker.rollout.vllm.options import SLEEP
 
 Record = dict[str, Any]
 EXAMPLE = Path(__file__).parents[4] / "examples" / "arithmetic"
@@ -66,7 +66,7 @@ def records(folder: Path) -> list[Record]:
 @pytest.fixture(scope="module")
 def undisturbed(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("undisturbed")
-    return ended(start(folder, job_file(folder), **{SLEEP: "on"}), folder)
+    return ended(start(folder, job_file(folder), **{VLLM_SLEEP: "on"}), folder)
 
 
 @pytest.mark.vllm

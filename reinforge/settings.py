@@ -1,0 +1,94 @@
+"""Environment variables of the client, the command line and the platform's own process (`reinforge up`).
+
+A variable that is set and empty counts as unset. Each is read when it is needed, not at import.
+"""
+
+import os
+from pathlib import Path
+
+DEFAULT_HOME = ".reinforge"
+DEFAULT_PREFIX = "/var/lib/reinforge"
+
+
+def variable(name: str) -> str | None:
+    """A variable that the user names, as `api_key_env` of a judge does."""
+    return os.environ.get(name) or None
+
+
+def home() -> Path:
+    return Path(variable("REINFORGE_HOME") or DEFAULT_HOME).resolve()
+
+
+def prefix() -> Path:
+    """Folder that every user of the machine can reach, if the platform is started as root."""
+    return Path(variable("REINFORGE_PREFIX") or DEFAULT_PREFIX).resolve()
+
+
+def server_url() -> str | None:
+    return variable("REINFORGE_URL")
+
+
+def api_key() -> str | None:
+    return variable("REINFORGE_API_KEY")
+
+
+def config_folder() -> Path:
+    """`reinforge login` stores its credentials below it."""
+    return Path(variable("XDG_CONFIG_HOME") or Path.home() / ".config")
+
+
+def bootstrap_api_key() -> str | None:
+    return variable("REINFORGE_BOOTSTRAP_API_KEY")
+
+
+def secret_key() -> str | None:
+    return variable("REINFORGE_SECRET_KEY")
+
+
+def database_url() -> str | None:
+    return variable("DATABASE_URL")
+
+
+def storage_url() -> str | None:
+    return variable("STORAGE_URL")
+
+
+def s3_endpoint_url() -> str | None:
+    return variable("S3_ENDPOINT_URL")
+
+
+def redis_url() -> str | None:
+    return variable("REDIS_URL")
+
+
+def sandbox_url() -> str | None:
+    """Sandbox on another machine."""
+    return variable("SANDBOX_URL")
+
+
+def sandbox_socket() -> str | None:
+    return variable("SANDBOX_SOCKET")
+
+
+def sandbox_variable() -> str | None:
+    """Name of the variable that configures a sandbox, if one does."""
+    return next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if variable(name)), None)
+
+
+def container_image() -> str | None:
+    """Name of the image, set by the Dockerfile."""
+    return variable("REINFORGE_CONTAINER")
+
+
+def plugins_enabled() -> bool:
+    """Whether algorithms of installed packages may be used."""
+    return variable("REINFORGE_PLUGINS") != "off"
+
+
+def runs_in_github_actions() -> bool:
+    return variable("GITHUB_ACTIONS") == "true"
+
+
+def columns_are_set() -> bool:
+    """Whether the width of the output is prescribed."""
+    return "COLUMNS" in os.environ

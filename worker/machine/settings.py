@@ -1,0 +1,111 @@
+"""Environment variables of the worker's computing processes: trainer, sampling process, reward models, diagnosis.
+
+Standard library only. A variable that is set and empty counts as unset. Each is read when it is needed, since tests
+and the processes themselves change some. `worker.settings` has those of supervisor and RPC worker.
+"""
+
+import os
+from pathlib import Path
+
+DEVICE = "REINFORGE_DEVICE"
+"""`auto` (default), `cpu` or `cuda`."""
+GPU_SHARE = "REINFORGE_GPU_SHARE"
+VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+VLLM_PYTHON = "REINFORGE_VLLM_PYTHON"
+VLLM_GPU_MEMORY = "REINFORGE_VLLM_GPU_MEMORY"
+VLLM_DEVICES = "REINFORGE_VLLM_DEVICES"
+VLLM_SLEEP = "REINFORGE_VLLM_SLEEP"
+RECORD_DESCRIPTOR = "REINFORGE_RECORD_FD"
+REWARD_SECRETS = "REINFORGE_REWARD_SECRETS"
+
+
+def variable(name: str) -> str | None:
+    """A variable that the job file names, as `api_key_env` of a judge does."""
+    return os.environ.get(name) or None
+
+
+def requested_device() -> str:
+    return variable(DEVICE) or "auto"
+
+
+def visible_devices() -> str | None:
+    """CUDA_VISIBLE_DEVICES; empty: no device. None: unset."""
+    return os.environ.get(VISIBLE_DEVICES)
+
+
+def hide_devices() -> None:
+    """Hide all GPUs from libraries of this process that query CUDA themselves, with REINFORGE_DEVICE=cpu."""
+    if requested_device() == "cpu":
+        os.environ[VISIBLE_DEVICES] = ""
+
+
+def gpu_share() -> float | None:
+    """Part of the GPU's memory that torch may take, in processes beside a job."""
+    share = variable(GPU_SHARE)
+    return float(share) if share else None
+
+
+def threads_are_set() -> bool:
+    """Whether the user fixed torch's number of threads."""
+    return "OMP_NUM_THREADS" in os.environ
+
+
+def vllm_python() -> Path | None:
+    """Interpreter that has vLLM, if named."""
+    path = variable(VLLM_PYTHON)
+    return Path(path) if path else None
+
+
+def vllm_gpu_memory() -> float | None:
+    """Share of a GPU's memory that vLLM takes; None: computed by `worker.rollout.vllm.sizing`."""
+    share = variable(VLLM_GPU_MEMORY)
+    return float(share) if share else None
+
+
+def vllm_devices() -> list[str]:
+    """GPUs reserved for vLLM; empty: it shares the trainer's."""
+    return [word.strip() for word in (variable(VLLM_DEVICES) or "").split(",") if word.strip()]
+
+
+def vllm_sleep() -> str | None:
+    """What vLLM releases during updates: `on` weights and cache, `cache`, `off` nothing.
+
+    None: computed by `worker.rollout.vllm.sizing`.
+    """
+    return variable(VLLM_SLEEP)
+
+
+def allowed_hosts() -> str:
+    """Hosts and networks inside the user's network that judges and endpoint graders may call, comma-separated."""
+    return variable("REINFORGE_ALLOW_HOSTS") or ""
+
+
+def hub_endpoint() -> str | None:
+    """Another hub than huggingface.co."""
+    return variable("HF_ENDPOINT")
+
+
+def sandbox_address() -> str:
+    """`SANDBOX_URL` before `SANDBOX_SOCKET`; empty: none."""
+    return variable("SANDBOX_URL") or variable("SANDBOX_SOCKET") or ""
+
+
+def sandbox_token() -> str:
+    """Token of a sandbox on another machine. Raises OSError for an unreadable SANDBOX_TOKEN_FILE."""
+    file = variable("SANDBOX_TOKEN_FILE")
+    return Path(file).read_text() if file else variable("SANDBOX_TOKEN") or ""
+
+
+def record_descriptor() -> int:
+    """File descriptor that the trainer writes its records to."""
+    return int(variable(RECORD_DESCRIPTOR) or 3)
+
+
+def take_reward_secrets() -> str:
+    """JSON of `worker.rewards.secrets`, removed from the environment: child processes must not inherit it."""
+    return os.environ.pop(REWARD_SECRETS, "{}")
+
+
+def plugins_enabled() -> bool:
+    """Whether algorithms of installed packages may be used."""
+    return variable("REINFORGE_PLUGINS") != "off"
