@@ -48,7 +48,7 @@ from backend.openai.files.uploads import router as openai_uploads
 from backend.openai.graders.endpoints import router as openai_graders
 from backend.openai.jobs.checkpoints import router as openai_checkpoints
 from backend.openai.jobs.endpoints import router as openai_jobs
-from backend.openai.models import router as openai_models
+from backend.openai.model_endpoints import router as openai_models
 from backend.playground.endpoints import router as playground
 from backend.preflights.endpoints import router as preflights
 from backend.processes.pool import close_children

@@ -80,7 +80,7 @@ def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 def is_refused(name: str) -> bool:
     """Whether a snake_case or CamelCase name contains a refused word, as a word of its own."""
     words = CAMEL.sub("_", name).lower().split("_")
-    return name not in ALLOWED_NAMES and (name == "each" or not REFUSED_WORDS.isdisjoint(words))
+    return name.lstrip("_") not in ALLOWED_NAMES and (name == "each" or not REFUSED_WORDS.isdisjoint(words))
 
 
 def refused_names(path: Path, text: str) -> list[str]:

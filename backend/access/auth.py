@@ -140,7 +140,7 @@ async def key_principal(database: Database, token: str, project: str | None = No
             return who
         if who.administrator and await session.get(Project, project) is not None:
             return dataclasses.replace(who, project_id=project)
-        raise project_not_found(project)
+        raise unknown_project(project)
 
 
 async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
@@ -166,13 +166,13 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
     if browser.key_id is not None:
         of_key = await principal_of_key(session, ApiKey.id == browser.key_id)
         if of_key is not None and project is not None and project != of_key.project_id:
-            raise project_not_found(project)
+            raise unknown_project(project)
         return of_key
     who = await _of_user(session, user, browser, project)
     if who is not None and browser.last_seen_at < now() - _USED_EVERY:
         await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
-        mark_seen = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
-        await session.execute(mark_seen.values(last_seen_at=now()))
+        last_use = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
+        await session.execute(last_use.values(last_seen_at=now()))
     return who
 
 
@@ -187,7 +187,7 @@ async def _of_user(
         if exists is not None:
             return _user_principal(user, "owner", exists, None)
     if member is None and project is not None:
-        raise project_not_found(project)
+        raise unknown_project(project)
     if member is None:
         first_membership = (
             select(Member).where(Member.user_id == user.id).order_by(Member.created_at).limit(1)
@@ -218,7 +218,7 @@ async def membership(session: AsyncSession, user_id: str, project_id: str) -> Me
     return member
 
 
-def project_not_found(project: str) -> NotFound:
+def unknown_project(project: str) -> NotFound:
     return NotFound(
         f"There is no project {project}.", code="project_not_found", hint="GET /api/v1/projects lists yours."
     )

@@ -2,7 +2,7 @@
 
 The entry is stored in the transaction of the change, so neither exists without the other. It is added before
 the commit of a transaction that has written project data. If the response is known by then
-(`strict_json.KnownAnswer`), a few harmless fields are stored; otherwise they are filled in afterwards. An
+(`strict_json.RecordedRoute`), a few harmless fields are stored; otherwise they are filled in afterwards. An
 audited request that writes nothing (an export) gets its entry before the response.
 """
 

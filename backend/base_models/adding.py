@@ -51,13 +51,13 @@ class Inspection:
     """Store a refused new model with its error."""
     token_sealed: str | None = None
     """Encrypted hub token; it becomes the model's once a worker has accessed the model with it."""
-    looked_at: bool = False
+    checked_before: bool = False
     """The model's folder and token have been verified before."""
     any_folder: bool = False
     """The user may name any folder."""
 
     @property
-    def shown_source(self) -> str:
+    def source_with_template(self) -> str:
         """With the selected template."""
         return with_template(self.source, self.template)
 
@@ -91,7 +91,7 @@ class Adder:
             log.info("%s was not added: %s", inspection.id, error)
 
     async def _add(self, inspection: Inspection) -> None:
-        source = inspection.shown_source
+        source = inspection.source_with_template
         try:
             facts = await self._inspect(inspection, source)
             if not facts.has_chat_template and inspection.template is None:
@@ -128,7 +128,7 @@ class Adder:
 
     async def _inspect(self, inspection: Inspection, source: str) -> ModelFacts:
         request = QueuedInspection(
-            source=source, any_folder=inspection.any_folder, added=inspection.looked_at
+            source=source, any_folder=inspection.any_folder, added=inspection.checked_before
         )
         if inspection.token_sealed is not None:
             request.token_of, request.token_sealed = inspection.key, inspection.token_sealed

@@ -113,7 +113,7 @@ async def add(
         values: dict[str, Any] = {"progress": {"phase": "waiting"}, "touched_at": now()}
         if new:
             values |= {
-                "source": inspection.shown_source,
+                "source": inspection.source_with_template,
                 "status": "adding",
                 "error": None,
                 "lora_targets": [],
@@ -185,7 +185,7 @@ def _inspection(
         project_id=who.project_id,
         keep_refusal=keep_refusal,
         token_sealed=token,
-        looked_at=not new
+        checked_before=not new
         and body.token is None
         and existing is not None
         and source == plain(existing.source),

@@ -17,13 +17,13 @@ from backend.http.conditional import tagged
 from backend.http.cursors import encode_cursor
 from backend.http.downloads import attachment, stream_object
 from backend.http.idempotency import Once, fingerprint
-from backend.http.strict_json import KnownAnswer
+from backend.http.strict_json import RecordedRoute
 from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import Dataset, DatasetRows
 
-router = APIRouter(prefix="/api/v1", tags=["datasets"], route_class=KnownAnswer)
+router = APIRouter(prefix="/api/v1", tags=["datasets"], route_class=RecordedRoute)
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 _UPLOAD = {

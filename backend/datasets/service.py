@@ -26,7 +26,7 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
     """lock: prevents deletion until the transaction ends. Raises NotFound `dataset_not_found`."""
     dataset = await repository.find(session, project_id, id, lock="share" if lock else None)
     if dataset is None:
-        raise _not_found(id)
+        raise _unknown_dataset(id)
     return dataset
 
 
@@ -150,7 +150,7 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
     """Raises StateConflict `dataset_in_use` while an unfinished job needs it."""
     dataset = await repository.find(session, project_id, id, lock="update")
     if dataset is None:
-        raise _not_found(id)
+        raise _unknown_dataset(id)
     job = await repository.unfinished_job(session, id)
     if job is not None:
         raise StateConflict(
@@ -195,7 +195,7 @@ def _keep_newest(cache: Path, path: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _not_found(id: str) -> NotFound:
+def _unknown_dataset(id: str) -> NotFound:
     return NotFound(
         f"There is no dataset {id}.",
         code="dataset_not_found",

@@ -37,18 +37,18 @@ class Match:
     """The request's `If-Match`, if it has one."""
 
     def __init__(self, header: str | None) -> None:
-        self._given = None if header is None else {_bare(tag) for tag in header.split(",")}
+        self._tags = None if header is None else {_bare(tag) for tag in header.split(",")}
 
     def check(self, current: Editable) -> None:
         """Call before an edit, with the row locked. Raises MatchNeeded, or Stale when it has changed since it
         was read.
         """
-        if self._given is None:
+        if self._tags is None:
             raise MatchNeeded(
                 "A change has to say which state it was made from.",
                 hint="Send the `etag` of what you read as If-Match, or `*` to change it whatever it is.",
             )
-        if "*" not in self._given and current.etag not in self._given:
+        if "*" not in self._tags and current.etag not in self._tags:
             raise Stale(
                 "It has changed since you read it.",
                 hint="Look at `current`, then send the change with its `etag` as If-Match.",
@@ -57,7 +57,7 @@ class Match:
 
     def check_absent(self) -> None:
         """Call before creating an object. Raises Stale if the client expects an existing one."""
-        if self._given:
+        if self._tags:
             raise Stale("It is gone since you read it.", hint="Send it without If-Match to make it anew.")
 
 

@@ -139,7 +139,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, ReinforgeError):  # raised while FastAPI read the body
         if isinstance(error.__cause__, InvalidInput) and request.url.path.startswith("/v1/"):
-            error.__cause__.status = 400  # as `openai.wire` has it
+            error.__cause__.status = 400  # as `openai.conventions` has it
         return answer(request, error.__cause__)
     if error.status_code == 404:
         mapped: ReinforgeError = NotFound(f"There is nothing at {request.url.path}.", code="unknown_path")
@@ -211,7 +211,7 @@ class RequestIds:
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             error = InvalidInput("The address contains a NUL character.", code="nul_character")
             if scope["path"].startswith("/v1/"):
-                error.status = 400  # as `openai.wire` has it
+                error.status = 400  # as `openai.conventions` has it
             response = error_response(error, request_id)
             response.headers["x-request-id"] = request_id
             await response(scope, receive, send)

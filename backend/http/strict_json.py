@@ -100,7 +100,7 @@ class Answered(Exception):
         self.response = response
 
 
-class KnownAnswer(APIRoute):
+class RecordedRoute(APIRoute):
     """Stores the response body in the request's state (`answer`) before the transaction commits.
 
     Calls the dependency's `keep_answer` with the response, in that transaction.
@@ -122,7 +122,7 @@ class KnownAnswer(APIRoute):
         return respond
 
 
-class StrictRoute(KnownAnswer):
+class StrictRoute(RecordedRoute):
     request_class: type[_Strict] = _Strict
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -99,7 +99,7 @@ async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
     require_owner(who, "API keys")
     key = await repository.find(session, who.project_id, id)
     if key is None:
-        raise _not_found(id)
+        raise _unknown_key(id)
     rights = ApiKeyCreate.model_validate(
         {"name": key.name, "role": key.role, "scopes": key.scopes, "administrator": key.administrator}
     )
@@ -114,10 +114,10 @@ async def revoke(session: AsyncSession, who: Principal, id: str) -> None:
     """Revoke a key and its browser sessions. Raises NotAllowed, NotFound `key_not_found`."""
     require_owner(who, "API keys")
     if not await repository.revoke(session, who.project_id, id):
-        raise _not_found(id)
+        raise _unknown_key(id)
 
 
-def _not_found(id: str) -> NotFound:
+def _unknown_key(id: str) -> NotFound:
     return NotFound(f"There is no API key {id}.", code="key_not_found")
 
 

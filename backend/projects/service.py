@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Principal, digest, membership, project_not_found
+from backend.access.auth import Principal, digest, membership, unknown_project
 from backend.access.auth import require_owner as require_owner  # re-exported for other rooms
 from backend.data.database import flush_unique, lock_row
 from backend.data.ids import new_id
@@ -101,7 +101,7 @@ async def visible(session: AsyncSession, who: Principal, id: str) -> Project:
     """A project of the caller. Raises NotFound."""
     project = await session.get(Project, id)
     if project is None or not await _role_in(session, who, id):
-        raise project_not_found(id)
+        raise unknown_project(id)
     return project
 
 
@@ -110,7 +110,7 @@ async def owned(session: AsyncSession, who: Principal, id: str) -> Project:
     project = await session.get(Project, id)
     role = await _role_in(session, who, id) if project is not None else None
     if project is None or role is None:
-        raise project_not_found(id)
+        raise unknown_project(id)
     if role != "owner":
         raise NotAllowed(
             f"The role {role} may not manage this project.", code="not_owner", hint="Ask one of its owners."

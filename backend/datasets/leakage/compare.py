@@ -107,13 +107,13 @@ def _keys(source: Source) -> "array[int]":
 
 def _repeated(keys: Sequence[int]) -> Counter[int]:
     """Key → rows, for prompts that occur in several rows."""
-    seen_keys: set[int] = set()
+    earlier_keys: set[int] = set()
     repeated: Counter[int] = Counter()
     for key in keys:
-        if key in seen_keys:
+        if key in earlier_keys:
             repeated[key] += 1
         elif key != _NO_PROMPT:
-            seen_keys.add(key)
+            earlier_keys.add(key)
     return Counter({key: count + 1 for key, count in repeated.items()})
 
 
@@ -193,7 +193,7 @@ class _Search:
         self._near: NearIndex | None = None
         self._equal: dict[int, tuple[int, str]] = {}
         """Key → the first training row and its text."""
-        self._found: dict[int, tuple[float, int, str]] = {}
+        self._best_matches: dict[int, tuple[float, int, str]] = {}
         """Held-out row → similarity, the nearest training row, its text."""
         self._texts: dict[int, str] = {}
 
@@ -233,8 +233,8 @@ class _Search:
         if not self._near:
             return
         for held_out, similarity in self._near.near(sequences(prompt[0])):
-            if similarity > self._found.get(held_out, (0.0,))[0]:
-                self._found[held_out] = (similarity, row, prompt[1])
+            if similarity > self._best_matches.get(held_out, (0.0,))[0]:
+                self._best_matches[held_out] = (similarity, row, prompt[1])
 
     def leakage(self, **fields: Any) -> Leakage:
         equal = {
@@ -242,7 +242,7 @@ class _Search:
             for key in self._equal
             for held_out in self._rows_of_key.get(key, ())
         }
-        near = {row: matches for row, matches in self._found.items() if row not in equal}
+        near = {row: matches for row, matches in self._best_matches.items() if row not in equal}
         return Leakage(
             equal=len(equal),
             near=len(near),

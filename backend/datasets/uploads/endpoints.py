@@ -13,8 +13,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from backend.access.auth import Reader, SettingsDep, Writer
 from backend.data.database import DatabaseDep, Session
 from backend.data.objects import ObjectsDep
-from backend.datasets.uploads import complete as completing
-from backend.datasets.uploads import numbered_parts, resumable
+from backend.datasets.uploads import complete, numbered_parts, resumable
 from backend.datasets.uploads.multipart import too_large
 from backend.http.idempotency import Once, OnceWhole, fingerprint
 from backend.http.spool import spool
@@ -128,13 +127,13 @@ async def part_url(
 
 
 @router.post("/{id}/complete", operation_id="completeDatasetUpload")
-async def complete(
+async def complete_upload(
     id: str, database: DatabaseDep, settings: SettingsDep, objects: ObjectsDep, who: Writer
 ) -> DatasetUpload:
     """Join the parts, inspect the file and create a dataset. Idempotent."""
     folder = settings.home_folder / "uploads"
     limit = settings.upload_limit_bytes
-    return await completing.complete(
+    return await complete.complete(
         database, objects, who.project_id, id, who.name, folder=folder, limit=limit
     )
 

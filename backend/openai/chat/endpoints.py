@@ -15,7 +15,7 @@ from backend.data.database import DatabaseDep
 from backend.openai.chat import response
 from backend.openai.chat.request import validate_chat
 from backend.openai.chat.run import begin
-from backend.openai.wire import OpenAIRoute
+from backend.openai.conventions import OpenAIRoute
 from backend.rpc.client import CallsDep
 from reinforge.schemas.openai_chat import ChatCompletion, ChatRequest
 

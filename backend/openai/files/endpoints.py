@@ -15,7 +15,7 @@ from backend.http.downloads import attachment, stream_object
 from backend.http.errors import validation_error
 from backend.http.idempotency import Once, fingerprint
 from backend.models import Dataset
-from backend.openai.wire import OpenAIRoute, listed, seconds, unknown_after
+from backend.openai.conventions import OpenAIRoute, listed, seconds, unknown_after
 from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import Deleted, WireList
@@ -100,7 +100,7 @@ async def delete(file_id: str, session: Session, who: Writer) -> Deleted:
     try:
         await datasets.delete(session, who.project_id, file_id)
     except NotFound as error:
-        raise _not_found(file_id) from error
+        raise _unknown_file(file_id) from error
     return Deleted(id=file_id, object="file")
 
 
@@ -165,10 +165,10 @@ async def _find(session: Session, project_id: str, id: str) -> Dataset:
     try:
         return await datasets.get(session, project_id, id)
     except NotFound as error:
-        raise _not_found(id) from error
+        raise _unknown_file(id) from error
 
 
-def _not_found(id: str) -> NotFound:
+def _unknown_file(id: str) -> NotFound:
     return NotFound(
         f"There is no file {id}.", code="file_not_found", param="file_id", hint="GET /v1/files lists them."
     )

@@ -8,16 +8,16 @@ from backend.access.auth import SettingsDep, Writer
 from backend.data.database import DatabaseDep, Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service as datasets
-from backend.datasets.uploads import complete as completing
+from backend.datasets.uploads import complete
 from backend.datasets.uploads import resumable as dataset_uploads
 from backend.datasets.uploads.inspection import inspect_file
 from backend.datasets.uploads.multipart import receive, too_large
 from backend.http.idempotency import Once, OnceWhole
 from backend.models import Dataset
 from backend.models import Upload as UploadRow
+from backend.openai.conventions import OpenAIRoute, seconds
 from backend.openai.files import upload_store
 from backend.openai.files.endpoints import check_purpose, file_view
-from backend.openai.wire import OpenAIRoute, seconds
 from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_files import Upload, UploadComplete, UploadCreate, UploadPart
@@ -79,7 +79,7 @@ async def add_part(
 
 
 @router.post("/{upload_id}/complete", response_model=Upload, operation_id="completeUpload")
-async def complete(
+async def complete_upload(
     upload_id: str,
     body: UploadComplete,
     request: Request,
@@ -98,7 +98,7 @@ async def complete(
         parts = await upload_store.parts_in_order(session, upload, body.part_ids)
         dataset_uploads.keep_while_checked(upload)
     with scratch_file(settings.home_folder / "uploads", "upload-") as file:
-        md5 = await completing.join(objects, [str(part.sha256) for part in parts], file)
+        md5 = await complete.join(objects, [str(part.sha256) for part in parts], file)
         if body.md5 is not None and md5 != body.md5.lower():
             raise InvalidInput(
                 f"The file's MD5 is {md5}.", code="wrong_md5", param="md5", hint="A part was sent wrongly."

@@ -11,8 +11,8 @@ from fastapi import APIRouter
 from backend.access.auth import Writer
 from backend.data.database import DatabaseDep
 from backend.judges import service as judges
+from backend.openai.conventions import OpenAIRoute
 from backend.openai.graders import response
-from backend.openai.wire import OpenAIRoute
 from backend.rewards import service as rewards
 from backend.rewards.service import Account, Source
 from backend.rpc.client import CallsDep

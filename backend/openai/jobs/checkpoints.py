@@ -15,8 +15,8 @@ from backend.http.cursors import by_creation, cut
 from backend.http.idempotency import OnceWhole
 from backend.models import Checkpoint, CheckpointPermission, Job, Project, now
 from backend.openai import model_names
-from backend.openai.jobs import rows as job_rows
-from backend.openai.wire import OpenAIRoute, listed, seconds, unknown_after
+from backend.openai.conventions import OpenAIRoute, listed, seconds, unknown_after
+from backend.openai.jobs import queries
 from backend.projects.service import require_owner
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import Deleted, WireList
@@ -37,8 +37,8 @@ _METRICS = {
 async def checkpoint_views(
     session: AsyncSession, job: Job, rows: Sequence[Checkpoint]
 ) -> list[CheckpointView]:
-    project = await job_rows.project(session, job.project_id)
-    values = await job_rows.values_at(session, job.id, [row.step for row in rows], _METRICS)
+    project = await queries.project(session, job.project_id)
+    values = await queries.values_at(session, job.id, [row.step for row in rows], _METRICS)
     return [_view(row, job, project, values.get(row.step, {})) for row in rows]
 
 

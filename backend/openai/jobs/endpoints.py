@@ -16,13 +16,12 @@ from backend.jobs import service
 from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
 from backend.models import Job
 from backend.openai import model_names
-from backend.openai.jobs import events
-from backend.openai.jobs import rows as job_rows
+from backend.openai.conventions import OpenAIRoute, listed, unknown_after
+from backend.openai.jobs import events, queries
 from backend.openai.jobs.checkpoints import checkpoint_views
 from backend.openai.jobs.request import Translated, reinforcement, request_field_errors, translate
 from backend.openai.jobs.view import job_view
-from backend.openai.once import Repeats
-from backend.openai.wire import OpenAIRoute, listed, unknown_after
+from backend.openai.retries import RetryDeduplication
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.openai_common import WireList
 from reinforge.schemas.openai_jobs import (
@@ -45,24 +44,24 @@ async def create(
     """Validate a job with a worker's help and queue it. A retried request creates one job."""
     method = reinforcement(body)
     raw = await request.body()
-    repeats = Repeats(request, raw, who)
-    return await submit(services, FineTuning(who, once, fingerprint(raw), repeats, body, method))
+    retries = RetryDeduplication(request, raw, who)
+    return await submit(services, FineTuning(who, once, fingerprint(raw), retries, body, method))
 
 
 class FineTuning(HttpSubmission):
-    """A job in the format of the OpenAI API, whose clients retry without an idempotency key (`Repeats`)."""
+    """A job in the format of the OpenAI API, whose clients retry without an idempotency key (`RetryDeduplication`)."""
 
     def __init__(
         self,
         who: Principal,
         once: Idempotency,
         fingerprint: str,
-        repeats: Repeats,
+        retries: RetryDeduplication,
         body: JobCreate,
         method: Reinforcement,
     ) -> None:
         super().__init__(who, once, fingerprint)
-        self._repeats = repeats
+        self._repeats = retries
         self._body = body
         self._method = method
 
@@ -81,7 +80,7 @@ class FineTuning(HttpSubmission):
         return await super().reserve(session) or await self._repeats.begin(session)
 
     async def answer(self, session: AsyncSession, job: Job) -> Response:
-        view = await _shown(session, job)
+        view = await _view(session, job)
         await self._repeats.finish(session, view)
         return await self._once.finish(session, 200, view)
 
@@ -98,33 +97,33 @@ async def list_jobs(
     """
     place = await _place(session, who.project_id, after)
     metadata = _metadata(request)
-    jobs, more = await job_rows.page(session, who.project_id, limit=limit, after=place, metadata=metadata)
+    jobs, more = await queries.page(session, who.project_id, limit=limit, after=place, metadata=metadata)
     return listed(await _views(session, who.project_id, jobs), has_more=more)
 
 
 @router.get("/{fine_tuning_job_id}", operation_id="getFineTuningJob")
 async def get(fine_tuning_job_id: str, session: Session, who: Reader) -> FineTuningJob:
-    return await _shown(session, await _find(session, who.project_id, fine_tuning_job_id))
+    return await _view(session, await _find(session, who.project_id, fine_tuning_job_id))
 
 
 @router.post("/{fine_tuning_job_id}/cancel", dependencies=[OnceWhole], operation_id="cancelFineTuningJob")
 async def cancel(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
     """`running` until its worker has stopped."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
-    return await _shown(session, await service.cancel(session, who.project_id, job.id))
+    return await _view(session, await service.cancel(session, who.project_id, job.id))
 
 
 @router.post("/{fine_tuning_job_id}/pause", dependencies=[OnceWhole], operation_id="pauseFineTuningJob")
 async def pause(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
     """`pausing` until its worker has saved a checkpoint and stopped."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
-    return await _shown(session, await service.pause(session, who.project_id, job.id))
+    return await _view(session, await service.pause(session, who.project_id, job.id))
 
 
 @router.post("/{fine_tuning_job_id}/resume", dependencies=[OnceWhole], operation_id="resumeFineTuningJob")
 async def resume(fine_tuning_job_id: str, request: Request, session: Session, who: Writer) -> FineTuningJob:
     job = await _find(session, who.project_id, fine_tuning_job_id)
-    return await _shown(
+    return await _view(
         session, await service.resume(session, who.project_id, job.id, request.app.state.wake_ups)
     )
 
@@ -148,11 +147,11 @@ async def list_checkpoints(
 ) -> WireList[CheckpointView]:
     """Highest step first: the three best by held-out reward, and the newest."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
-    place = None if after is None else await job_rows.find_checkpoint(session, job.id, after)
+    place = None if after is None else await queries.find_checkpoint(session, job.id, after)
     if after is not None and place is None:
         raise unknown_after(after)
     before = place.step if place else None
-    rows, more = await job_rows.checkpoints(session, job.id, limit=limit, before=before)
+    rows, more = await queries.checkpoints(session, job.id, limit=limit, before=before)
     return listed(await checkpoint_views(session, job, rows), has_more=more)
 
 
@@ -193,15 +192,15 @@ async def _place(session: Session, project_id: str, after: str | None) -> Job | 
         raise unknown_after(after or "") from error
 
 
-async def _shown(session: Session, job: Job) -> FineTuningJob:
+async def _view(session: Session, job: Job) -> FineTuningJob:
     return (await _views(session, job.project_id, [job]))[0]
 
 
 async def _views(session: Session, project_id: str, jobs: Sequence[Job]) -> list[FineTuningJob]:
-    tokens = await job_rows.trained_tokens(session, [job.id for job in jobs])
-    rows = await job_rows.dataset_rows(session, jobs)
-    sizes = await job_rows.hidden_sizes(session, jobs)
-    project = await job_rows.project(session, project_id)
+    tokens = await queries.trained_tokens(session, [job.id for job in jobs])
+    rows = await queries.dataset_rows(session, jobs)
+    sizes = await queries.hidden_sizes(session, jobs)
+    project = await queries.project(session, project_id)
     return [
         job_view(job, project, tokens.get(job.id), rows.get(job.dataset_id, 1), sizes.get(job.model_key))
         for job in jobs

@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.monitoring.event_store import OneEvent
 from backend.models import Job
+from backend.openai.conventions import seconds
 from backend.openai.jobs import metrics as job_metrics
 from backend.openai.jobs import rows
-from backend.openai.wire import seconds
 from reinforge.schemas.openai_jobs import JobEventView
 
 LEVELS = {"warning": "warn", "error": "error"}

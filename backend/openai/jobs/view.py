@@ -6,8 +6,8 @@ from typing import Any
 from backend.jobs.view import progress
 from backend.models import Job, Project, now
 from backend.openai import model_names
+from backend.openai.conventions import seconds
 from backend.openai.jobs.request import training_rows
-from backend.openai.wire import seconds
 from reinforge.imports import hyperparameters
 from reinforge.reward_spec import PythonReward
 from reinforge.schemas.openai_jobs import FineTuningJob, JobErrorView

@@ -11,8 +11,8 @@ from backend.data.database import Session
 from backend.deployments import service as deployments
 from backend.models import BaseModel, Checkpoint, CheckpointPermission, Deployment, Job, Project
 from backend.openai import model_names
+from backend.openai.conventions import OpenAIRoute, listed, seconds
 from backend.openai.jobs import rows
-from backend.openai.wire import OpenAIRoute, listed, seconds
 from backend.projects.service import require_owner
 from reinforge.errors import InvalidInput, NotAllowed
 from reinforge.schemas.openai_common import Deleted, WireList

@@ -24,7 +24,7 @@ WINDOW = timedelta(minutes=30)
 _FIRST, _AGAIN = "first", "again"
 
 
-class Repeats:
+class RetryDeduplication:
     """One request, and whether it is a retry."""
 
     def __init__(self, request: Request, body: bytes, who: Principal) -> None:

@@ -68,7 +68,7 @@ async def hidden_sizes(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, 
     return {model.key: base_models.hidden_size(model) for model in await session.scalars(query)}
 
 
-def _worth_telling() -> ColumnElement[bool]:
+def _reported_events() -> ColumnElement[bool]:
     levels = ("info", "warning", "error")
     line = and_(Event.type == "log", Event.data["level"].as_string().in_(levels))
     return or_(Event.type.in_(EVENT_TYPES), line)
@@ -76,7 +76,7 @@ def _worth_telling() -> ColumnElement[bool]:
 
 async def events(session: AsyncSession, job_id: str, *, before: int | None, limit: int) -> Sequence[OneEvent]:
     """Newest first, up to `limit`, numbers below `before`."""
-    return await event_store.before(session, job_id, before, limit, _worth_telling())
+    return await event_store.before(session, job_id, before, limit, _reported_events())
 
 
 async def metrics_before(session: AsyncSession, job_id: str, seq: int, kind: str) -> OneEvent | None:
