@@ -12,7 +12,7 @@ from backend.deployments import service as deployments
 from backend.models import BaseModel, Checkpoint, CheckpointPermission, Deployment, Job, Project
 from backend.openai import model_names
 from backend.openai.conventions import OpenAIRoute, listed, seconds
-from backend.openai.jobs import rows
+from backend.openai.jobs import queries
 from backend.projects.service import require_owner
 from reinforge.errors import InvalidInput, NotAllowed
 from reinforge.schemas.openai_common import Deleted, WireList
@@ -32,11 +32,11 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
         .where(BaseModel.status == "ready", base_models.visible_to(who.project_id))
         .order_by(BaseModel.created_at, BaseModel.key)
     )
-    project = await rows.project(session, who.project_id)
+    project = await queries.project(session, who.project_id)
     views = [_base(base_model, project) for base_model in bases]
     for row in await deployments.named(session, who.project_id):
         views.append(_deployed(row, project))
-    for adapter, job in await rows.adapters(session, who.project_id):
+    for adapter, job in await queries.adapters(session, who.project_id):
         views.append(_view(model_names.tuned(job, project), seconds(adapter.created_at), project))
     views += await _checkpoints(session, who.project_id)
     return listed(views, has_more=False)
@@ -45,11 +45,11 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
 @router.get("/{model:path}", operation_id="getWireModel")
 async def get(model: str, session: Session, who: Reader) -> ModelView:
     if (row := await deployments.find_named(session, who.project_id, model)) is not None:
-        return _deployed(row, await rows.project(session, who.project_id))
+        return _deployed(row, await queries.project(session, who.project_id))
     named_model = await model_names.find(session, who.project_id, model)
     if named_model.checkpoint is None or named_model.job is None:
-        return _base(named_model.base, await rows.project(session, who.project_id))
-    project = await rows.project(session, named_model.job.project_id)
+        return _base(named_model.base, await queries.project(session, who.project_id))
+    project = await queries.project(session, named_model.job.project_id)
     step = named_model.checkpoint.step if ":ckpt-step-" in model else None
     name = model_names.tuned(named_model.job, project, step=step)
     return _view(name, seconds(named_model.checkpoint.created_at), project)

@@ -13,7 +13,7 @@ from backend.jobs.monitoring.event_store import OneEvent
 from backend.models import Job
 from backend.openai.conventions import seconds
 from backend.openai.jobs import metrics as job_metrics
-from backend.openai.jobs import rows
+from backend.openai.jobs import queries
 from reinforge.schemas.openai_jobs import JobEventView
 
 LEVELS = {"warning": "warn", "error": "error"}
@@ -52,7 +52,7 @@ async def page(
     """Events with numbers below `before`, and whether there are more."""
     stored: Sequence[OneEvent] = []
     if before is None or before > 1:
-        stored = await rows.events(session, job.id, before=before, limit=limit + 1)
+        stored = await queries.events(session, job.id, before=before, limit=limit + 1)
     views = await _views(session, job, stored)
     notes = [(-number, text) for number, text in enumerate(job.warnings)]
     views += [_note(job, number, text) for number, text in notes if before is None or number < before]
@@ -64,7 +64,7 @@ async def _views(session: AsyncSession, job: Job, events: Sequence[OneEvent]) ->
     latest: dict[str, OneEvent | None] = {}
     if metrics:
         for kind in ("train", "held_out"):
-            latest[kind] = await rows.metrics_before(session, job.id, metrics[-1].seq, kind)
+            latest[kind] = await queries.metrics_before(session, job.id, metrics[-1].seq, kind)
     views = []
     for event in reversed(events):
         if event.type == "metrics":
