@@ -1,4 +1,4 @@
-"""GET /healthz · GET /readyz · GET /api/v1/meta."""
+"""GET /healthz · GET /readyz."""
 
 import asyncio
 import logging
@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from backend.access.auth import Reader
 from backend.data.database import Database, get_database
 from backend.data.migrate import is_migrated
 from backend.data.objects import Objects, get_objects
@@ -19,10 +18,7 @@ from backend.rpc.broker import BrokerWatch
 from backend.rpc.client import ONLINE_SECONDS, SLOW_SECONDS, stuck
 from reinforge import __version__
 from reinforge.errors import ReinforgeError
-from reinforge.metrics import METRICS
 from reinforge.net.broker import BrokerState, wake_up_problem
-from reinforge.offline.jobfile import spec_schema
-from reinforge.presets import PRESETS
 
 log = logging.getLogger(__name__)
 router = APIRouter()
@@ -121,25 +117,3 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     ready = database["ready"] and storage["ready"] and broker["ready"]
     response.status_code = 200 if ready else 503
     return {"ready": ready, "parts": {"database": database, "storage": storage, "broker": broker, **workers}}
-
-
-@router.get("/api/v1/meta", tags=["meta"], operation_id="getMeta")
-async def meta(who: Reader) -> dict[str, Any]:
-    """Version, every metric with unit and meaning, the algorithm presets and the job specification's schema."""
-    return {
-        "object": "meta",
-        "version": __version__,
-        "metrics": [
-            {
-                "key": metric.key,
-                "unit": metric.unit,
-                "title": metric.title,
-                "meaning": metric.meaning,
-                "reading": metric.reading,
-                "better": metric.better,
-            }
-            for metric in METRICS.values()
-        ],
-        "presets": {name: preset.slots for name, preset in PRESETS.items()},
-        "job_spec": spec_schema(),
-    }

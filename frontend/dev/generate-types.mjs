@@ -17,9 +17,17 @@ const description = execFileSync(python, ["-m", "backend", "openapi"], {
   env: { ...process.env, REINFORGE_PLUGINS: "off" },
   maxBuffer: 64 * 1024 * 1024,
 });
+/** Examples of bodies would be comments of a megabyte. */
+const withoutExamples = (_key, value) => {
+  if (value === null || typeof value !== "object" || !("schema" in value)) return value;
+  const { example: _, ...rest } = value;
+  return rest;
+};
 const types =
   COMMENT_HEADER +
-  astToString(await openapiTS(JSON.parse(description), { defaultNonNullable: false, silent: true }));
+  astToString(
+    await openapiTS(JSON.parse(description, withoutExamples), { defaultNonNullable: false, silent: true }),
+  );
 
 if (process.argv.includes("--check")) {
   if (readFileSync(target, "utf8") !== types) {

@@ -82,6 +82,8 @@ def _shorter(value: Any) -> Any:
         return _plain(value if len(value) <= 4 * LONGEST_TEXT else value[:LONGEST_TEXT])
     if isinstance(value, list):
         return [_shorter(item) for item in value[:LONGEST_LIST]]
+    if isinstance(value, dict) and "$defs" in value:  # a JSON Schema: 120 kB that show nothing
+        return {"title": value["title"], "type": value["type"], "properties": {}}
     if isinstance(value, dict):
         return {_plain(key): _shorter(item) for key, item in value.items()}
     return value

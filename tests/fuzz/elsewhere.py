@@ -99,7 +99,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "reinforge.grading.multi",
         "reinforge.grading.types",
         "reinforge.imports.grader",
-        "reinforge.metric_families",
+        "reinforge.metrics.families",
         "reinforge.net.outbound",
         "reinforge.reward_spec.judges",
         "reinforge.storage.base",

@@ -2,6 +2,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { createRoute, createRouter } from "@tanstack/react-router";
 import { type JobFilter, STATES } from "@/api/job-list";
 import { jobQuery, metricsQuery } from "@/api/jobs";
+import { metaQuery } from "@/api/meta";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/curves/view-state";
@@ -64,6 +65,7 @@ const job = createRoute({
   loader: ({ context: { client }, params: { id } }) => {
     void client.prefetchQuery(jobQuery(id));
     void client.prefetchQuery(metricsQuery(id));
+    void client.prefetchQuery(metaQuery);
   },
   component: screen(() => import("./job"), "JobRoute"),
 });

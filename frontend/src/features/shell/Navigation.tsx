@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { workersQuery } from "@/api/platform";
 import { type Counts, countsQuery } from "@/api/project";
 import { meQuery } from "@/api/session";
+import { workersQuery } from "@/api/workers";
 import { count } from "@/lib/format";
 import { MOD } from "@/lib/platform";
 import styles from "./Navigation.module.css";

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { workersQuery } from "@/api/platform";
+import { workersQuery } from "@/api/workers";
 import { CopyField } from "@/components/CopyField";
 import { Notice } from "@/components/Notice";
 

@@ -3,8 +3,8 @@ import { Chart } from "@/components/chart/Chart";
 import type { ChartBand, ChartLine } from "@/components/chart/model";
 import type { Range } from "@/components/chart/zoom";
 import { pick, type SeriesMap } from "../series";
-import type { ChartDef } from "./chart-defs";
 import { linesSentence } from "./chart-sentence";
+import type { ChartDef } from "./charts";
 
 type Props = {
   def: ChartDef;

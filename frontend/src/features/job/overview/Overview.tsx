@@ -1,12 +1,14 @@
 import { Modal } from "@mantine/core";
 import { useViewportSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { changesQuery } from "@/api/job-changes";
 import { isFinal, type JobDetail } from "@/api/jobs";
-import { metaQuery } from "@/api/platform";
+import { metaQuery } from "@/api/meta";
 import { ChartSpaceProvider } from "@/components/chart/space";
-import { bigCharts, type ChartDef, chartGroups, KL, searchText } from "../curves/chart-defs";
+import { Failure } from "@/components/Failure";
+import { SkeletonCard } from "@/components/Skeleton";
+import { type ChartDef, type ChartGroup, chartGroups, HEADLINE, searchText } from "../curves/charts";
 import { KlCard } from "../curves/KlCard";
 import { MetricChart } from "../curves/MetricChart";
 import { Toolbar } from "../curves/Toolbar";
@@ -31,14 +33,23 @@ type KlSpec = { algorithm?: { loss?: { kl?: { beta?: number } } } };
 
 const BIG_HEIGHT = 190;
 const SMALL_HEIGHT = 120;
-/** What a large chart's dialog needs beside the plot. */
+/** Pixels of a large chart's dialog around the plot. */
 const AROUND_LARGE = 220;
 /** The dialog's share of the screen. */
 const LARGE_SHARE = 0.9;
 
-/** Whether it trains, in words; then the curves: the big three, then small multiples of everything that is measured. */
+function ChartSection({ group, draw }: { group: ChartGroup; draw: (def: ChartDef) => ReactNode }) {
+  return (
+    <section aria-label={group.title}>
+      <h2 className={styles.group}>{group.title}</h2>
+      <div className={styles.small}>{group.charts.map(draw)}</div>
+    </section>
+  );
+}
+
+/** Training check, then the headline charts, forks, and small charts of everything that is measured. */
 export function Overview({ job, series, view, onView, onPick }: Props) {
-  const catalogue = useQuery(metaQuery).data?.metrics;
+  const meta = useQuery(metaQuery);
   const screen = useViewportSize().height;
   const last = Math.max(job.progress.steps, lastStep(series), 1);
   const visible = useVisibleSeries(job.id, series, view.range);
@@ -49,23 +60,24 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
 
   const beta = ((job.resolved_spec ?? job.spec) as KlSpec).algorithm?.loss?.kl?.beta ?? 0;
   const measured = [...series.values()].filter((one) => one.values.some((value) => value !== null));
-  const keys = measured.map((one) => one.key).join(" ");
-  const groups = useMemo(() => chartGroups(keys ? keys.split(" ") : [], catalogue ?? []), [keys, catalogue]);
+  const keys = measured.map((one) => one.key).join("\n");
+  const groups = useMemo(
+    () => (meta.data ? chartGroups(keys ? keys.split("\n") : [], meta.data) : []),
+    [keys, meta.data],
+  );
+  const charts = groups.flatMap((group) => group.charts);
 
   const passes = useMemo(() => matcher(view.filter), [view.filter]);
   const filtered = groups.flatMap((group) => {
-    const charts = group.charts.filter((def) => passes(searchText(def, group.title)));
-    return charts.length > 0 ? [{ ...group, charts }] : [];
+    const matching = group.charts.filter((def) => passes(searchText(def)));
+    return matching.length > 0 ? [{ ...group, charts: matching }] : [];
   });
-  const all = useMemo(() => bigCharts(keys.split(" ")), [keys]);
-  const big = all.filter((def) => passes(searchText(def, "")));
-  const large =
-    view.large && [...all, ...groups.flatMap((group) => group.charts)].find((def) => def.id === view.large);
+  const headline = filtered.find(({ title }) => title === HEADLINE);
+  const large = view.large && charts.find((def) => def.id === view.large);
 
   const draw = (def: ChartDef, height: number, inDialog = false) => {
-    if (def === KL && beta === 0) return <KlCard key={def.id} />;
-    const about = def.about ?? def.lines[0]?.key;
-    const metric = catalogue?.find((one) => one.key === about);
+    if (def.id === "kl" && beta === 0) return <KlCard key={def.id} title={def.title} />;
+    const metric = meta.data?.metrics.find(({ key }) => key === def.about);
     return (
       <MetricChart
         key={def.id}
@@ -73,7 +85,7 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         series={visible}
         range={view.range}
         height={height}
-        meaning={metric && `${metric.meaning} ${metric.reading ?? ""}`.trim()}
+        meaning={metric && `${metric.meaning} ${metric.reading}`.trim()}
         log={view.log !== "all" && view.log.includes(def.id)}
         onLog={() => onView(withLog(view, def.id))}
         onMaximise={inDialog ? undefined : () => onView({ ...view, large: def.id })}
@@ -92,15 +104,19 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
       <Toolbar view={view} onView={onView} onBack={zoom.onBack} onReset={zoom.onReset} />
       <Changes changes={changes ?? []} />
       <ChartSpaceProvider value={space}>
-        {big.length > 0 && <div className={styles.big}>{big.map((def) => draw(def, BIG_HEIGHT))}</div>}
+        {meta.isError && (
+          <Failure title="Could not load charts" error={meta.error} retry={() => void meta.refetch()} />
+        )}
+        {meta.isPending && <SkeletonCard height={BIG_HEIGHT} label="Loading charts" />}
+        {headline && <div className={styles.big}>{headline.charts.map((def) => draw(def, BIG_HEIGHT))}</div>}
         <Family job={job} />
-        {filtered.map((group) => (
-          <section key={group.title} aria-label={group.title}>
-            <h2 className={styles.group}>{group.title}</h2>
-            <div className={styles.small}>{group.charts.map((def) => draw(def, SMALL_HEIGHT))}</div>
-          </section>
-        ))}
-        {big.length === 0 && filtered.length === 0 && (
+        {filtered.map(
+          (group) =>
+            group !== headline && (
+              <ChartSection key={group.title} group={group} draw={(def) => draw(def, SMALL_HEIGHT)} />
+            ),
+        )}
+        {meta.data && filtered.length === 0 && (
           <p className={styles.none}>No chart has “{view.filter}” in its title, lines or metric keys.</p>
         )}
         <Modal

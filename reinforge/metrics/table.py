@@ -1,7 +1,9 @@
-"""Every metric name once: unit, meaning, how to read it. Page, docs and trainer all use this table."""
+"""Every metric: unit, title, meaning, how to read it."""
 
-from reinforge.metric_definitions import ANSWERS, JUDGES, LENGTH, Metric
-from reinforge.metric_families import of_family
+from reinforge.metrics.definition import Metric
+
+_JUDGED = "a reward asks a judge"
+_DECLARED = "data.columns.answer"
 
 _ALL = [
     Metric(
@@ -36,8 +38,64 @@ _ALL = [
         "Above a few percent: read the messages beside the completions.",
         "lower",
     ),
-    LENGTH,
-    *JUDGES,
+    Metric(
+        "reward/length_correlation",
+        "correlation",
+        "Reward and length",
+        "Correlation of reward with completion length within groups.",
+        "Above 0.7 the reward may pay for length: read some completions.",
+    ),
+    Metric("judge/calls", "count", "Judge calls", "Questions to judges since the last step.", when=_JUDGED),
+    Metric(
+        "judge/cached_share",
+        "share",
+        "Judge answers from the cache",
+        "Questions that had been answered before, and cost nothing.",
+        when=_JUDGED,
+    ),
+    Metric("judge/input_tokens", "tokens", "Judge input", "Tokens that judges read.", when=_JUDGED),
+    Metric("judge/output_tokens", "tokens", "Judge output", "Tokens that judges wrote.", when=_JUDGED),
+    Metric(
+        "judge/failed",
+        "count",
+        "Judge failures",
+        "Questions without a usable answer.",
+        "The completions' messages say why.",
+        "lower",
+        when=_JUDGED,
+    ),
+    Metric(
+        "judge/retries",
+        "count",
+        "Judge retries",
+        "Further tries after 429, 5xx or a time-out.",
+        "",
+        "lower",
+        when=_JUDGED,
+    ),
+    Metric(
+        "judge/spared",
+        "count",
+        "Judge calls spared",
+        "Questions that a gate made unnecessary.",
+        when=_JUDGED,
+    ),
+    Metric(
+        "judge/cost",
+        "cost",
+        "Judge cost",
+        "What judges have cost since the start, by their prices.",
+        "limits.judge_budget pauses the job.",
+        "lower",
+        when=_JUDGED,
+    ),
+    Metric(
+        "judge/saved_cost",
+        "cost",
+        "Judge cost saved",
+        "What gates have spared since the start, at the mean cost of a call.",
+        when=_JUDGED,
+    ),
     Metric(
         "groups/zero_variance_share",
         "share",
@@ -132,7 +190,7 @@ _ALL = [
     Metric(
         "critic/loss",
         "loss",
-        "Critic's loss",
+        "Critic loss",
         "Half the squared distance of values from returns per token, bound included.",
         "",
         "lower",
@@ -202,7 +260,7 @@ _ALL = [
     Metric(
         "kl/mean",
         "nat",
-        "KL to reference",
+        "KL to base",
         "Mean k3 estimate per token between policy and reference.",
         "Only measured when something reads the reference, such as algorithm.loss.kl.beta > 0.",
         when="something reads the reference",
@@ -253,15 +311,15 @@ _ALL = [
     Metric(
         "optimizer/skipped_updates",
         "count",
-        "Updates left out",
-        "Updates not made since the start because the gradient was not finite.",
+        "Skipped updates",
+        "Updates skipped since the start because the gradient was not finite.",
         "",
         "lower",
     ),
     Metric(
         "sampler/gap_mean",
         "nat",
-        "Trainer-sampler gap",
+        "Trainer–sampler gap",
         "Mean |trainer - sampler log-probability| per token that the trainer looked at.",
         "Above 0.01: sampler and trainer disagree about the policy.",
         "lower",
@@ -269,7 +327,7 @@ _ALL = [
     Metric(
         "sampler/gap_max",
         "nat",
-        "Trainer-sampler gap, largest",
+        "Trainer–sampler gap, largest",
         "Largest gap over the tokens that the trainer looked at.",
         "",
         "lower",
@@ -336,12 +394,22 @@ _ALL = [
     Metric(
         "held_out/error_share", "share", "Held-out reward errors", "Held-out completions without a reward."
     ),
-    *ANSWERS,
+    Metric(
+        "held_out/answer_share",
+        "share",
+        "Held-out right answers",
+        "Held-out completions whose final answer is that of `data.columns.answer`: a number, or a short text.",
+        "A witness beside the reward: where the reward rises and this falls, the reward pays for something else.",
+        "higher",
+        when=_DECLARED,
+    ),
+    Metric(
+        "held_out/answer_std_error",
+        "share",
+        "Held-out right answers, standard error",
+        "Over rows.",
+        when=_DECLARED,
+    ),
 ]
 
 METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
-
-
-def describe(key: str) -> Metric:
-    """The metric behind a key."""
-    return METRICS.get(key) or of_family(key)

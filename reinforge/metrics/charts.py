@@ -1,0 +1,214 @@
+"""Charts of a job in the order of the page."""
+
+import re
+from collections.abc import Iterator
+
+from reinforge.metrics.definition import (
+    ChartBand,
+    ChartLine,
+    ChartScale,
+    Metric,
+    MetricChart,
+    Negligible,
+    Section,
+)
+from reinforge.metrics.table import METRICS
+
+COUNTERS = frozenset({"optimizer/updates", "tokens/trained"})
+"""Metrics without a chart: they only grow with the steps."""
+SHARE = ChartScale("percent", end=1.0)
+RARE = ChartScale("percent", end=0.1)
+"""Share that is near 0 in a healthy job."""
+REWARD = ChartScale("reward", end=1.0)
+FITTED = ChartScale(start=None)
+
+
+def _chart(
+    id: str,
+    section: Section,
+    lines: dict[str, str],
+    *,
+    about: str = "",
+    title: str = "",
+    unit: str = "",
+    band: ChartBand | None = None,
+    scale: ChartScale | None = None,
+    negligible: Negligible | None = None,
+    always: bool = False,
+) -> MetricChart:
+    """A chart with title, unit and scale of its first metric where they are not given.
+
+    Metrics that depend on a setting appear once they are measured; `always` overrides this for the chart.
+    """
+    main = METRICS[about or next(iter(lines))]
+    drawn = tuple(ChartLine(key, label, not METRICS[key].when) for key, label in lines.items())
+    return MetricChart(
+        id,
+        section,
+        title or main.title,
+        unit or main.unit,
+        main.key,
+        drawn,
+        band,
+        scale or (SHARE if main.unit == "share" else ChartScale()),
+        negligible,
+        always or any(line.always for line in drawn),
+    )
+
+
+def _template(
+    id: str, section: Section, title: str, unit: str, scale: ChartScale, minimum_lines: int = 1
+) -> MetricChart:
+    return MetricChart(
+        id, section, title, unit, about="", scale=scale, always=False, minimum_lines=minimum_lines
+    )
+
+
+_HEADLINE = [
+    _chart(
+        "reward",
+        "Headline",
+        {
+            "reward/mean": "train mean",
+            "held_out/reward_mean": "held-out",
+            "reward/shaped_mean": "with shaping",
+        },
+        unit="per step",
+        band=ChartBand("p10–p90", "reward/p10", "reward/p90"),
+        scale=REWARD,
+    ),
+    _chart("entropy", "Headline", {"entropy/mean": "mean"}, unit="nat per token"),
+    _chart("length", "Headline", {"completions/length_mean": "mean", "completions/length_p90": "p90"}),
+]
+_SIGNAL = [
+    _chart(
+        "dead-groups",
+        "Signal",
+        {"groups/all_right_share": "equal, above 0", "groups/all_wrong_share": "equal, 0 or below"},
+        about="groups/zero_variance_share",
+    ),
+    _chart("truncated", "Signal", {"completions/truncated_share": "share"}, scale=RARE),
+    _chart("reward-errors", "Signal", {"reward/error_share": "share"}, scale=RARE),
+    _chart("reward-spread", "Signal", {"reward/std": "std"}, unit="deviation"),
+    _template("rewards", "Signal", "Rewards", "mean", FITTED, minimum_lines=2),
+    _template("parts-{1}", "Signal", "Parts of “{1}”", "mean", FITTED),
+]
+_POLICY = [
+    _chart("kl", "Policy", {"kl/mean": "mean"}, unit="nat per token", always=True),
+    _chart(
+        "clipped",
+        "Policy",
+        {"policy/clip_high_share": "high", "policy/clip_low_share": "low"},
+        title="Clipped tokens",
+        scale=RARE,
+    ),
+    _chart(
+        "gap",
+        "Policy",
+        {"sampler/gap_mean": "mean", "sampler/gap_max": "largest"},
+        negligible=Negligible(1e-3, "Negligible: the mean is below 0.001."),
+    ),
+    _chart("ratio", "Policy", {"policy/ratio_mean": "mean"}, scale=FITTED),
+]
+_CRITIC = [
+    _chart(
+        "critic-values",
+        "Critic",
+        {"critic/value_mean": "value", "critic/return_mean": "return"},
+        title="Critic value and return",
+        unit="reward per token",
+        scale=FITTED,
+    ),
+    _chart(
+        "critic-explained",
+        "Critic",
+        {"critic/explained_variance": "share"},
+        title="Explained variance",
+        unit="1 is right, 0 is no better than the mean",
+        scale=ChartScale(start=None, end=1.0),
+    ),
+    _chart("critic-loss", "Critic", {"critic/loss": "loss"}, unit="half the squared error"),
+]
+_SPEED = [
+    _chart(
+        "throughput",
+        "Speed and memory",
+        {"throughput/completions_per_second": "trained"},
+        unit="completions/s",
+    ),
+    _chart("token-throughput", "Speed and memory", {"throughput/tokens_per_second": "completion tokens"}),
+    _chart(
+        "step-time",
+        "Speed and memory",
+        {"time/step": "all", "time/generate": "generate", "time/score": "score", "time/update": "update"},
+    ),
+    _chart(
+        "memory",
+        "Speed and memory",
+        {"memory/peak": "peak", "memory/state": "weights and optimizer"},
+        unit="GiB, peak",
+    ),
+]
+_OPTIMIZER = [
+    _chart(
+        "loss",
+        "Optimizer",
+        {"loss/policy": "loss"},
+        unit="near 0 is normal",
+        scale=FITTED,
+        negligible=Negligible(1e-3, "Within 0.001 of 0, as expected."),
+    ),
+    _chart("gradient-norm", "Optimizer", {"optimizer/grad_norm": "norm"}, unit="before clipping"),
+    _chart("learning-rate", "Optimizer", {"optimizer/learning_rate": "rate"}, unit="per update"),
+    _chart("skipped", "Optimizer", {"optimizer/skipped_updates": "skipped"}, unit="since the start"),
+]
+_SLICES = [
+    _template(
+        f"{id_prefix}slices-{name.replace(' ', '-')}", "Held-out rows", f"{title}: {name}", unit, FITTED
+    )
+    for id_prefix, title in (("held-out-", "Held-out slices"), ("", "Slices"))
+    for name, unit in (
+        ("kl mean", "nat"),
+        ("length mean", "tokens"),
+        ("pass share", "share"),
+        ("reward mean", "reward"),
+    )
+]
+_HELD_OUT = [
+    _template("held-out-rewards", "Held-out rows", "Held-out: rewards", "mean", FITTED, minimum_lines=2),
+    _template("held-out-parts-{1}", "Held-out rows", "Held-out: parts of “{1}”", "mean", FITTED),
+    _template("pass-at-k", "Held-out rows", "Pass@k", "share", SHARE),
+    _template("best-at-k", "Held-out rows", "Best@k", "reward", ChartScale()),
+    _template("maj-at-k", "Held-out rows", "Majority@k", "share", SHARE),
+    *_SLICES,
+]
+_LABELS = [
+    _template("reward-{1}-label-{2}", "Other", "{1}: {2}", "share", RARE),
+    _template("held-out-{1}-label-{2}", "Held-out rows", "Held-out {1}: {2}", "share", RARE),
+]
+_SHARED = [*_HEADLINE, *_SIGNAL, *_POLICY, *_CRITIC, *_SPEED, *_OPTIMIZER, *_HELD_OUT]
+
+
+def _rest() -> Iterator[MetricChart]:
+    """One chart for each metric that no other chart shows."""
+    charted = {key for chart in _SHARED for key in (chart.about, *(line.key for line in chart.lines))}
+    charted |= {key for chart in _SHARED if (band := chart.band) for key in (band.low, band.high)}
+    for key in sorted(METRICS.keys() - charted - COUNTERS):
+        yield _single(METRICS[key])
+
+
+def _single(metric: Metric) -> MetricChart:
+    held_out = metric.key.startswith("held_out/")
+    return MetricChart(
+        re.sub("[^a-z0-9]+", "-", metric.key.lower()),
+        "Held-out rows" if held_out else "Other",
+        metric.title,
+        metric.unit,
+        metric.key,
+        (ChartLine(metric.key, "held-out" if held_out else "per step"),),
+        scale=RARE if metric.unit == "share" else FITTED,
+        always=False,
+    )
+
+
+CHARTS: tuple[MetricChart, ...] = (*_SHARED, *_rest(), *_LABELS)

@@ -1,0 +1,116 @@
+"""Types of the metric table: metrics, families of metrics, charts."""
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+Better = Literal["higher", "lower", "neither"]
+Section = Literal[
+    "Headline", "Signal", "Policy", "Critic", "Speed and memory", "Optimizer", "Held-out rows", "Other"
+]
+
+
+def _require_all(schema: dict[str, Any]) -> None:
+    """The server sends every field, also those with a default."""
+    schema["required"] = list(schema["properties"])
+
+
+_CONFIG = ConfigDict(use_attribute_docstrings=True, extra="forbid", json_schema_extra=_require_all)
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class Metric:
+    """A metric with a fixed key."""
+
+    key: str
+    unit: str
+    title: str
+    meaning: str
+    reading: str = ""
+    """How to judge its values."""
+    better: Better = "neither"
+    when: str = ""
+    """Setting that it depends on; empty: every job has it."""
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class MetricFamily:
+    """Metrics whose keys contain a name of the job: a reward, a part, a slice, k of pass@k.
+
+    `{1}` in title, meaning, chart and label is the first group of the pattern, and so on.
+    """
+
+    pattern: str
+    """Regular expression of the whole key, valid in Python and JavaScript. The first family that matches counts."""
+    unit: str
+    title: str
+    meaning: str
+    reading: str = ""
+    better: Better = "neither"
+    chart: str = ""
+    """Id of the chart that shows the metric; empty: none."""
+    label: str = ""
+    """Name of its line there."""
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class ChartLine:
+    """One line of a chart."""
+
+    key: str
+    label: str
+    always: bool = True
+    """In the legend before it is measured."""
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class ChartBand:
+    """Area between two metrics."""
+
+    label: str
+    low: str
+    high: str
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class ChartScale:
+    """Value axis."""
+
+    format: Literal["number", "reward", "percent"] = "number"
+    start: float | None = 0.0
+    """Lower end, unless a value is lower; null: the lowest value."""
+    end: float | None = None
+    """Upper end, unless a value is higher; null: the highest value."""
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class Negligible:
+    """Values that are too small to describe."""
+
+    below: float
+    sentence: str
+    """Describes the chart while all absolute values are below the limit."""
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class MetricChart:
+    """A chart, or with `{1}` in its id a template: one chart for each id that families fill in."""
+
+    id: str
+    """Fixed, because links contain it."""
+    section: Section
+    title: str
+    unit: str
+    """What the axis measures."""
+    about: str
+    """Key of the metric that explains the chart; empty for charts of families."""
+    lines: tuple[ChartLine, ...] = ()
+    """Fixed lines; metrics of families are added."""
+    band: ChartBand | None = None
+    scale: ChartScale = ChartScale()
+    negligible: Negligible | None = None
+    always: bool = True
+    """Has its place before anything is measured."""
+    minimum_lines: int = 1
+    """Measured lines without which it is not shown, because another chart shows the same."""

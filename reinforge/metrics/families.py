@@ -1,0 +1,132 @@
+"""Metrics named after rewards, parts, labels, k of pass@k, and values of `data.columns.slice`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from reinforge.metrics.definition import Metric, MetricFamily
+
+_AT_K = {
+    "pass": ("share", "Probability that at least one of {1} completions of a held-out row passes."),
+    "best": ("reward", "Expected best reward of {1} completions of a held-out row."),
+    "maj": (
+        "share",
+        "Probability that the most frequent answer of {1} completions of a held-out row passes.",
+    ),
+}
+_SLICES = {
+    "reward_mean": ("reward", "Mean combined reward"),
+    "pass_share": ("share", "Completions that pass"),
+    "length_mean": ("tokens", "Mean tokens per completion"),
+    "kl_mean": ("nat", "Mean over completions of the k3 estimate per token between policy and reference"),
+}
+
+
+def _at_k() -> Iterator[MetricFamily]:
+    for kind, (unit, meaning) in _AT_K.items():
+        value = MetricFamily(
+            rf"held_out/{kind}@(\d+)",
+            unit,
+            f"{kind}@{{1}}",
+            meaning,
+            "Estimated from all samples of a row.",
+            "higher",
+            f"{kind}-at-k",
+            "k = {1}",
+        )
+        yield value
+        for end, words in (("low", "lower end"), ("high", "upper end")):
+            yield replace(
+                value,
+                pattern=f"{value.pattern}/{end}",
+                title=f"{value.title}, {words}",
+                reading="End of the 95 % bootstrap interval over rows.",
+                chart="",
+                label="",
+            )
+
+
+def _slices() -> Iterator[MetricFamily]:
+    for prefix, rows, chart in (
+        ("held_out/", "held-out rows", "held-out-slices"),
+        ("", "the step's rows", "slices"),
+    ):
+        for name, (unit, meaning) in _SLICES.items():
+            yield MetricFamily(
+                f"{prefix}slice/(.+)/{name}",
+                unit,
+                f"{meaning}, {{1}}",
+                f"{meaning} on {rows} of slice {{1}}.",
+                chart=f"{chart}-{name.replace('_', '-')}",
+                label="{1}",
+            )
+
+
+def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterator[MetricFamily]:
+    """Families of one reward under `reward/` or `held_out/`; `title` begins titles, `chart` ids of shared charts."""
+    parts, mean = f"{chart}parts-{{1}}", f"Mean over {rows} completions where it applies."
+    labelled = f"Share of {rows} labelled completions that {{0}} calls {{1}}."
+    yield MetricFamily(
+        f"{prefix}/(.+?)/part/(.+)/label/(.+)",
+        "share",
+        f"{title}{{1}}/part/{{2}}: {{3}}",
+        labelled.format("{1}/part/{2}", "{3}"),
+        chart=parts,
+        label="{2}/label/{3}",
+    )
+    yield MetricFamily(
+        f"{prefix}/(.+?)/label/(.+)",
+        "share",
+        f"{title}{{1}}: {{2}}",
+        labelled.format("{1}", "{2}"),
+        chart=f"{own}-{{1}}-label-{{2}}",
+        label="held-out" if prefix == "held_out" else "per step",
+    )
+    yield MetricFamily(
+        f"{prefix}/(.+?)/part/(.+)/spared",
+        "share",
+        f"{title}spared {{1}}/part/{{2}}" if title else "Spared {1}/part/{2}",
+        f"Share of {rows} completions that a gate kept away from this part.",
+        chart=parts,
+        label="{2}/spared",
+    )
+    reward_title = f"{title}reward" if title else "Reward"
+    yield MetricFamily(
+        f"{prefix}/(.+?)/part/(.+)",
+        "reward",
+        f"{reward_title} {{1}}/part/{{2}}",
+        mean,
+        "",
+        "higher",
+        parts,
+        "{2}",
+    )
+    yield MetricFamily(
+        f"{prefix}/(.+)/mean",
+        "reward",
+        f"{reward_title} {{1}}/mean",
+        mean,
+        "",
+        "higher",
+        f"{chart}rewards",
+        "{1}",
+    )
+
+
+FAMILIES: tuple[MetricFamily, ...] = (
+    *_at_k(),
+    *_slices(),
+    *_rewards("reward", "the step's", "", "", "reward"),
+    *_rewards("held_out", "held-out", "Held-out ", "held-out-", "held-out"),
+)
+_PATTERNS = [(re.compile(family.pattern), family) for family in FAMILIES]
+
+
+def of_family(key: str) -> Metric | None:
+    """The metric behind a key by its family; None if no family has it."""
+    for pattern, family in _PATTERNS:
+        if match := pattern.fullmatch(key):
+            groups = match.group(0), *match.groups()
+            title, meaning = family.title.format(*groups), family.meaning.format(*groups)
+            return Metric(key, family.unit, title, meaning, family.reading, family.better)
+    return None

@@ -1,0 +1,21 @@
+"""Version and definitions of the server."""
+
+from typing import Any, Literal
+
+from reinforge.metrics import Metric, MetricChart, MetricFamily
+from reinforge.schemas.common import Response
+
+
+class Meta(Response):
+    """Fixed while the server runs."""
+
+    object: Literal["meta"] = "meta"
+    version: str
+    metrics: list[Metric]
+    metric_families: list[MetricFamily]
+    charts: list[MetricChart]
+    """Charts of a job in their order. A measured metric that none of them shows has a chart of its own."""
+    presets: dict[str, dict[str, Any]]
+    """Algorithm of each preset, by name."""
+    job_spec: dict[str, Any]
+    """JSON Schema of a job file."""
