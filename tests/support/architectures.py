@@ -1,4 +1,4 @@
-"""One tiny random model of each architecture that the policy is tried on."""
+"""One tiny random model of each architecture that the policy is tested with."""
 
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ EXPERTS: dict[str, dict[str, Any]] = {
         **_LAYER_TYPES,
     },
 }
-"""Mixtures of experts, of which only the adapters' layers are tried where they are not among the others."""
+"""Mixture-of-experts models. Tests that are not of all architectures use them for the adapters' layers only."""
 
 
 def write_architecture(folder: Path, name: str, head_dim: int = 8, **changes: Any) -> Path:

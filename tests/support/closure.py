@@ -1,4 +1,4 @@
-"""What an installation of this tree brings, by the metadata of what is installed here; without network.
+"""Distributions that an installation of this tree requires, by the metadata of those installed here. No network.
 
     expose(closure("reinforge", "backend"), site_packages)   # a bare interpreter sees these distributions only
 

@@ -1,4 +1,4 @@
-"""What a command that runs in the test's process prints, and its exit code (fixture `run` of `tests/reinforge/cli`)."""
+"""Output and exit code of a command in the test's process (fixture `run` of `tests/reinforge/cli`)."""
 
 from collections.abc import Callable
 from typing import NamedTuple

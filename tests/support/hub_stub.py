@@ -1,4 +1,4 @@
-"""The hub's HTTP API, as far as `huggingface_hub` needs it to download a model: real requests, real files.
+"""Stub of the hub's HTTP API, as far as `huggingface_hub` needs it to download a model.
 
 GET  /api/models/{repo}[/revision/{rev}]          its commit
 GET  /api/models/{repo}/tree/{commit}             its files with sizes
@@ -21,12 +21,12 @@ class Repository:
     files: dict[str, bytes]
     commit: str = COMMIT
     token: str | None = None
-    """Without it the repository is hidden (`gated`: shown, but its files are not)."""
+    """Requests without it get 401 (`gated`: 403 for the files only)."""
     gated: bool = False
     cut: dict[str, int] = field(default_factory=dict)
-    """File → bytes after which the next download of it breaks off."""
+    """File → number of bytes after which its next download ends."""
     hold: threading.Event | None = None
-    """Downloads of weights wait for it after their first half."""
+    """Downloads of weights wait for this event after their first half."""
 
 
 class HubStub:

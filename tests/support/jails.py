@@ -1,4 +1,4 @@
-"""At the end of a run: what the tests of the sandbox took in each jail, so that a jail that was never tried is seen."""
+"""Summary line of a test run: number of sandbox tests per jail. A jail without tests is visible there."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A judge on loopback that does as it is told, well or badly: OpenAI's chat completions over real HTTP."""
+"""Stub of a judge on loopback: OpenAI's chat completions over HTTP, with scripted replies and faults."""
 
 import json
 import threading
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 @dataclass
 class Reply:
-    """What the stub answers. drip: bytes one by one for as long as somebody listens; hang: nothing at all."""
+    """A reply of the stub. drip: one byte after another until the client leaves; hang: nothing at all."""
 
     body: bytes = b""
     status: int = 200
@@ -26,7 +26,7 @@ def completion(
     finish_reason: str = "stop",
     tokens: tuple[int, int] = (100, 20),
 ) -> Reply:
-    """A chat completion; what is no text is sent as JSON."""
+    """A chat completion; content other than text is sent as JSON."""
     text = content if isinstance(content, str) or content is None else json.dumps(content)
     message = {"role": "assistant", "content": text, "refusal": refusal}
     usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
@@ -52,7 +52,7 @@ class JudgeRequest:
 
 
 class Stub:
-    """`behave(asked, number)` says what to answer; number counts from 1."""
+    """`behave(request, number)` returns the reply; `number` counts from 1."""
 
     def __init__(self, behave: Callable[[JudgeRequest, int], Reply]) -> None:
         self.behave = behave

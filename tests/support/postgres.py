@@ -109,7 +109,7 @@ def _locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shared_server(folder: Path) -> Iterator[DatabaseServer]:
-    """The server kept in `folder`: started by the first process to come, stopped after the last has left."""
+    """The server in `folder`: started by the first process that needs it, stopped after the last one has ended."""
     folder.mkdir(parents=True, exist_ok=True)
     me = folder / f"user-{os.getpid()}-{secrets.token_hex(4)}"
     with contextlib.ExitStack() as use:
@@ -147,7 +147,7 @@ def _start_holder(folder: Path) -> None:
 
 
 def _run_folder(factory: pytest.TempPathFactory) -> Path:
-    """A folder that all processes of this test run, and only they, know."""
+    """A folder shared by the processes of this test run."""
     base = factory.getbasetemp()
     under_xdist = "PYTEST_XDIST_WORKER" in os.environ
     return (base.parent if under_xdist else base) / "postgres"
@@ -187,6 +187,6 @@ def module_database_url(database_server: DatabaseServer) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def other_module_database_url(database_server: DatabaseServer) -> Iterator[str]:
-    """For the second backend of a file: its objects lie in another home."""
+    """Database of a second backend in the same file, which has a home of its own."""
     with database_server.database(database_server.migrated()) as url:
         yield url

@@ -1,4 +1,4 @@
-"""Processes that start at once: forked from a process that has imported their module already.
+"""Processes that start fast: forks of a process that has already imported their module.
 
     done = run_module("reinforge.cli.main", "job", "list", env=environment)
 
@@ -111,7 +111,7 @@ def _serve(control: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _wait_for(child: int, state: socket.socket, files: list[int]) -> NoReturn:
-    """Report the process's number and, later, how it ended."""
+    """Report the pid of the process and, later, its exit status."""
     for number in files:
         os.close(number)
     state.send(str(child).encode())

@@ -1,4 +1,4 @@
-"""Waiting for conditions, and looking at processes, in tests that start some."""
+"""Helpers for tests that start processes: wait for conditions, list pipes, kill."""
 
 import contextlib
 import os
@@ -33,13 +33,13 @@ def open_pipes() -> set[str]:
 
 
 def read_pids(folder: Path, names: list[str]) -> list[int]:
-    """The numbers that toy processes have written into `folder`, once all of them are there."""
+    """Pids that toy processes have written into `folder`, once all are there."""
     eventually(lambda: all((folder / name).is_file() and (folder / name).read_text() for name in names))
     return [int((folder / name).read_text()) for name in names]
 
 
 def kill_all(pids: list[int]) -> None:
-    """SIGKILL; a process that has ended in the meantime, because another one did, is fine."""
+    """SIGKILL; processes that have already ended are skipped."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

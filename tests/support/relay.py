@@ -1,4 +1,4 @@
-"""A network between a client and a server on this machine that a test can cut, silence and mend."""
+"""TCP relay between a client and a server on this machine that a test can cut, silence and restore."""
 
 import contextlib
 import socket
@@ -40,7 +40,7 @@ class Relay:
             self._is_cut = False
 
     def silence(self) -> None:
-        """Let the connections that are open stay open without a byte, as when a machine has slept; new ones work."""
+        """Send no more bytes on open connections, as after a suspend. New connections work."""
         with self._lock:
             for pair in self._pairs:
                 pair.silent = True
@@ -78,7 +78,7 @@ class Relay:
 
 
 class _Pair:
-    """One connection: what comes from either side goes to the other."""
+    """One connection: copies bytes in both directions."""
 
     def __init__(self, near: socket.socket, far: socket.socket) -> None:
         self.silent = False

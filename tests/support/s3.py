@@ -19,7 +19,7 @@ def s3_endpoint() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def s3_environment(s3_endpoint: str) -> Iterator[str]:
-    """The environment points at the server for as long as the tests of the module run; its address."""
+    """Address of the server. The environment points at it while the tests of the module run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ACCESS_KEY_ID", "test")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "test")

@@ -1,4 +1,4 @@
-"""A model whose passes run out of memory where a test wants it."""
+"""A model whose forward or backward pass raises out-of-memory errors on a test's schedule."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ MESSAGE = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total cap
 @dataclass(frozen=True, slots=True)
 class Pass:
     number: int
-    """Of the passes so far, from 0."""
+    """Number of the next pass, from 0."""
     tokens: int
     gradient: bool
 

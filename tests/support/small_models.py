@@ -1,4 +1,4 @@
-"""Model folders as bytes, for tests in which nothing is loaded."""
+"""Contents of model folders as bytes, for tests that load no model."""
 
 import json
 import struct

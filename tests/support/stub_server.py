@@ -1,4 +1,4 @@
-"""A small real HTTP server whose answers a test scripts: route → list of answers, the last one repeats."""
+"""HTTP server with scripted responses: route → list of responses, of which the last one repeats."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""A supervisor with a toy trainer and a toy backend, and small helpers to wait for what they do."""
+"""A supervisor with a toy trainer and a stub of the worker API, and helpers that wait for conditions."""
 
 import contextlib
 import hashlib
@@ -41,7 +41,7 @@ def is_running(pid: int) -> bool:
 
 
 class Bench:
-    """A supervisor on a folder, running one job in the test's thread or aside."""
+    """A supervisor on a folder that runs one job, in the test's thread or in a thread of its own."""
 
     def __init__(self, home: Path, server: StubWorkerApi, model: Path) -> None:
         self.home, self.server, self.model = home, server, model
@@ -102,7 +102,7 @@ class Bench:
         return self.server.state.records[-1]
 
     def clean_up(self) -> None:
-        """After a test that failed half-way: nothing of it may run on."""
+        """End whatever a failed test has left running."""
         self.stop.set()
         for path in (self.home / "runs").rglob("*pid"):
             with contextlib.suppress(ProcessLookupError, ValueError):

@@ -1,4 +1,4 @@
-"""A trainer in miniature for the supervisor's tests: speaks the real protocol, trains nothing.
+"""Toy trainer for tests of the supervisor: speaks the real protocol, trains nothing.
 
 Its script is the job specification's `metadata.script`: words separated by spaces.
     metrics:N   N metric records            blob      a rollouts record with its blob

@@ -21,7 +21,7 @@ UNTIL_THE_DEMO_HAS_ENDED = 5
 
 
 class Units(LoadScopeScheduling):
-    """Gives the next unit to whichever worker is free, in the order of collection."""
+    """Scheduler that gives the next unit to the first free worker, in the order of collection."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)

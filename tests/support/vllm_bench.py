@@ -1,4 +1,4 @@
-"""One real vLLM server with the starter model, and the trainer's own view of the same model beside it."""
+"""A vLLM server with the starter model, and the same model as the trainer computes it."""
 
 import asyncio
 import math
@@ -36,7 +36,7 @@ class Trainer:
         self.move(0)
 
     def move(self, seed: int) -> None:
-        """Another adapter in place of the one before."""
+        """Replace the adapter by another random one."""
         with torch.no_grad():
             for name, parameter in self.base.model.named_parameters():
                 if "lora_B" in name:
@@ -99,7 +99,7 @@ class Bench:
             python,
             options,
             self.log,
-            say=self.messages.append,
+            notify=self.messages.append,
             progress=lambda stage: self.stages.append(stage.text),
             make_room=lambda: self.messages.append("room is made"),
         )
@@ -118,7 +118,7 @@ class Bench:
         return sorted(self.run(collect()), key=lambda answer: answer.request.tag)
 
     def allow_restart(self) -> None:
-        """As if the server had not been started again yet: an engine does so once."""
+        """Allow another restart of the server: an engine restarts it once."""
         self.server._restarts = 0
 
     def close(self) -> None:

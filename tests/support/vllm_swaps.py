@@ -1,4 +1,4 @@
-"""Run by the interpreter that has vLLM: samples from models with one adapter after another, and says what came.
+"""Run by the interpreter that has vLLM: samples from models with one adapter after another, and prints the samples.
 
 Reads {name: {"model": folder, "adapters": [folder, …], "prompt": [token id, …]}} from standard input, and writes one
 line per name: {"name": …, "samples": [[[token ids], [log-probabilities]], …]}, the base model's sample first, or
@@ -16,7 +16,7 @@ from typing import Any
 TOKENS, SEED, RANK = 6, 7, 8
 SIDE_BY_SIDE = 2
 MESSAGE = 1000
-"""Characters of an error that are told: a line must go through a pipe in one piece."""
+"""Longest reported error in characters: a line must go through a pipe in one piece."""
 
 
 def samples(model: str, adapters: list[str], prompt: list[int]) -> list[Any]:

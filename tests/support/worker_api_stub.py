@@ -29,9 +29,9 @@ class WorkerApiState:
     posts: list[tuple[str, int, float]] = field(default_factory=list)
     """Call, number of events and time of every post of a chunk."""
     hung_up: set[str] = field(default_factory=set)
-    """Calls that nobody waits for any more."""
+    """Calls whose clients have left."""
     forget_chunks: int = 0
-    """So many chunks are stored but answered with 503."""
+    """Number of next chunks that are stored but answered with 503."""
     lease_seconds: float = 30.0
     away: bool = False
     """Answer everything with 503."""
@@ -44,20 +44,20 @@ class WorkerApiState:
     unused: set[str] = field(default_factory=set)
     """Objects and jobs that nothing needs."""
     tidied: list[dict[str, Any]] = field(default_factory=list)
-    """What workers had in their caches when they asked."""
+    """Reported contents of the workers' caches."""
     damage_blobs: int = 0
-    """So many downloads arrive with a byte changed."""
+    """Number of next downloads that arrive with a changed byte."""
     forget_acknowledgement: int = 0
-    """So many record batches are stored but answered with 503."""
+    """Number of next record batches that are stored but answered with 503."""
     acknowledged: int = 0
     blob_tokens: set[str] = field(default_factory=set)
-    """With which tokens blobs were asked for and sent."""
+    """Tokens of downloads and uploads of blobs."""
     order: list[str] = field(default_factory=list)
-    """What arrived, in order: `blob <sha>`, `record <sequence>`."""
+    """Received items in order: `blob <sha>`, `record <sequence>`."""
 
 
 def unpacked(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records that a batch tells, also those that travel as columns."""
+    """The records of a batch, with columns unpacked."""
     for record in records:
         if record["kind"] != "metric_columns":
             yield record

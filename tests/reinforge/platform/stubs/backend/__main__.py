@@ -8,7 +8,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from backend.telling import tell
+from backend.start_record import record_start
 
 home = Path(os.environ["REINFORGE_HOME"])
 
@@ -29,7 +29,7 @@ class Api(BaseHTTPRequestHandler):
 
 
 role = sys.argv[1]
-tell(role)
+record_start(role)
 if role == "migrate":
     if "STUB_MIGRATE_FAILS" in os.environ:
         sys.exit("column price is in the way")

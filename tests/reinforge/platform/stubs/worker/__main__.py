@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from backend.telling import tell
+from backend.start_record import record_start
 
-tell(sys.argv[1] if len(sys.argv) > 1 else "worker")
+record_start(sys.argv[1] if len(sys.argv) > 1 else "worker")
 signal.pause()

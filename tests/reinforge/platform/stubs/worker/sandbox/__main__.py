@@ -6,12 +6,12 @@ import socket
 import sys
 from pathlib import Path
 
-from backend.telling import tell
+from backend.start_record import record_start
 
 if sys.argv[1] == "probe":
     print(os.environ["STUB_PROBE"])
     sys.exit()
-tell("sandbox")
+record_start("sandbox")
 if "STUB_SANDBOX_FAILS" in os.environ:
     sys.exit("no jail here")
 listener = socket.socket(socket.AF_UNIX)

@@ -1,4 +1,4 @@
-"""What the fuzzer has found, each by itself: inputs as large as they are accepted."""
+"""Regression tests of inputs that the fuzzer found, in the largest accepted size."""
 
 import json
 from contextlib import suppress

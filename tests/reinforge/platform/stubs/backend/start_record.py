@@ -1,11 +1,11 @@
-"""Each stand-in writes down its process and its environment."""
+"""Record of a stub process that has started: its pid and environment, in `seen/NAME` of the home."""
 
 import json
 import os
 from pathlib import Path
 
 
-def tell(name: str) -> None:
+def record_start(name: str) -> None:
     home = Path(os.environ["REINFORGE_HOME"])
     (home / "seen").mkdir(exist_ok=True)
     fresh = home / "seen" / f".{name}"
