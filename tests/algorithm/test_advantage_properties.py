@@ -1,4 +1,4 @@
-"""What holds for the estimators of the advantage whatever the numbers."""
+"""Properties of all advantage estimators, for random numbers."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What must hold of every loss for any numbers (specification, E.1)."""
+"""Properties of all losses, for random numbers (specification, E.1)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Terms and state of the loss by numbers derived by hand, and what it says when something is missing."""
+"""Terms and state of the loss by numbers derived by hand, and errors for missing inputs."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What must hold for any numbers, not only the worked ones."""
+"""Properties that hold for random numbers, not only for the worked cases."""
 
 import math
 

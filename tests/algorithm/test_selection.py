@@ -1,4 +1,4 @@
-"""Selection: what is kept, what is asked for, and that asking ends."""
+"""Selection: selected rows, requests for more rows, and the end of sampling."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Shaping: what holds for any rewards, and what each part of it is for."""
+"""Shaping: properties for random rewards, and the effect of each term."""
 
 import json
 import math

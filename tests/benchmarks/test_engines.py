@@ -1,4 +1,4 @@
-"""The engines' benchmark: what is asked of an engine, and what is told."""
+"""The engines' benchmark: its requests and its summary."""
 
 from collections.abc import Iterator
 

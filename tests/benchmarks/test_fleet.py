@@ -1,4 +1,4 @@
-"""What the fleet sends is what a worker sends: records that the door takes, objects that differ and can be read."""
+"""The fleet benchmark sends valid records and distinct, readable objects."""
 
 import hashlib
 import io

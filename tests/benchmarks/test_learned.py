@@ -1,4 +1,4 @@
-"""What learning runs come to, worked out by hand."""
+"""Summaries of learning runs, by hand."""
 
 import pytest
 from common.folder import Series

@@ -1,4 +1,4 @@
-"""Points of the scaling benchmark: what is measured, told and drawn."""
+"""Points of the scaling benchmark: measured, summarised and drawn."""
 
 import json
 from pathlib import Path

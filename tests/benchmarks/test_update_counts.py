@@ -1,4 +1,4 @@
-"""The counts of an update: what they count, and what the fast ways are worth."""
+"""Counts of an update, and the gain of its fast paths."""
 
 from collections.abc import Iterator
 

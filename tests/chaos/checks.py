@@ -1,4 +1,4 @@
-"""What a job has left behind, and how it differs from one that nothing happened to."""
+"""What a job has left behind, and its differences from an undisturbed job."""
 
 import hashlib
 import io

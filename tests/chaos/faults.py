@@ -1,4 +1,4 @@
-"""What is done to a running job: where, to whom, and in which order faults are tried."""
+"""Catalogue of faults of a running job: point, victim, order."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

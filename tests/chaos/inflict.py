@@ -1,4 +1,4 @@
-"""One fault on one job: arm it, watch the job to its end, and do what people would do."""
+"""One fault in one job: arm it, watch the job to its end, and act like a user."""
 
 import contextlib
 import json

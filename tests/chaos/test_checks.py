@@ -1,4 +1,4 @@
-"""Each way in which a job may differ from an undisturbed one is found, and called by its name."""
+"""Each kind of difference from an undisturbed job is detected and named."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Kill points: a process that knows nothing of them is killed where the plan says, once."""
+"""Kill points: a process is killed once, at the planned point."""
 
 import json
 import os

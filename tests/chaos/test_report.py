@@ -1,4 +1,4 @@
-"""The record of a fault: what it says, and what counts as nothing lost."""
+"""The record of a fault, and its definition of "nothing lost"."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What counts as flat, and whom the soak's faults hit."""
+"""The soak: its definition of flat, and the victims of its faults."""
 
 from itertools import islice
 from random import Random

@@ -1,4 +1,4 @@
-"""What the screens that every test of the page opens show: their ids stand in the addresses."""
+"""Objects that the page's tests open: their ids are part of the addresses."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The form of a new job: what it checks while one types, every field of it, and the same job as text."""
+"""The form of a new job: checks while typing, every field, and the same job as text."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The curves of a finished job: what they show, how they are looked at, what leaves the page. Truth is the API."""
+"""The charts of a finished job against the API: values, interaction, export."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""Strangers' text: whatever a model or a dataset says is shown as text, in its place, and never run."""
+"""Untrusted text of models and datasets is displayed as text and never run."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A job that runs, in the browser: whatever happens on the way, what is drawn is what the database has."""
+"""A running job in the browser: the charts equal the database after every disturbance."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""What a finished job leaves: curves that equal the trainer's own, completions, an adapter that loads."""
+"""A finished job: curves that equal the trainer's own, completions, an adapter that loads."""
 
 import json
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Time and memory of everything that reads what strangers send, while it grows."""
+"""Time and memory of parsers of untrusted input, by the size of the input."""

@@ -1,4 +1,4 @@
-"""The published JSON Schema of job files takes what the loader takes."""
+"""The published JSON Schema of job files accepts what the loader accepts."""
 
 import json
 from pathlib import Path

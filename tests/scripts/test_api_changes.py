@@ -1,4 +1,4 @@
-"""What counts as a break of the API: each kind, on small documents."""
+"""Breaking changes of the API: each kind, on small documents."""
 
 import copy
 from collections.abc import Callable

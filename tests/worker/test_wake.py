@@ -1,4 +1,4 @@
-"""What a wake-up does while the backend is away."""
+"""Wake-ups while the backend is unreachable."""
 
 import threading
 from collections.abc import Callable

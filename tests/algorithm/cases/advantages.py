@@ -1,4 +1,4 @@
-"""Advantage: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
+"""Advantage: worked cases by variant. Inputs and params distinguish several forms of a variant."""
 
 from collections.abc import Callable
 from dataclasses import replace

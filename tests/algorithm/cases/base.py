@@ -1,4 +1,4 @@
-"""What adapters from a worked case to the product's functions share.
+"""Types and helpers of the adapters from worked cases to the product's functions.
 
 A case has a slot (1 to 4), a variant, inputs and params; its adapter calls the product with them and returns what it
 found under the names of `expected`, all of them. An adapter reads every number from the case: another file of the

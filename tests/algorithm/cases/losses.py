@@ -1,4 +1,4 @@
-"""Loss: worked cases by variant. A variant with several unlike forms is told apart by inputs and params.
+"""Loss: worked cases by variant. Inputs and params distinguish several forms of a variant.
 
 Every loss goes through `policy_loss`; a param that nothing here reads fails, so that no case passes by being ignored.
 """

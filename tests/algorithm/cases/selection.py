@@ -1,4 +1,4 @@
-"""Selection: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
+"""Selection: worked cases by variant. Inputs and params distinguish several forms of a variant."""
 
 import math
 from typing import Any

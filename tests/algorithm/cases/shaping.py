@@ -1,4 +1,4 @@
-"""Shaping: worked cases by variant. A variant with several unlike forms is told apart by inputs and params."""
+"""Shaping: worked cases by variant. Inputs and params distinguish several forms of a variant."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""What is refused before its body is read, and requests that do not arrive."""
+"""Requests that are refused before their body is read, and requests that arrive incompletely."""
 
 import json
 import socket

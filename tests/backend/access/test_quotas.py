@@ -1,4 +1,4 @@
-"""What one key and one project may have under way at once, and users who do not meet these limits."""
+"""Quotas of a key and a project for concurrent work, and users below them."""
 
 import contextlib
 from collections.abc import Iterator

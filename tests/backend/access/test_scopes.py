@@ -1,4 +1,4 @@
-"""Scoped keys: each may do what it was made for, and no more; every room has been thought about."""
+"""Scoped keys: each allows its scopes and no more; every room of the API has a scope."""
 
 import httpx
 import pytest

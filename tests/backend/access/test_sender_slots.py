@@ -1,4 +1,4 @@
-"""Requests of one sender that this process works on side by side, and what does not count."""
+"""Slots for concurrent requests of one sender, and requests that need none."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

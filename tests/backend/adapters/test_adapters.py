@@ -1,4 +1,4 @@
-"""Adapters over HTTP: what is downloaded is a standard PEFT directory, the same bytes every time."""
+"""Adapters over HTTP: a download is a standard PEFT directory, with the same bytes every time."""
 
 import gzip
 import hashlib

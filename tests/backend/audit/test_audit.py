@@ -1,4 +1,4 @@
-"""Every change leaves an entry with who, what and which; what was refused or only read leaves none; no secret does."""
+"""Audit entries: every change has one with actor, action and target; refusals, reads and secrets have none."""
 
 from typing import Any
 

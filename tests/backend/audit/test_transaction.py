@@ -1,4 +1,4 @@
-"""An entry is stored with the change that it tells of, or neither is."""
+"""An audit entry and its change are stored together or not at all."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Adding models while people watch: from a hub over HTTP, with a token, refused, interrupted, looked at again."""
+"""Adding models: progress of a download from a hub, tokens, refusals, interruptions, repeated inspections."""
 
 import json
 import threading

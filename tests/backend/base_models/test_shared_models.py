@@ -1,4 +1,4 @@
-"""Models that several people use: what a look at one may change, and how it is repeated."""
+"""Models used by several people: what a repeated inspection may change."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What happens without a request: one leader, wake-ups again, clean-up."""
+"""Background work: one leader, repeated wake-ups, clean-up."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Copies of rows in the server's caches, and what workers may remove from theirs, after a deletion."""
+"""Copies of deleted rows leave the caches of the server and of workers."""
 
 import asyncio
 import hashlib

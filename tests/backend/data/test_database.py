@@ -1,4 +1,4 @@
-"""Connections that the server has ended: found out before they are used, or answered as an outage that passes."""
+"""Connections ended by the database server: detected before use, or answered as a temporary outage."""
 
 import asyncio
 import time

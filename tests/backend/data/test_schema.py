@@ -1,4 +1,4 @@
-"""The database is what the migrations make, and they can be taken back."""
+"""Migrations create the tables of the models and can be reverted."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How a dataset's rows become prompts: kept, shown, measured, divided."""
+"""Prompts of a dataset: stored view, rendering, lengths, split."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What reading a dataset may cost: bytes of an answer, memory of the API, turns of others."""
+"""Bounds on reading a dataset: bytes of an answer, memory of the API, time of other requests."""
 
 import asyncio
 import io

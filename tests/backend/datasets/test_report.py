@@ -1,4 +1,4 @@
-"""Equal prompts and leaks: found, shown with examples, and kept apart by a split by prompts."""
+"""Duplicates and leaks: reported with examples, and prevented by a split by prompt."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Uploads over HTTP: accepted whole, or refused with the place of the fault and nothing kept."""
+"""Uploads over HTTP: stored whole, or refused with the place of the error."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""The demo job: made once from its files, found again, and started by itself where there was never a job."""
+"""The demo job: created once from its files, reused, and started by itself in a project without jobs."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Deployments with a worker that is told what to say: their states, what they count, how they end."""
+"""Deployments with a scripted worker: states, usage, end."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The command that the page shows serves what it says: run as it stands, with a real vLLM."""
+"""The vLLM command of the page, run as printed with a real vLLM."""
 
 import os
 import shlex

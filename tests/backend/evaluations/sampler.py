@@ -1,4 +1,4 @@
-"""A calls worker that samples and scores as a test says, and can be stopped in the middle."""
+"""RPC worker that samples and scores as scripted and can pause in the middle."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Replays over HTTP: stored completions scored anew, compared, cancelled, interrupted."""
+"""Replays over HTTP: stored completions are scored again, compared, cancelled, interrupted."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Golden cases over HTTP: kept with a reward, run on request, and a gate for jobs."""
+"""Golden cases over HTTP: stored with a reward, run on request, and a gate for jobs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is packed, and what passes as it is: only large JSON in one piece, for those who accept it."""
+"""Response compression: only of large JSON in one piece, for clients that accept it."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""A frame is one line for every reader, and says what it was given."""
+"""A server-sent frame is one line for every reader and carries its data unchanged."""
 
 import json
 

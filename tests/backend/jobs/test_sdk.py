@@ -1,4 +1,4 @@
-"""What was recorded of a job, read with the SDK from a real backend."""
+"""A job's records, read with the SDK from a real backend."""
 
 import tarfile
 from collections.abc import Iterator

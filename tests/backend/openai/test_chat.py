@@ -1,4 +1,4 @@
-"""Chat completions over HTTP with a worker that is told what to say: requests, shapes, streams, errors."""
+"""Chat completions over HTTP with a scripted worker: requests, shapes, streams, errors."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""POST /v1/fine_tuning/jobs: what a request becomes, and how each fault of it is answered."""
+"""POST /v1/fine_tuning/jobs: the job of a request, and the error for each invalid field."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Names of models on OpenAI's wire: what they look like and what they find."""
+"""Model names of the OpenAI API: their form and what they resolve to."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

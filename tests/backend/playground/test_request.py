@@ -1,4 +1,4 @@
-"""What may be asked for, and what the worker is told."""
+"""Requests of the playground, and the payload that a worker receives."""
 
 from collections.abc import Iterator
 from typing import Any

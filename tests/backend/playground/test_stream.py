@@ -1,4 +1,4 @@
-"""Calls that stream: events in order and once, whoever hangs up, dies or keeps silent."""
+"""Streaming calls: events arrive in order and once, also if a side ends or stalls."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

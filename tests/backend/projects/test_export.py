@@ -1,4 +1,4 @@
-"""A project's export: what jobs and evaluations came to, in bounded memory, and what the store has lost."""
+"""A project's export: jobs and evaluations, in bounded memory, with a list of lost objects."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""What a person made ends with their rights: keys, invitations and one-time addresses."""
+"""A person's keys, invitations and one-time addresses end with their rights."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A broker that does not answer: readiness, queued jobs and workers say so, and no request waits for it."""
+"""An unreachable broker: readiness, queued jobs and workers report it, and no request waits for it."""
 
 import socket
 import threading

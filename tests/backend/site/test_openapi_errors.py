@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of errors is what the server sends."""
+"""Errors in the OpenAPI document equal those that the server sends."""
 
 import inspect
 from typing import Any

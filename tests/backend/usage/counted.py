@@ -1,4 +1,4 @@
-"""What tests read of a project's usage."""
+"""Reads a project's usage for tests."""
 
 from typing import Any
 

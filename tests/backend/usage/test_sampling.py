@@ -1,4 +1,4 @@
-"""What sampling on demand uses, and the budgets that stop it: chat, deployments, the playground, evaluations."""
+"""Usage and budgets of sampling on demand: chat, deployments, the playground, evaluations."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What judges cost wherever something is scored, and the budget that stops it."""
+"""Usage and budgets of judges, wherever something is scored."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What counts as stored, and that no way of sending a file gets past a budget of it."""
+"""Usage of storage; its budget holds for every way to send a file."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""What is counted, by day and source, and what budgets do to jobs."""
+"""Usage by day and source, and the effect of budgets on jobs."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

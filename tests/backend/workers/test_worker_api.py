@@ -1,4 +1,4 @@
-"""Claims, fencing, records, heartbeats: what keeps one job from being run twice or half."""
+"""Claims, fencing, records, heartbeats: a job is never run twice or in part."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

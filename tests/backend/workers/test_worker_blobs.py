@@ -1,4 +1,4 @@
-"""Bytes and tokens at the worker door: who may fetch and store what."""
+"""Blobs of the worker API: access by token."""
 
 import hashlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""Backend and workers of different releases: refused at the door, with what to do."""
+"""Backend and workers of different releases: the worker API refuses them with a remedy."""
 
 import httpx
 import pytest

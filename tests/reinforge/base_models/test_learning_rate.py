@@ -1,4 +1,4 @@
-"""`optimizer.learning_rate: auto`: the rule, and what a resolved specification makes of it."""
+"""`optimizer.learning_rate: auto`: the rule, and the resolved specification."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Estimates of memory, by hand for a model whose numbers are known (Qwen3-0.6B) and where little is."""
+"""Memory estimates: by hand for Qwen3-0.6B, and for models with few published numbers."""
 
 from reinforge.base_models.memory import ModelShape, estimate
 

@@ -1,4 +1,4 @@
-"""`reinforge gate` over files and a server: what it prints, writes and exits with."""
+"""`reinforge gate` over files and a server: output, files and exit codes."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What `reinforge gate` holds an evaluation against: the same rows, scored alike, or it says so."""
+"""Baselines of `reinforge gate`: the same rows and reward, or a message."""
 
 import json
 from collections.abc import Iterator

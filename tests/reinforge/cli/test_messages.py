@@ -1,4 +1,4 @@
-"""What people read when something is wrong: through the command line, against a real server."""
+"""Error messages of the command line, against a real server."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`reinforge presets`: works without a server, and what it prints can be pasted into a job file."""
+"""`reinforge presets` works without a server; its output can be pasted into a job file."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the live display makes of a job's events."""
+"""The live display of a job's events."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""What each method asks of the API, and what it makes of the answer; both clients are made from the same code."""
+"""Requests and results of each method of the client."""
 
 import subprocess
 import sys

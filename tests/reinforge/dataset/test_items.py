@@ -1,4 +1,4 @@
-"""What a reward reads of a row: the row, with `answer` from the declared column."""
+"""The item that a reward receives: the row, with `answer` from the declared column."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""From rows to messages: roles, templates, and what is refused."""
+"""From rows to messages: roles, templates, refusals."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is accepted, and what the report says about it."""
+"""Accepted files and the inspection report."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""The column `tools`: what it may hold, and how a wrong one is refused."""
+"""The column `tools`: valid values and refusals."""
 
 import json
 from pathlib import Path

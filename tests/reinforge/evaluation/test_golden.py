@@ -1,4 +1,4 @@
-"""Whether a reward says what a golden case expects."""
+"""Outcomes of golden cases."""
 
 from typing import Any
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""Estimates and gates, on numbers whose intervals are known."""
+"""Estimates and gates, on numbers with published intervals."""
 
 import math
 import random

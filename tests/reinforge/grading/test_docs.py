@@ -1,4 +1,4 @@
-"""What docs/rewards.md shows is what the types take."""
+"""The graders in docs/rewards.md are valid."""
 
 import json
 import re

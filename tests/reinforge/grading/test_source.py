@@ -1,4 +1,4 @@
-"""A grader's text that is no grader: every mistake is told with its field."""
+"""Invalid graders: every mistake is reported with its field."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Templates: what they put in, and what they refuse."""
+"""Templates: substitutions and refusals."""
 
 import json
 from typing import Any

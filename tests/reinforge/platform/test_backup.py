@@ -1,4 +1,4 @@
-"""Backup and restore of a home with a real database: nothing is lost, nothing is overwritten, damage is found."""
+"""Backup and restore of a home with a real database: nothing is lost or overwritten, damage is detected."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""What the doctor says, and that each complaint comes with a remedy and without secrets."""
+"""The doctor's checks: each complaint has a remedy and no secret."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A recipe of `make` ends with it, whichever of the two was told, and is told once."""
+"""A recipe of `make` ends with `make`, whichever of them gets the signal, and gets it once."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""One sandbox for all tests of the library, and rows asked in batches: 1,000 cases take seconds."""
+"""One sandbox for all tests of the library, and rows scored in batches: 1,000 cases take seconds."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What holds for every number, text, box and list of calls, not only for those somebody thought of."""
+"""Properties of ready rewards for random numbers, texts, boxes and lists of calls."""
 
 import json
 from decimal import Decimal

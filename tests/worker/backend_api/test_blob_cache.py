@@ -1,4 +1,4 @@
-"""Downloads kept by content, bounded in size; run folders bounded in number."""
+"""Downloads cached by content, bounded in size; run folders bounded in number."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is deleted on the server leaves a worker's caches; what a job under way reads stays."""
+"""Objects deleted on the server leave a worker's caches, except those of a running job."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""Which GPU a job gets: the machine's list, what the settings make of it, and the locks between processes."""
+"""The GPUs of a job: the machine's list, the settings, and the locks between processes."""
 
 import os
 import signal

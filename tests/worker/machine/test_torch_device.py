@@ -1,4 +1,4 @@
-"""A GPU that is there and does not work is said, never replaced by the CPU; the CPU can be asked for."""
+"""A GPU that does not work is reported, never replaced by the CPU; the CPU can be requested."""
 
 import json
 import sys

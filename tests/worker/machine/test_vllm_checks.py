@@ -1,4 +1,4 @@
-"""What is said before a vLLM server is wanted on a GPU that it could not use."""
+"""Messages about a GPU that a vLLM server cannot use."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Which folders may be named as models, and that the answer says nothing about the others."""
+"""Folders that may be models; refusals reveal nothing about the others."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is said about a model's files, compared with the model that wrote them."""
+"""The inspection of model files, compared with the model that wrote them."""
 
 import json
 from collections.abc import Callable, Iterator

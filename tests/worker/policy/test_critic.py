@@ -1,4 +1,4 @@
-"""The critic of this process: where its values stand, what it trains, and that the policy does not notice."""
+"""The critic in this process: position of its values, trained parameters, unchanged policy."""
 
 from collections.abc import Mapping
 from pathlib import Path

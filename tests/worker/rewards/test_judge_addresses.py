@@ -1,4 +1,4 @@
-"""Where judges may stand: what is called is what was checked, whatever name servers and proxies say."""
+"""Addresses of judges: the address that is called is the one that was checked."""
 
 import datetime
 import ipaddress

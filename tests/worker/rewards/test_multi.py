@@ -1,4 +1,4 @@
-"""Several graders, one formula: gates, errors of parts, and what is told about them."""
+"""Several graders, one formula: gates, errors of parts, reported parts."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""A tiny random model with an engine on it, and what is asked of engines."""
+"""A tiny random model with an engine, and requests for engines."""
 
 import asyncio
 from collections.abc import Sequence

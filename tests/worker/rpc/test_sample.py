@@ -1,4 +1,4 @@
-"""The call `sample` from the lane to a toy serving process and back, over HTTP."""
+"""The RPC `sample` from the RPC worker to a toy serving process and back, over HTTP."""
 
 import hashlib
 import json

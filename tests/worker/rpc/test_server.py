@@ -1,4 +1,4 @@
-"""The calls lane from end to end: a real sandbox, a toy backend over HTTP."""
+"""The RPC worker from end to end: a real sandbox, a toy backend over HTTP."""
 
 import json
 import subprocess

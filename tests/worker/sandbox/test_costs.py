@@ -1,4 +1,4 @@
-"""What a call costs, in things that can be counted: processes and system calls. Times are for benchmarks/."""
+"""Cost of a call in processes and system calls. Times are for benchmarks/."""
 
 import re
 import shutil

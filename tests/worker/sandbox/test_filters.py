@@ -1,4 +1,4 @@
-"""The system-call filters, run by a small interpreter of classic BPF: what each call answers, in each filter."""
+"""The system-call filters, run by a small interpreter of classic BPF: the result of each call in each filter."""
 
 import platform
 import re

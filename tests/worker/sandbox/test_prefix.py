@@ -1,4 +1,4 @@
-"""The prefix: made once, whole or not at all, open to others below what we made, nothing else touched."""
+"""The prefix: created once, whole or not at all, readable by others, nothing else changed."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Programs a model wrote: what each kind gives, what each limit does, and that one run knows nothing of another."""
+"""Programs of a model: results of each kind, limits, and independence of runs."""
 
 import pytest
 

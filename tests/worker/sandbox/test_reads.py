@@ -1,4 +1,4 @@
-"""Which columns a source cannot do without: only what is certain."""
+"""Columns that a source certainly needs."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The three spellings of a reward, what each is given, and how the function is found."""
+"""The three spellings of a reward: detection and arguments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One jail serves many jobs; what one brought must not be found by the next."""
+"""One jail serves many jobs; a job finds nothing of the one before."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a reward may return, and what becomes of everything else."""
+"""Valid return values of a reward, and the errors for all others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The serving process's loop, in this process: what comes out for which order, and in whose turn."""
+"""The serving process's loop, in this process: events of each order, and their turns."""
 
 import itertools
 import queue

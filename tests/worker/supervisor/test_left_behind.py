@@ -1,4 +1,4 @@
-"""Nothing outlives its supervisor, and nobody else is touched."""
+"""No process outlives its supervisor, and no other process is touched."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Before the trainer: what it needs is fetched, and nothing waits for that longer than it should."""
+"""Before the trainer: downloads, and bounds on waiting for them."""
 
 import hashlib
 import threading

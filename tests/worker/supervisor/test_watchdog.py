@@ -1,4 +1,4 @@
-"""When a silent trainer counts as stalled, and what is said of it."""
+"""When the watchdog ends a silent trainer, and its message."""
 
 from typing import Any, get_args
 

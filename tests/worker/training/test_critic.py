@@ -1,4 +1,4 @@
-"""A job with a critic: what it learns, what it reports, what travels in its resume state and what does not."""
+"""A job with a critic: learning, metrics, resume state."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Prompts: what is rendered, dealt out and refused."""
+"""Prompts: rendering, order, refusals."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Jobs that go on from a step of another: the same end where nothing changed, and what is taken over where it did."""
+"""Forks in the trainer: the same end where nothing changed, and what is taken over otherwise."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Phases: progress is told now and then, that a phase goes on, and for which rows whoever hangs has waited."""
+"""Phases in the job reporter: throttled progress, keep-alive, and the rows that a hung trainer waits for."""
 
 import asyncio
 import threading

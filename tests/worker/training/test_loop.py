@@ -1,4 +1,4 @@
-"""Whole jobs on tiny random models: what they report, that they learn, how they end."""
+"""Whole jobs on tiny random models: records, learning, end."""
 
 import io
 import json

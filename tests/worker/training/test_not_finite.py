@@ -1,4 +1,4 @@
-"""Gradients that are infinite or not a number: left out and told; when there are no others, the job pauses."""
+"""Gradients that are not finite: skipped and reported; if there are no others, the job pauses."""
 
 from collections.abc import Mapping
 from dataclasses import replace

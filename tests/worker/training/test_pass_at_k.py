@@ -1,4 +1,4 @@
-"""What k of n completions achieve: against counting every choice, and by hand."""
+"""pass@k and related metrics: against counting every choice, and by hand."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Groups with nothing to learn from: no pass is run on them, and what is told about them stays right."""
+"""Groups without signal: no forward pass is run on them, and their metrics stay right."""
 
 import io
 from collections.abc import AsyncGenerator, Sequence

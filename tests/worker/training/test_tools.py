@@ -1,4 +1,4 @@
-"""Rows with tools in a whole job: rewards see what the completions call."""
+"""Rows with tools in a whole job: rewards receive the tool calls."""
 
 from pathlib import Path
 from typing import Any

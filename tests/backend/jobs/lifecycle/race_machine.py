@@ -1,4 +1,4 @@
-"""A job under test: what can be done to it, one thing after another or two at once, compared with the model."""
+"""State machine of a job under test: single actions and pairs of concurrent ones, compared with the model."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What becomes of a job, whatever is done to it: the documented outcomes (`docs/jobs.md`) as one pure function.
+"""Model of a job's state: the documented outcomes (`docs/jobs.md`) as one pure function.
 
 `after(model, action)` gives the job as it is then and the status of the answer. It knows nothing of the database.
 """

@@ -1,4 +1,4 @@
-"""What the database says of one job, and what has to be true of it whatever was done."""
+"""State of one job in the database, and its invariants."""
 
 import asyncio
 import threading

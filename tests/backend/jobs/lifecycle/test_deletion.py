@@ -1,4 +1,4 @@
-"""DELETE /api/v1/jobs/{id}: what goes with a job, what stays, and what refuses it."""
+"""DELETE /api/v1/jobs/{id}: what is deleted, what stays, and refusals."""
 
 from tests.backend.jobs.lifecycle.test_fork import trained
 from tests.backend.people import refusal

@@ -1,4 +1,4 @@
-"""A job that ends before its last step has succeeded, and says why it ended."""
+"""A job that ends before its last step has succeeded and has a reason."""
 
 import pytest
 

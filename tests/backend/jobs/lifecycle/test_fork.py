@@ -1,4 +1,4 @@
-"""Jobs that go on from a step of another: where from, with what, and how they are shown."""
+"""Forks: jobs that continue from a step of another job."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ends that something caused: their name, hint and last words are shown, and the job goes on once that is mended."""
+"""Named ends of jobs: code, message and hint are returned, and the job resumes once the cause is fixed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whose turn it is: fair between projects, told with place and reason; a job that was lost keeps its place."""
+"""The fair queue between projects: position, reason, and the place of a job whose worker was lost."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Every pair of states: the table lets a locked job through or refuses it, and what goes with a state is stored."""
+"""Every pair of states: allowed or refused, and the columns stored with a state."""
 
 import asyncio
 from typing import Any

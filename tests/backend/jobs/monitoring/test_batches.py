@@ -1,4 +1,4 @@
-"""Many records in one request are stored together; what can be seen afterwards is what one by one would have left."""
+"""Many records in one request are stored like single ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Metrics of many steps told as columns leave what the same steps told one by one would have left."""
+"""Metrics sent as columns are stored like metrics sent step by step."""
 
 from collections.abc import Sequence
 from typing import Any

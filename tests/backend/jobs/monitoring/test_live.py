@@ -1,4 +1,4 @@
-"""What viewers of one job share: an event is read once, whoever watches, and nobody misses one for it."""
+"""Live events shared by the viewers of a job: each is read once and reaches every viewer."""
 
 import asyncio
 import json

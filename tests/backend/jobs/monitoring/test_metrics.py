@@ -1,4 +1,4 @@
-"""Metrics in buckets are what a plain recomputation gives, and an answer that still holds is not sent again."""
+"""Metrics in buckets equal a plain recomputation, and an unchanged response is not sent again."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Search of completions: what matches, in which order, page by page, counted; and nothing a person types breaks it."""
+"""Search of completions: matches, order, pages, counts, arbitrary input."""
 
 import random
 import re

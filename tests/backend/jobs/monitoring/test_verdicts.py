@@ -1,4 +1,4 @@
-"""The verdict on jobs as it is stored and shown, and the checkpoint that a download takes."""
+"""Stored and returned verdicts of jobs, and the checkpoint that a download takes."""
 
 from typing import Any
 

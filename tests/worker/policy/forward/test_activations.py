@@ -1,4 +1,4 @@
-"""Memory of passes with gradient: what is counted, what is chosen, and that the choice changes no number."""
+"""Memory of forward passes with gradient: measurement, choice of batches, unchanged numbers."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Attention over packed lines: the loop, the kernel's arguments, and what is refused."""
+"""Attention over packed lines: the loop, the kernel's arguments, refusals."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Fused norms, gates and rotary positions say what transformers' own code says, and give way where they do not."""
+"""Fused norms, gates and rotary positions equal transformers' own, or are not used."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Products of few rows: the same numbers whichever library computes them, and few kinds of them."""
+"""Products of few rows: the same numbers with either library."""
 
 from pathlib import Path
 from unittest.mock import patch

@@ -1,4 +1,4 @@
-"""The engine on a real server: what it samples is what the trainer would, in every version of the policy."""
+"""The engine on a real server: it samples what the trainer would, in every version of the policy."""
 
 import asyncio
 import time

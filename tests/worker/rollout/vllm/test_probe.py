@@ -1,4 +1,4 @@
-"""The look that every attempt takes at its server: agreement passes, anything else is a named end."""
+"""The probe of a server at the start of an attempt: agreement passes, anything else is a named end."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Stands in for the backend: tells which environment it was given, and does what the platform waits for."""
+"""Stub of the backend: records its environment and serves what the platform waits for."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Stands in for the worker and the calls lane."""
+"""Stub of the worker and the RPC worker."""
 
 import signal
 import sys

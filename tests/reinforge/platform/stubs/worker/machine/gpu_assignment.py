@@ -1,4 +1,4 @@
-"""Says about the machine's GPUs what the test has it say."""
+"""Stub of the machine's GPUs, set by the test."""
 
 import os
 
