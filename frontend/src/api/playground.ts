@@ -1,5 +1,5 @@
+import { createParser } from "eventsource-parser";
 import { ApiError, reach, type Schemas, toApiError } from "./client";
-import { createFrameParser } from "./stream";
 
 export type SampleRequest = Schemas["SampleRequest"];
 export type SampleEvent = Schemas["SampleEvent"];
@@ -27,8 +27,10 @@ export async function postStream(
   signal: AbortSignal,
 ): Promise<void> {
   let over = false;
-  const parse = createFrameParser(({ data }) => {
-    if (!over && !signal.aborted) over = onData(data);
+  const parser = createParser({
+    onEvent: ({ data }) => {
+      if (!over && !signal.aborted) over = onData(data);
+    },
   });
   try {
     const response = await reach(path, {
@@ -43,7 +45,7 @@ export async function postStream(
     while (reader && !over) {
       const { done, value } = await reader.read();
       if (done) break;
-      parse(value);
+      parser.feed(value);
     }
     await reader?.cancel();
   } catch (error) {

@@ -1,9 +1,9 @@
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+
 /**
  * Server-sent events over `fetch`: resumes with `Last-Event-ID`, reconnects with growing pauses, notices a silent
- * connection. `EventSource` gives up for good on an HTTP error and hides how the connection is doing.
+ * connection. `EventSource` never retries after an HTTP error and hides the state of the connection.
  */
-
-export type Frame = { id: string | null; event: string; data: string };
 
 export type StreamState = "connecting" | "live" | "reconnecting" | "ended";
 
@@ -11,9 +11,9 @@ export type StreamOptions = {
   url: string;
   /** Sent as `Last-Event-ID` until a frame brings a newer one. */
   lastId: string;
-  onFrame: (frame: Frame) => void;
+  onFrame: (frame: EventSourceMessage) => void;
   onState: (state: StreamState) => void;
-  /** Asked when the server closes the stream: nothing more will come, so do not reconnect. */
+  /** After the server closed the stream: no reconnect if true. */
   isOver: () => boolean;
   /** The server refuses the stream (4xx); reconnecting would not help. */
   onRefused: (status: number) => void;
@@ -21,37 +21,10 @@ export type StreamOptions = {
 
 /** Keep-alives come every 15 s; after this long without a byte the connection is dead. */
 const SILENCE_MS = 40_000;
-/** Silent for longer than a keep-alive when the tab is looked at again: more likely dead than quiet. */
+/** Silent for longer than a keep-alive when the tab becomes visible: more likely dead than quiet. */
 const DOUBTFUL_MS = 18_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
-
-/** Cuts a text/event-stream into frames; feed it chunks in any size. Comments and empty frames are dropped. */
-export function createFrameParser(onFrame: (frame: Frame) => void): (chunk: string) => void {
-  let rest = "";
-  let id: string | null = null;
-  let event = "message";
-  let data: string[] = [];
-  return (chunk) => {
-    const lines = (rest + chunk).split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      if (line === "") {
-        if (data.length > 0) onFrame({ id, event, data: data.join("\n") });
-        event = "message";
-        data = [];
-        continue;
-      }
-      if (line.startsWith(":")) continue;
-      const colon = line.indexOf(":");
-      const field = colon < 0 ? line : line.slice(0, colon);
-      const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
-      if (field === "id") id = value;
-      else if (field === "event") event = value;
-      else if (field === "data") data.push(value);
-    }
-  };
-}
 
 /** Milliseconds before attempt `attempt` (0, 1, 2 …), with `jitter` in 0…1 so that clients do not return as one. */
 export function backoff(attempt: number, jitter: number): number {
@@ -66,8 +39,8 @@ export function openStream(options: StreamOptions): () => void {
   let closed = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let current: AbortController | undefined;
-  /** Wall clock of the last byte; timers stand still while the machine sleeps, the clock does not. */
-  let heardAt = 0;
+  /** Wall clock of the last byte: timers stop while the machine sleeps. */
+  let receivedAt = 0;
 
   const close = () => {
     closed = true;
@@ -83,11 +56,11 @@ export function openStream(options: StreamOptions): () => void {
     timer = setTimeout(connect, backoff(attempt++, Math.random()));
   };
 
-  /** The network is back or the tab is looked at again: do not wait out the pause. */
+  /** Reconnects without the rest of the pause: the network is back or the tab is visible again. */
   const hurry = () => {
     if (closed || document.visibilityState === "hidden") return;
     if (current) {
-      if (Date.now() - heardAt > DOUBTFUL_MS) replace();
+      if (Date.now() - receivedAt > DOUBTFUL_MS) replace();
       return;
     }
     clearTimeout(timer);
@@ -95,13 +68,13 @@ export function openStream(options: StreamOptions): () => void {
     void connect();
   };
 
-  /** Gives up a connection; the next one goes on after the last id. */
+  /** Drops a connection; the next one resumes after the last id. */
   const replace = () => {
     attempt = 0;
     current?.abort();
   };
 
-  /** Another network: what was open over the last one will not speak again. */
+  /** Connections of the previous network are dead. */
   const onOnline = () => (current ? replace() : hurry());
 
   async function connect(): Promise<void> {
@@ -109,14 +82,16 @@ export function openStream(options: StreamOptions): () => void {
     current = abort;
     let silence: ReturnType<typeof setTimeout> | undefined;
     const received = () => {
-      heardAt = Date.now();
+      receivedAt = Date.now();
       clearTimeout(silence);
       silence = setTimeout(() => abort.abort(), SILENCE_MS);
     };
-    const parse = createFrameParser((frame) => {
-      if (frame.id) lastId = frame.id;
-      attempt = 0;
-      options.onFrame(frame);
+    const parser = createParser({
+      onEvent: (frame) => {
+        if (frame.id) lastId = frame.id;
+        attempt = 0;
+        options.onFrame(frame);
+      },
     });
     try {
       received();
@@ -143,7 +118,7 @@ export function openStream(options: StreamOptions): () => void {
         const { done, value } = await reader.read();
         if (done || closed) break;
         received();
-        parse(value);
+        parser.feed(value);
       }
     } catch {
       // The connection broke or went silent: the last id is kept, so the next one continues after it.
