@@ -18,7 +18,7 @@ export type ErrorDetail = {
   caret?: number | null;
 };
 
-/** A failed request: the server's error envelope, or what stands in for it when no server answered. */
+/** A failed request: the server's error envelope, or a substitute if no server answered. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,

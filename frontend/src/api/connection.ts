@@ -54,7 +54,7 @@ export function useServerAway(): boolean {
   return useSyncExternalStore(connection.watch, connection.isAway);
 }
 
-/** Everything on screen is asked for again as soon as the server is back. */
+/** Fetches everything on screen again as soon as the server is back. */
 export function refreshOnReturn(client: QueryClient): void {
   connection.watch(() => {
     if (!connection.isAway()) void client.invalidateQueries();

@@ -42,7 +42,7 @@ export const datasetRowsQuery = (id: string, offset: number, limit: number) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-/** Rows as a model would read them; asked again with every change of the view. */
+/** Rows as a model reads them; fetched again after every change of the view. */
 export const renderedQuery = (id: string, body: Schemas["RenderRequest"]) =>
   queryOptions({
     queryKey: [...ROOM, "rendered", id, body],
@@ -86,7 +86,7 @@ export const splitQuery = (
 
 export type ReportOf = { seed: number; heldOutRows?: number; splitBy: SplitBy; heldOut?: string };
 
-/** Equal prompts and leaks of a split, or of another dataset; asked again until it is worked out. */
+/** Equal prompts and leaks of a split or another dataset; polled until computed. */
 export const reportQuery = (id: string, of: ReportOf) =>
   queryOptions({
     queryKey: [...ROOM, "report", id, of],

@@ -12,7 +12,7 @@ const POLL_MS = 1_500;
 const PAGE = 50;
 const path = (id: string) => ({ params: { path: { id } } });
 
-/** Newest first; asked for again while one runs. */
+/** Newest first; polled while one runs. */
 export const evaluationsQuery = infiniteQueryOptions({
   queryKey: [...ROOM, "list"],
   queryFn: ({ pageParam }) =>
@@ -75,6 +75,6 @@ export const useStartEvaluation = () =>
 export const useCancelEvaluation = () =>
   useChange((id: string) => unwrap(http.POST("/api/v1/evaluations/{id}/cancel", path(id))));
 
-/** One that failed or was cancelled goes on behind its last completion. */
+/** Resumes a failed or cancelled evaluation after its last completion. */
 export const useResumeEvaluation = () =>
   useChange((id: string) => unwrap(http.POST("/api/v1/evaluations/{id}/resume", path(id))));

@@ -13,7 +13,7 @@ export const startsQuery = (job: string) =>
 
 const FAMILY_MS = 10_000;
 
-/** The job, what it was forked from and every fork of those, oldest first; asked for again while one of them runs. */
+/** The job, its origin and all their forks, oldest first; polled while one of them runs. */
 export const familyQuery = (job: string) =>
   queryOptions({
     queryKey: [...jobKeys.list, "family", job],
@@ -22,7 +22,7 @@ export const familyQuery = (job: string) =>
       state.data?.data.some((one: Job) => !isFinal(one.status)) ? FAMILY_MS : false,
   });
 
-/** A new job that goes on from a step of this one; a worker checks it like any other. */
+/** Starts a job from a step of this one; a worker checks it like any other. */
 export function useForkJob(job: string) {
   const client = useQueryClient();
   return useMutation({

@@ -17,7 +17,7 @@ export const goldenQuery = (reward: string) =>
       unwrap(http.GET("/api/v1/rewards/{id}/golden-cases", { params: { path: { id: reward } } })),
   });
 
-/** Keeps one case; the reward is not asked yet. */
+/** Saves one case without running the reward. */
 export function useKeepGolden() {
   const client = useQueryClient();
   return useMutation({

@@ -15,7 +15,7 @@ export const settingsQuery = (job: string) =>
 
 export type NewValue = { setting: string; value: number };
 
-/** Train with other numbers from the next step on. They are asked for one after the other; the first refusal ends it. */
+/** Changes settings from the next step on, one request at a time; the first refusal ends it. */
 export function useChangeSettings(job: string) {
   const client = useQueryClient();
   return useMutation({
@@ -37,7 +37,7 @@ export function useCheckpointNow(job: string) {
   });
 }
 
-/** What was changed while the job ran, in the order in which it was asked for. The stream says when it is stale. */
+/** Changes of a running job in order of request. The stream says when they are stale. */
 export const changesQuery = (job: string) =>
   queryOptions({
     queryKey: jobKeys.changes(job),

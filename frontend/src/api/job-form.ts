@@ -9,7 +9,7 @@ export type JobProblem = Schemas["JobProblem"];
 export type Preset = Schemas["Preset"];
 export type Spec = { readonly [key: string]: unknown };
 
-/** What each preset stands for in a specification, by id. */
+/** Specification that each preset fills in, by id. */
 export const partsOf = (presets: readonly Preset[]): Presets =>
   Object.fromEntries(presets.map(({ id, algorithm, job }) => [id, { ...job, algorithm } as JsonObject]));
 
@@ -23,7 +23,7 @@ export const jobFormQuery = queryOptions({
 const check = (spec: Spec, quick: boolean, signal?: AbortSignal) =>
   unwrap(http.POST("/api/v1/jobs/check", { params: { query: { quick } }, body: { ...spec }, signal }));
 
-/** Everything wrong that can be told without a worker; the last answer stays while the next one is asked for. */
+/** Problems that need no worker; the last response stays during the next request. */
 export const quickCheckQuery = (spec: Spec) =>
   queryOptions({
     queryKey: ["job-check", "quick", spec],
@@ -47,7 +47,7 @@ export const fullCheckQuery = (spec: Spec) =>
     retry: false,
   });
 
-/** Checks everything now, whatever was asked before; the answer is kept for `fullCheckQuery`. */
+/** Runs the full check; the response is cached for `fullCheckQuery`. */
 export function useFullCheck() {
   const client = useQueryClient();
   return useMutation({

@@ -20,7 +20,7 @@ const PAGE = 50;
 const MOVING = 3_000;
 const RESTING = 15_000;
 
-/** Jobs, newest first; asked for again soon while one of them moves. */
+/** Jobs, newest first; polled while one of them is active. */
 export const jobListQuery = ({ state, q }: JobFilter = {}, limit = PAGE) =>
   infiniteQueryOptions({
     queryKey: [...jobKeys.list, "filtered", state ?? "all", q ?? "", limit],

@@ -56,7 +56,7 @@ export const jobsQuery = (status?: JobStatus) =>
     refetchInterval: 5_000,
   });
 
-/** Where a queued job stands; live events do not tell it. Null once it waits no more. */
+/** Queue position of a job; live events do not contain it. Null once it no longer waits. */
 export const queuePlaceQuery = (id: string) =>
   queryOptions({
     queryKey: [...ROOM, "place", id],
@@ -179,7 +179,7 @@ export function usePauseJob(id: string) {
   });
 }
 
-/** Put a paused job back into the queue; it goes on from its newest resume state. */
+/** Puts a paused job back into the queue; it resumes from its newest resume state. */
 export function useResumeJob(id: string) {
   const client = useQueryClient();
   return useMutation({

@@ -33,7 +33,7 @@ export const useChangeJudge = () =>
 export const useDeleteJudge = () =>
   useJudgeChange((id: string) => unwrap(http.DELETE("/api/v1/judges/{id}", { params: { path: { id } } })));
 
-/** One question to a judge, asked by a worker as graders do: a right answer that it scores from 0 to 1. */
+/** One request to a judge through a worker, like a grader's: a right answer, scored from 0 to 1. */
 export const useTryJudge = () =>
   useMutation({
     mutationFn: async (judge: string) => {

@@ -17,7 +17,7 @@ export const labelsQuery = (job: string) =>
     queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/labels", { params: { path: { id: job } } })),
   });
 
-/** How far a reward agrees with the labels, and what to label next; asked anew when the screen says so. */
+/** Agreement of a reward with the labels, and what to label next; fetched again on request. */
 export const calibrationQuery = (job: string, reward: string) =>
   queryOptions({
     queryKey: [...jobKeys.one(job), "calibration", reward],

@@ -13,7 +13,6 @@ const MOST = 4000;
  */
 const journals = new Map<string, JobEvent[]>();
 
-/** Starts anew where a stream starts. */
 export function startJournal(job: string): void {
   journals.set(job, []);
 }

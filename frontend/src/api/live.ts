@@ -62,7 +62,7 @@ function applyBatch(client: QueryClient, id: string, batch: Batch, applied: numb
       rewound = true;
     }
   }
-  // A bucket that reached over the step is gone as a whole: what was before the step is asked for again.
+  // A bucket that spans the step is gone as a whole: its part before the step is fetched again.
   if (rewound && isShortened(client.getQueryData<Metrics>(jobKeys.metrics(id)))) {
     stale.add(jobKeys.metrics(id)).add(jobKeys.metricRanges(id));
   }
@@ -73,7 +73,7 @@ function applyBatch(client: QueryClient, id: string, batch: Batch, applied: numb
     });
   }
   for (const queryKey of stale) {
-    // Completions of a past step do not change, except by a rewind: only "newest" lists are asked for again.
+    // Completions of a past step change only by a rewind: only "newest" lists are fetched again.
     void client.invalidateQueries({
       queryKey,
       predicate: ({ queryKey: key }) => rewound || key[1] !== "completions" || key.includes("newest"),

@@ -13,7 +13,7 @@ export const projectsQuery = queryOptions({
 
 const OTHER_TABS = "reinforge-project";
 
-/** Another project is looked at: nothing that is on any screen of this browser holds any more. */
+/** Switches the project: all cached data is of the previous one. */
 export function startOver(): void {
   new BroadcastChannel(OTHER_TABS).postMessage("switched");
   window.location.assign("/");

@@ -1,7 +1,7 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { ApiError } from "./client";
 
-/** One cache for the page. Requests are repeated only when nobody answered; a 401 anywhere asks to sign in. */
+/** One cache for the page. Requests are repeated only after network errors; any 401 asks to sign in. */
 export function createQueryClient(onSignedOut: () => void): QueryClient {
   const onError = (error: unknown) => {
     if (error instanceof ApiError && error.status === 401) onSignedOut();

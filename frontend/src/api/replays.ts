@@ -10,7 +10,7 @@ export type Flip = Schemas["Flip"];
 const ROOM = ["evaluations"] as const;
 const POLL_MS = 1_000;
 
-/** What was asked for by the id of a replay, or by its job, is one. */
+/** By its own id or that of its job. */
 const asReplay = (one: Evaluation) => one as Replay;
 
 /** Asked for every second while it runs. */

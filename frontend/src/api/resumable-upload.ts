@@ -12,7 +12,7 @@ export const CANCELLED = "cancelled";
 const PAUSE_MS = 2_000;
 
 export type PartsProgress = UploadProgress & {
-  /** Nobody answers: it goes on by itself once somebody does. */
+  /** No connection: it continues by itself once there is one. */
   waiting: boolean;
 };
 

@@ -33,7 +33,7 @@ export const rewardTemplatesQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-/** What a worker's sandbox says about a source; the same source is asked about once. */
+/** The sandbox's report on a source; equal sources are checked once. */
 export const rewardCheckQuery = (source: string, entry: string | null) =>
   queryOptions({
     queryKey: [...ROOM, "check", entry, source],
@@ -47,7 +47,7 @@ export const rewardCheckQuery = (source: string, entry: string | null) =>
 
 const testSource = (body: Schemas["RewardTest"]) => unwrap(http.POST("/api/v1/rewards/test", { body }));
 
-/** What a stored reward says about one completion; the same one is asked about once. */
+/** Result of a stored reward for one completion; equal ones are scored once. */
 export const scoreQuery = (id: string, row: RewardTestRow) =>
   queryOptions({
     queryKey: [...ROOM, "score", id, row],

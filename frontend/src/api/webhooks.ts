@@ -15,7 +15,7 @@ export const webhooksQuery = queryOptions({
   queryFn: () => unwrap(http.GET("/api/v1/webhooks", { params: { query: { limit: 100 } } })),
 });
 
-/** What was sent to one, newest first; asked for every other second while something waits to be sent. */
+/** Deliveries, newest first; polled every 2 s while one waits. */
 export const deliveriesQuery = (id: string) =>
   infiniteQueryOptions({
     queryKey: [...ROOM, "deliveries", id],

@@ -2,7 +2,6 @@ import styles from "./CodeBlock.module.css";
 
 type Props = { text: string; label: string; numbered?: boolean };
 
-/** Text as it stands, never interpreted. */
 export function CodeBlock({ text, label, numbered = false }: Props) {
   const lines = text
     .replace(/\n$/, "")

@@ -1,4 +1,4 @@
-/** How an advantage is told: by sign, word and colour together, so that no reader depends on colour. */
+/** An advantage by sign, word and colour, so that no reader depends on colour. */
 
 export type Side = "positive" | "negative" | "neutral" | "none";
 

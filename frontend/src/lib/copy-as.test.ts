@@ -11,7 +11,7 @@ const SPEC = {
   metadata: { "a key": "yes", flag: "`rm -rf`" },
 };
 
-/** What a shell hands to a program that stands in the place of the last one. */
+/** Arguments that a shell passes to the last program. */
 function inShell(script: string): string {
   return execFileSync("bash", ["-c", script], { encoding: "utf8" });
 }

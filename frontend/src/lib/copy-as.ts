@@ -12,7 +12,7 @@ export function copyAs(format: Format, spec: JsonObject): string {
   return curl(spec);
 }
 
-/** A here-document that no shell looks into, whatever stands in the text. */
+/** A here-document without shell expansion, whatever the text contains. */
 function document(text: string, name: string): [string, string] {
   const lines = new Set(text.split("\n"));
   let end = name;

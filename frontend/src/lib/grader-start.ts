@@ -10,7 +10,7 @@ export type Hints = {
   judge: string | undefined;
 };
 
-/** A reward to begin with: it compares with the reference answer, which stands in the column `answer`. */
+/** Starter reward: compares with the reference answer in the column `answer`. */
 export const firstPython = (answer = "answer") => `import re
 
 TAGS = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
@@ -51,7 +51,7 @@ export const TYPE_TITLES: Readonly<Record<string, string>> = {
   ranking_judge: "Ranking by a judge",
 };
 
-/** A grader of a type with what it needs filled in as far as can be told. */
+/** A grader of a type with its required fields filled in as far as known. */
 export function starter(type: string, of: Record<string, Node>, root: JsonSchema, hints: Hints): JsonObject {
   const node = of[type];
   const out: Record<string, Json> = { type };
@@ -121,7 +121,7 @@ export function retyped(
   return { ...fresh, ...Object.fromEntries(entries), type };
 }
 
-/** A multi with one more part; a formula that only added up its parts goes on adding. */
+/** A multi with one more part; a formula that is a plain sum is extended. */
 export function withPart(
   multi: JsonObject,
   of: Record<string, Node>,

@@ -136,7 +136,7 @@ export function itemColumns<T extends { name: string }>(columns: readonly T[], v
   return [...columns.filter(({ name }) => name !== "answer"), { ...declared, name: "answer" }];
 }
 
-/** Any value of a row as text: chat messages as "user: …", everything else as it stands. */
+/** Any value of a row as text: chat messages as "user: …", all else unchanged. */
 export function valueText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value === undefined || value === null) return "";

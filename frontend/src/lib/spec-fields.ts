@@ -46,7 +46,7 @@ export function label(path: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Where a field stands, and what is said there. */
+/** A field's path and its problem. */
 export type FieldPlace = {
   path: string;
   value: Json | undefined;
@@ -179,7 +179,7 @@ export function assign(spec: JsonObject, field: Field, value: Json | undefined):
 const finite = (value: Json | undefined): value is number =>
   typeof value === "number" && Number.isFinite(value);
 
-/** What is wrong with a value as it stands, in the words of the form; null when nothing is to be seen from here. */
+/** The problem of a value in the words of the form; null if none is visible here. */
 export function complaint(field: Field): string | null {
   const { value, kind } = field;
   if (value === undefined || value === null) return null;

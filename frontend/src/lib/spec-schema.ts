@@ -32,7 +32,7 @@ export type JsonSchema = {
 /** A node with its reference followed and `null` taken out of its alternatives. */
 export type Node = JsonSchema & { nullable: boolean };
 
-/** The node that a schema stands for; what is written beside a `$ref` wins over what it points to. */
+/** The node of a schema; siblings of a `$ref` override its target. */
 export function resolve(schema: JsonSchema, root: JsonSchema): Node {
   let node: JsonSchema = schema;
   let nullable = false;
@@ -91,7 +91,7 @@ export function merge(base: Json | undefined, over: Json | undefined): Json | un
   return out;
 }
 
-/** What each preset stands for, by id: the whole `algorithm`, and other parts of a specification that it fills. */
+/** Contents of each preset, by id: the whole `algorithm`, and other parts of a specification that it fills. */
 export type Presets = Record<string, JsonObject>;
 
 /** Every default of a specification whose algorithm starts from the preset that `spec` names. */

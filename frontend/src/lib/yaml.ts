@@ -1,11 +1,14 @@
 import { join } from "./paths";
 
-/** Writes plain JSON values as YAML, enough for a job specification. Reading YAML back is the server's affair. */
+/**
+ * Writes JSON values as YAML, enough for a job specification, with the path of every line, which the library
+ * `yaml` does not return. The server reads YAML.
+ */
 
 const PLAIN = /^[A-Za-z_][\w./@:+-]*(?<!:)$/;
 const SPECIAL = new Set(["true", "false", "null", "yes", "no", "on", "off", "y", "n"]);
 
-/** What YAML readers refuse or change when it stands raw: controls, and line breaks other than `\n`. */
+/** Characters that YAML readers reject or change: controls, and line breaks other than `\n`. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/;
 

@@ -1,6 +1,6 @@
 import { lazyRouteComponent } from "@tanstack/react-router";
 
-/** The code of a screen did not come: nobody answers, or the server has another version of the page by now. */
+/** The code of a screen could not be loaded: no connection, or the server has a newer page. */
 export class CodeMissing extends Error {
   constructor(cause: unknown) {
     super("Could not load the code of this screen. Reload the page.", { cause });

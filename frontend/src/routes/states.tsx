@@ -36,7 +36,7 @@ function useReturn(act: () => void): void {
 
 const RELOADED = "reinforge-reloaded";
 
-/** Fetches the page anew, but not again and again: code that is missing after that is missing for good. */
+/** Reloads the page once: code that is missing after that stays missing. */
 function reloadOnce(): void {
   const last = Number(sessionStorage.getItem(RELOADED));
   if (Date.now() - last < 60_000) return;

@@ -39,7 +39,7 @@ export default function Plot(props: Props) {
   const plot = useRef<uPlot | null>(null);
   const painted = useRef("");
   const click = useRef<ReturnType<typeof setTimeout>>(undefined);
-  /** Where the keyboard has put the cursor: a plot that is made later, or anew, has it there. */
+  /** Cursor position of the keyboard; a new plot restores it. */
   const pinned = useRef<number | null>(null);
   const scheme = useComputedColorScheme("light");
   const data = useMemo(() => plotData(places, drawing), [places, drawing]);

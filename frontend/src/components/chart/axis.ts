@@ -4,7 +4,7 @@ import { lowerBound } from "./model";
 export const AXES = ["step", "time", "tokens"] as const;
 export type AxisKind = (typeof AXES)[number];
 
-/** What a chart is drawn over. Everything else is told in steps, so that a range means the same on every axis. */
+/** X axis of a chart. Ranges are in steps, so that a range means the same on every axis. */
 export type Axis = {
   kind: AxisKind;
   /** Place of a step, which may lie between two measured ones or after the last. */
@@ -27,7 +27,7 @@ export const STEPS: Axis = {
   tick: whole,
 };
 
-/** Value at `x` of the broken line through (xs, ys); beyond its ends it goes on as it went on the whole. */
+/** Value at `x` of the polyline through (xs, ys); beyond its ends its mean slope continues. */
 function along(xs: readonly number[], ys: readonly number[], x: number): number {
   const last = xs.length - 1;
   const at = Math.max(1, Math.min(last, lowerBound(xs, x)));

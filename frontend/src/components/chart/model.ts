@@ -7,7 +7,7 @@ export type ChartColor = "c1" | "c2" | "c3" | "c4";
 export type ChartSource = {
   steps: readonly number[];
   values: readonly (number | null)[];
-  /** Smallest and largest value of each point that stands for several steps. */
+  /** Smallest and largest value of points that combine several steps. */
   minima?: readonly (number | null)[] | null;
   maxima?: readonly (number | null)[] | null;
 };
@@ -31,7 +31,7 @@ export type ChartBand = {
 /** What one column of a chart holds: a measured number, a hole (null), or nothing due here (undefined). */
 export type Cell = number | null | undefined;
 
-/** What a column of the plot stands for. `ghost` is the measured line behind its smoothed one. */
+/** Role of a column of the plot. `ghost` is the measured line behind its smoothed one. */
 export type Role = "high" | "low" | "peak" | "trough" | "ghost" | "line";
 export type Column = { role: Role; label: string; color: ChartColor; dash?: boolean; sparse?: boolean };
 
@@ -106,7 +106,7 @@ export function axisOf(sources: readonly (ChartSource | undefined)[]): Steps {
   return axis;
 }
 
-/** Without what a logarithmic axis cannot show; `count` is told how much that was. */
+/** Removes values that a logarithmic axis cannot show; `count` receives their number. */
 function positive(column: readonly Cell[], instead: null | number, count?: (lost: number) => void) {
   let lost = 0;
   const cells = column.map((value) => {

@@ -74,7 +74,7 @@ function axes(look: Look, ink: string, line: string): uPlot.Axis[] {
   ];
 }
 
-/** What stands at the right end of the x axis, half of it outside. */
+/** Label at the right end of the x axis, half of it outside. */
 const lastName = ({ axis, window }: Live) => axis.tick(window[1]);
 
 /** Points are drawn where a line cannot be: when only one step was measured. */
@@ -84,7 +84,7 @@ function alone(column: readonly (number | null | undefined)[], from: number, to:
   return measured === 1;
 }
 
-/** `auto` is off everywhere: the value axis is told its range, so that uPlot need not search a million points again. */
+/** `auto` is off: the range of the value axis is set, so that uPlot does not search a million points again. */
 function series(column: Column, panel: string): uPlot.Series {
   const { role, label, dash, sparse } = column;
   const stroke = token(column.color);

@@ -14,7 +14,7 @@ export type CodeEditorProps = {
   language?: CodeLanguage;
   /** Columns of the dataset, offered as `item["…"]` or `{…}`. */
   columns?: readonly CodeColumn[];
-  /** Keep the same array while nothing changes: a new one underlines anew. */
+  /** Keep the same array while nothing changes: a new one is linted again. */
   problems?: readonly CodeProblem[];
   readOnly?: boolean;
   placeholder?: string;
@@ -22,7 +22,7 @@ export type CodeEditorProps = {
 
 const CodeMirror = lazy(() => import("./CodeMirror"));
 
-/** A code editor that fills its parent. Until it has been loaded the text stands there as it is, at its place. */
+/** A code editor that fills its parent. Until its code has loaded, it shows plain text. */
 export function CodeEditor(props: CodeEditorProps) {
   const { value, placeholder = "", language = "python" } = props;
   const waiting = (

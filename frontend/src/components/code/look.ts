@@ -5,7 +5,7 @@ import { tags } from "@lezer/highlight";
 
 const MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
-/** CodeMirror in the page's tokens: they change with the theme, so the editor does without being told. */
+/** CodeMirror in the page's tokens, which change with the theme. */
 const theme = EditorView.theme({
   "&": { backgroundColor: "var(--panel)", color: "var(--ink)", fontSize: "13px", height: "100%" },
   "&.cm-focused": { outline: "none" },

@@ -81,7 +81,7 @@ const markPlaceholders = ViewPlugin.fromClass(
 
 const both = [history(), drawSelection(), bracketMatching(), closeBrackets(), look];
 
-/** Everything that one kind of text needs; `columns` is asked at every completion. */
+/** Extensions of one language; `columns` is called at every completion. */
 export function extensionsFor(language: CodeLanguage, columns: () => readonly CodeColumn[]): Extension {
   if (language === "template") {
     return [

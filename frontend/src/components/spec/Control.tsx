@@ -17,7 +17,7 @@ type Props = Common & {
   field: Field;
   onChange: (value: Json | undefined) => void;
   suggestions?: string[];
-  /** What an empty field stands for, where the default does not say it. */
+  /** Meaning of an empty field, if the default does not say it. */
   placeholder?: string;
 };
 

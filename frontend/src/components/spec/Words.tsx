@@ -1,6 +1,6 @@
 import { Fragment } from "react";
 
-/** Text of the schema: what stands between backticks is code. */
+/** Text of the schema; text in backticks is code. */
 export function Words({ text }: { text: string }) {
   return text.split("`").map((piece, i) =>
     // biome-ignore lint/suspicious/noArrayIndexKey: pieces of a fixed text have no other name

@@ -16,7 +16,7 @@ export const indexOfStep = (steps: readonly number[], step: number): number => {
   return steps[at] === step ? at : -1;
 };
 
-/** The step nearest to the one that was asked for, the earlier of two; undefined when there is none. */
+/** The step nearest to the requested one, the earlier of two; undefined when there is none. */
 export function nearest(steps: readonly number[], target: number): number | undefined {
   const at = before(steps, target);
   const [left, right] = [steps[at - 1], steps[at]];

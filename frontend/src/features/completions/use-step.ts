@@ -8,7 +8,7 @@ import { indexOfStep, nearest } from "./steps";
 /** The step on screen: its groups, and all steps there are. */
 export function useStep(job: string, live: boolean, { split, step }: Pick<Place, "split" | "step">) {
   const pageQuery = useQuery(groupsQuery(job, split, step));
-  // A step that a person has picked is asked for once; how far the job has come is not told by it.
+  // A picked step is fetched once; the job's progress does not change it.
   const newest = useQuery({ ...groupsQuery(job, split), enabled: live && step !== undefined });
   const latest = newest.data ?? pageQuery.data;
   const steps = useMemo(() => latest?.steps ?? [], [latest]);
@@ -25,10 +25,10 @@ export function useStep(job: string, live: boolean, { split, step }: Pick<Place,
     steps,
     /** The step whose groups these are. */
     shownStep,
-    /** The step that was asked for; it is shown once its groups are there. From here the next one is counted. */
+    /** The requested step; it is displayed once its groups have loaded. Next and previous count from here. */
     at: step !== undefined && indexOfStep(steps, step) >= 0 ? step : shownStep,
     following: step === undefined,
-    /** The step that was asked for does not exist (any more); `shown` is the nearest. */
+    /** The requested step does not exist (any more); `shown` is the nearest. */
     missing: instead === undefined ? undefined : step,
     isEmpty: page !== undefined && steps.length === 0,
     isStale: list.isPlaceholderData,

@@ -94,7 +94,7 @@ function JobsTab({ id }: { id: string }) {
 
 const asksForPrompt = (warning: string) => warning.startsWith('No "messages"');
 
-/** What still matters: that no column is called prompt does not, once somebody said where the prompt comes from. */
+/** Remaining notes: a missing prompt column does not matter once one is selected. */
 function openWarnings(dataset: Dataset | undefined): string[] {
   const view = dataset?.prompt_view;
   const settled = view?.prompt_template || view?.columns?.prompt || view?.columns?.messages;

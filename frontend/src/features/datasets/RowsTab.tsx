@@ -22,7 +22,7 @@ export function RowsTab({ id, dataset, place, onPlace }: Props) {
   const page = rows.data;
   const peek = place.row !== undefined && page ? page.data[place.row - page.offset] : undefined;
   const total = page?.total ?? dataset?.rows ?? 0;
-  // Fewer than asked for where rows are very large: the next page begins behind those that came.
+  // Pages of very large rows are shorter: the next one begins after the last row received.
   const size = page?.data.length || PAGE;
 
   const move = (row: number) => {

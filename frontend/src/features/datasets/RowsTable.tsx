@@ -8,7 +8,7 @@ const STAND_INS = Array.from({ length: 8 }, (_, i) => i);
 
 type Values = Record<string, unknown>;
 
-/** What stands in a cell: the start of its value, "null", or nothing where the row lacks the column. */
+/** Text of a cell: the start of its value, "null", or nothing if the row lacks the column. */
 function Cell({ values, name }: { values: Values; name: string }) {
   if (!(name in values)) return <span className={styles.none}>missing</span>;
   const value = values[name];

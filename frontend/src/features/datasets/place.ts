@@ -1,4 +1,4 @@
-/** Where on a dataset's page somebody is: everything that a link to it keeps. */
+/** State of a dataset's page in its address. */
 export type DatasetPlace = {
   tab?: "prompts" | "report" | "jobs";
   /** First row shown, from 0. */

@@ -12,7 +12,7 @@ export type PromptDraft = {
   system: string;
 };
 
-/** The form of a stored view; what nobody named shows what the server would take. */
+/** The form of a stored view; unset fields show the server's choice. */
 export function draftOf(view: PromptView, columns: readonly DatasetColumn[]): PromptDraft {
   const names = columns.map((column) => column.name);
   const role = (name: "prompt" | "messages" | "answer" | "slice") => columnOfRole(name, view, names);
@@ -26,7 +26,7 @@ export function draftOf(view: PromptView, columns: readonly DatasetColumn[]): Pr
   };
 }
 
-/** What is asked for and stored: a list column holds messages, any other text. */
+/** Request body: a list column holds messages, any other text. */
 export function viewOf(draft: PromptDraft, columns: readonly DatasetColumn[]): PromptView {
   const type = columns.find((column) => column.name === draft.prompt)?.type;
   const byColumn = draft.from === "column" ? draft.prompt : null;

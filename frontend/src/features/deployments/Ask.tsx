@@ -3,7 +3,7 @@ import { Snippets } from "@/components/Snippets";
 import styles from "./Deployments.module.css";
 import { snippets } from "./snippets";
 
-/** How the deployment is asked from outside, to copy. */
+/** Code to call the deployment, to copy. */
 export function Ask({ of }: { of: Deployment }) {
   const list = snippets(of, window.location.origin);
   return (

@@ -31,7 +31,7 @@ export function DeploymentActions({ of, refusal, onPoint }: Props) {
         );
       },
     });
-  // By the promise: the row may be gone before it is told. A refusal is `remove.error`.
+  // The promise, because the row may be unmounted first. `remove.error` has a refusal.
   const deleteNow = () =>
     void remove.mutateAsync(of.id).then(
       () => toastDone(`${of.name} deleted.`),

@@ -3,7 +3,7 @@ import type { Snippet } from "@/components/Snippets";
 
 const shell = (text: string) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** How a deployment is asked from outside, and how its weights are taken elsewhere. `origin`: of this server. */
+/** Code to call a deployment and to serve its weights elsewhere. `origin`: of this server. */
 export function snippets(one: Deployment, origin: string): Snippet[] {
   const body = JSON.stringify({ model: one.name, messages: [{ role: "user", content: "12+30=" }] });
   const download = one.adapter

@@ -17,7 +17,7 @@ type PickerProps = {
   onAgainst: (id: string | undefined) => void;
 };
 
-/** Which other evaluation stands beside this one; those of the same dataset first. */
+/** Selects the evaluation to compare with; those of the same dataset first. */
 export function AgainstPicker({ of, against, adapters, onAgainst }: PickerProps) {
   const list = useInfiniteQuery(evaluationsQuery).data?.pages.flatMap((page) => page.data) ?? [];
   const others = list.filter((one) => one.id !== of.id && one.status === "succeeded");

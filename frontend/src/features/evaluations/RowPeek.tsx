@@ -54,7 +54,7 @@ type Props = {
   onClose: () => void;
 };
 
-/** One row: what was asked, what was said, and what the reward said of that. */
+/** One row: prompt, completions and their rewards. */
 export function RowPeek({ row, dataset, sides, onClose }: Props) {
   const datasetRow = useQuery({ ...datasetRowsQuery(dataset ?? "", row, 1), enabled: Boolean(dataset) });
   const values = datasetRow.data?.data[0];

@@ -11,7 +11,7 @@ const viewOptions = ({ prompt_view: view }: Evaluation) => [
   ...(view?.system_prompt ? [`--system-prompt ${shell(view.system_prompt)}`] : []),
 ];
 
-/** How the same is asked for, and held to, from a command line. */
+/** Commands that repeat the evaluation and its gate. */
 export function commands(one: Evaluation, against: string | undefined): Snippet[] {
   const { settings } = one;
   const weights = one.adapter

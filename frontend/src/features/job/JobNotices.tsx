@@ -63,7 +63,7 @@ function Ending({ job }: { job: JobDetail }) {
   );
 }
 
-/** Why a job waits: behind others, or because nobody works. */
+/** Why a job waits: its place in the queue, or no worker online. */
 function Queue({ job }: { job: JobDetail }) {
   const story = queueStory(job, useQuery(queuePlaceQuery(job.id)).data);
   if (!story) return null;

@@ -63,7 +63,7 @@ const STATUS: Partial<Record<JobStatus, string>> = {
   queued: "Queued again",
 };
 
-/** States whose reason is told as a notice. */
+/** States whose reason is a notice. */
 export const isStopped = (status: JobStatus) => status === "failed" || status === "paused";
 
 /** "Paused: the reward fails too often"; a code that is not known is read as words. */

@@ -10,7 +10,7 @@ import styles from "./JobTable.module.css";
 
 type Props = { job: Job; width?: number; height?: number };
 
-/** The job's reward so far; asked for when it comes into view, and again when the job has moved on. */
+/** The job's reward so far; fetched when it comes into view, and again after progress. */
 export function JobSpark({ job, width = 96, height = 24 }: Props) {
   const place = useRef<HTMLSpanElement>(null);
   const inView = useSeen(place);

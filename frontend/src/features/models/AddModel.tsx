@@ -20,7 +20,7 @@ type Props = {
   onAdded: (id: string) => void;
 };
 
-/** Adds a base model by folder or hub id; how far that is stands in the list, what was found in its own dialog. */
+/** Adds a base model by folder or hub id. The list shows progress, the model's dialog the result. */
 export function AddModel({ start, onClose, onAdded }: Props) {
   const [source, setSource] = useState(start.source ?? "");
   const [id, setId] = useState(start.id);

@@ -77,7 +77,7 @@ export function JobForm(props: Props) {
   };
   const show = (problems: readonly JobProblem[]) => goToFirst(tell(problems));
 
-  /** The whole check, of what the form says now; false when something stands in the way. */
+  /** The full check of the form's values; false if it finds problems. */
   const examine = async (): Promise<boolean> => {
     insist();
     // Until the next answer is there, the server's last one is about what the form said before.
@@ -90,7 +90,7 @@ export function JobForm(props: Props) {
     return answer?.ok === true;
   };
 
-  /** Once the whole check finds nothing; a refusal is told beside the fields it is about. */
+  /** Starts the job once the full check passes; refusals appear at their fields. */
   const send = async (act: (spec: JobSpec) => Promise<void>) => {
     if (refusal || thorough.isPending || !(await examine())) return;
     try {

@@ -1,7 +1,7 @@
 import type { JobProblem } from "@/api/job-form";
 import styles from "./Field.module.css";
 
-/** What is wrong with a field, under it. `at` is the field's path, for whoever looks for the first one. */
+/** Problems of a field, below it. `at` is the field's path, to find the first one. */
 export function Problems({ id, problems }: { id?: string; problems: readonly JobProblem[] }) {
   if (problems.length === 0) return null;
   return (

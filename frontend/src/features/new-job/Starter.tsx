@@ -9,7 +9,7 @@ type Props = {
   problems: number;
   error: Error | null;
   busy: "checking" | "starting" | "preflight" | null;
-  /** The whole specification was checked as it stands, and nothing was found. */
+  /** The full check of this specification found no problem. */
   clean: boolean;
   refusal: string | null;
   onCheck: () => void;

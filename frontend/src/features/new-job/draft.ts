@@ -99,7 +99,7 @@ export function fromJob(job: Pick<JobDetail, "spec" | "name">): Draft {
   return { ...spec, name: `${job.name} (again)`.slice(0, 200) };
 }
 
-/** What is missing or plainly wrong before the server is asked. */
+/** Problems that are visible without the server. */
 export function ownProblems(draft: Draft, fields: readonly Field[]): JobProblem[] {
   const problems: JobProblem[] = [];
   if (!modelOf(draft)) problems.push({ param: "model", message: "Choose a base model." });

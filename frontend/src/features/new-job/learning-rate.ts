@@ -3,7 +3,7 @@ import { valueText } from "@/lib/spec-values";
 
 export const LEARNING_RATE = "optimizer.learning_rate";
 
-/** What an empty learning rate stands for: `auto (6.25e-4)`. */
+/** Placeholder of an empty learning rate: `auto (6.25e-4)`. */
 export function autoText(model: BaseModel | undefined): string {
   const auto = model?.auto_learning_rate;
   return auto ? `auto (${valueText(auto.value)})` : "auto";

@@ -9,7 +9,7 @@ export type Placed = {
   elsewhere: JobProblem[];
 };
 
-/** Where a problem stands that names a whole part of the specification. */
+/** Field at which a problem of a whole part appears. */
 const STAND_INS: Record<string, string> = { data: "data.dataset" };
 
 /**
@@ -37,7 +37,7 @@ export function place(problems: readonly JobProblem[], fields: ReadonlySet<strin
   return { at, elsewhere };
 }
 
-/** A problem that stands elsewhere than its field says which one it is about. */
+/** A problem that appears away from its field names the field. */
 function named(problem: JobProblem, field: string | null): JobProblem {
   const { param, message } = problem;
   if (!param || field === (STAND_INS[param] ?? param) || message.includes(param)) return problem;

@@ -72,7 +72,7 @@ export function useDraft({ ids, from, onIds }: Options) {
     if (waiting) return;
     saveDraft(draft);
     const now = idsOf(draft);
-    // What the address asked for stays there until it has been taken.
+    // The address keeps its parameters until the draft has taken them over.
     const pending = initialIds.current;
     const next: Ids = {
       model: now.model,

@@ -25,7 +25,7 @@ export function useProblems({ draft, spec, fields, byPath, checks }: Options) {
       ...(refusal?.spec === spec ? refusal.problems : []),
       ...checks.flatMap((check) => check?.problems ?? []),
     ];
-    // A field with a fault of its own is told once, in the form's words.
+    // A field's own problem replaces the server's message for it.
     const still = stillTrue(theirs, spec);
     return [...own, ...still.filter(({ param }) => !mine.has(param) && !(param === "data" && mine.size > 0))];
   }, [own, refusal, spec, checks]);
@@ -47,7 +47,7 @@ export function useProblems({ draft, spec, fields, byPath, checks }: Options) {
     visible,
     /** From now on missing fields are faults. */
     insist: () => setSubmitted(true),
-    /** What the server said of this very specification when it was asked to start or check it. */
+    /** The server's response to starting or checking this specification. */
     tell: (problems: readonly JobProblem[]) => {
       setSubmitted(true);
       setRefusal({ spec, problems });

@@ -42,7 +42,7 @@ export const pendingReply = (by: string): Reply => ({
   by,
 });
 
-/** A reply after one more event of its stream; `seconds` since it was asked for. */
+/** A reply after one more event of its stream; `seconds` since the request. */
 export function afterEvent(reply: Reply, event: SampleEvent, seconds: number): Reply {
   switch (event.type) {
     case "status":

@@ -29,7 +29,7 @@ export type Seat = { side: Side; by: string; checkpoint: string | null; deployme
 
 type Hear = (event: SampleEvent) => void;
 
-/** Samples what a seat says: a deployment is asked as any client would ask it, and counts that. */
+/** Samples the reply of a seat; requests to a deployment are metered like any client's. */
 function sampled(
   seat: Seat,
   model: string,
@@ -121,7 +121,7 @@ export function useTalk(model: string | undefined) {
       seats: readonly Seat[],
       sampling: Sampling,
     ) => run({ ...asking, id: next.current++, replies: {} }, turns, seats, sampling),
-    /** Samples the last turn anew, for a changed checkpoint or seed. */
+    /** Samples the last turn again, for a changed checkpoint or seed. */
     again: (seats: readonly Seat[], sampling: Sampling) => {
       const last = turns.at(-1);
       if (last) run({ ...last, id: next.current++ }, turns.slice(0, -1), seats, sampling);

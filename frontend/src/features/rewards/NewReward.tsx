@@ -50,7 +50,7 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
   const save = () => {
     if (refusal ?? missing) return;
     const reward = { ...draft, name: name.trim(), granularity, description: description.trim() || null };
-    // A refusal is told by `create.error`.
+    // `create.error` has the refusal.
     void once(() =>
       create.mutateAsync(reward).then(
         ({ id }) => onCreated(id),

@@ -1,7 +1,7 @@
 /** A grader as its form or its JSON alone; by default both stand beside each other. */
 export type GraderView = "form" | "json";
 
-/** Where on a reward's page somebody is: everything that a link to it keeps. */
+/** State of a reward's page in its address. */
 export type RewardPlace = {
   tab?: "golden" | "replay" | "revisions" | "jobs";
   /** The revision that is read, and the one it is compared with. */

@@ -5,7 +5,7 @@ import { Brand } from "@/components/Brand";
 import { Failure } from "@/components/Failure";
 import styles from "./SignIn.module.css";
 
-/** Accepts an invitation: as whoever is signed in, or as a new person. */
+/** Accepts an invitation for the signed-in person or a new one. */
 export function Join({ token, onDone }: { token: string; onDone: () => void }) {
   const [name, setName] = useState("");
   const offer = useInvitationOffer(token);

@@ -25,7 +25,7 @@ function Password({ email, has }: { email: string; has: boolean }) {
       setPassword("");
       toastDone("The password is set. Other browsers are signed out.");
     };
-    // By the promise: another address makes this another form, which would not be told. A refusal is `update.error`.
+    // The promise, because a changed address remounts this form. `update.error` has a refusal.
     void update.mutateAsync(body).then(done, () => undefined);
   };
   return (

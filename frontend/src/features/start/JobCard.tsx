@@ -50,7 +50,7 @@ function heldOutNote(job: Job, evaluations: number | undefined) {
   );
 }
 
-/** What stands under the curve: what it says, or why there is none. */
+/** Text under the curve: its description, or why there is none. */
 function caption(job: Job, words: string | null): string {
   if (words !== null) return words;
   if (isFinal(job.status)) return job.progress.step > 0 ? "" : "The job ended before its first step.";

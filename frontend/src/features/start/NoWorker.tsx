@@ -3,7 +3,7 @@ import { workersQuery } from "@/api/workers";
 import { CopyField } from "@/components/CopyField";
 import { Notice } from "@/components/Notice";
 
-/** Nobody trains: jobs wait, and this is how to start somebody. */
+/** No worker is online: jobs wait, and this is how to start one. */
 export function NoWorker() {
   const workers = useQuery(workersQuery).data?.data;
   if (!workers || workers.some((worker) => worker.online && worker.kind === "trainer")) return null;

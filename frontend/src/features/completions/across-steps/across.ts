@@ -28,7 +28,7 @@ export function bySteps(rows: readonly CompletionRow[]): StepOfPrompt[] {
     });
 }
 
-/** The completion that stands for a step: the best rewarded (the first of equals), or the first sampled. */
+/** The completion that represents a step: the best rewarded (the first of equals), or the first sampled. */
 export function choose({ rows }: StepOfPrompt, pick: Pick): CompletionRow | undefined {
   if (pick === "first") return rows[0];
   return rows.reduce<CompletionRow | undefined>(
@@ -41,7 +41,7 @@ export function choose({ rows }: StepOfPrompt, pick: Pick): CompletionRow | unde
   );
 }
 
-/** The two steps to compare: as asked for where they exist, else the first and the last. */
+/** The two steps to compare: the selected ones if they exist, else the first and the last. */
 export function pair(
   steps: readonly StepOfPrompt[],
   a: number | undefined,

@@ -1,4 +1,4 @@
-/** Word diff of two texts. `diff` comes when the first comparison is asked for. */
+/** Word diff of two texts. `diff` is loaded with the first comparison. */
 import { count } from "@/lib/format";
 
 export type Change = { kind: "same" | "removed" | "added"; text: string };

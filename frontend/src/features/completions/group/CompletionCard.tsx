@@ -48,7 +48,7 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen, onKee
     wasOpen.current = open;
     if (!open || before === open) return;
     card.current?.scrollIntoView({ block: "nearest" });
-    // The keys j and k move along the cards; whoever reads by ear moves with them.
+    // The keys j and k move along the cards; the focus moves too, for screen readers.
     if (before === false && !card.current?.contains(document.activeElement))
       card.current?.focus({ preventScroll: true });
   }, [open]);

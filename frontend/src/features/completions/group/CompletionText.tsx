@@ -18,7 +18,7 @@ const SHORT = 4000;
 /** From here on a text may need scrolling in its card. */
 const SCROLLS = 300;
 
-/** A completion as it stands; nothing in it is interpreted. */
+/** The text of a completion, uninterpreted. */
 export function CompletionText({ text, words, fold, open }: Props) {
   const [all, setAll] = useState(false);
   const excerpt = all || text.length <= SHORT ? text : head(text, SHORT);

@@ -49,7 +49,7 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
   const [keeping, setKeeping] = useState<number | null>(null);
   const goldenRow = fullGroup?.completions.find((row) => row.sample_no === keeping);
   const rows = useMemo(() => sortCompletions(fullGroup?.completions ?? [], sort), [fullGroup, sort]);
-  // The step stays when a completion is open, also while the job goes on.
+  // An open completion pins the step while the job progresses.
   const open = (sample_no: number | undefined) =>
     go({ step: place.step ?? step, prompt: group.prompt_no, sample: sample_no });
   const move = (by: 1 | -1) => {

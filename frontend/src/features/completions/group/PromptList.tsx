@@ -10,7 +10,7 @@ type Props = {
   groups: readonly Group[];
   chosen: Group | undefined;
   only: Only;
-  /** Held-out groups are measured, not trained on: whether they teach is not asked. */
+  /** Held-out groups are not trained on, so they have no learning signal to show. */
   trains: boolean;
   onOnly: (only: Only) => void;
   onChoose: (group: Group) => void;

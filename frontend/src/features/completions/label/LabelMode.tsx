@@ -25,11 +25,11 @@ type Props = {
 const ELSEWHERE = "button, a, summary, input, select, textarea";
 const groupOf = ({ split = "train", step, prompt_no }: LabelPlace) => ({ split, step, prompt_no });
 
-/** One completion to judge: what was asked, what was written, the reference answer; not what the reward said. */
+/** One completion to judge: prompt, completion, reference answer; not its reward. */
 function OneToLabel({ job, place, next }: { job: string; place: LabelPlace; next: LabelPlace | undefined }) {
   const query = useQuery(groupQuery(job, groupOf(place)));
   useQuery({ ...groupQuery(job, groupOf(next ?? place)), enabled: next !== undefined });
-  // What stands in until it is there is another group: its text must not be judged as this one.
+  // Placeholder data is of another group: its text must not be judged as this one.
   const group = query.isPlaceholderData ? undefined : query.data;
   const row = group?.completions.find((one) => one.sample_no === place.sample_no);
   if (query.isError && !group) {

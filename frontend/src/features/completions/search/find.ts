@@ -1,4 +1,4 @@
-/** A search over the completions of a job: what the person asked for, in the URL and as the server takes it. */
+/** A search over the completions of a job, in the URL and as the server takes it. */
 import type { CompletionSearch, Split } from "@/api/completions";
 import { number } from "@/lib/format";
 

@@ -67,7 +67,7 @@ const MOVES: Record<string, (at: number, last: number) => number> = {
   End: (_, last) => last,
 };
 
-/** Tokens one after another. A cursor moves over them by arrow keys; what it is on, or the mouse, is told above. */
+/** Tokens in sequence. Arrow keys move a cursor; the line above describes the token at cursor or mouse. */
 export function TokenCells({ completion, values, measure }: Props) {
   const tokens = completion.tokens ?? [];
   const box = useRef<HTMLDivElement>(null);

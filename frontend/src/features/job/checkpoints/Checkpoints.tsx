@@ -27,7 +27,7 @@ type Props = {
   children?: ReactNode;
 };
 
-/** Where a checkpoint stands between the base and the best: two dots on a line. */
+/** A checkpoint between the base and the best: two dots on a line. */
 function Dots({ value, base, low, high }: { value: number; base: number | null; low: number; high: number }) {
   const x = (at: number) => 6 + (high > low ? (at - low) / (high - low) : 0.5) * 88;
   return (

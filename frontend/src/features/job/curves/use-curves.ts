@@ -20,7 +20,7 @@ export function useVisibleSeries(id: string, series: SeriesMap, range: Range | n
 
 type Set = (view: View) => void;
 
-/** Range changes with a way back. The range itself stands in the address. */
+/** Range changes with history. The address has the range itself. */
 export function useZoom(view: View, setView: Set, last: number) {
   const back = useRef<Zoom["back"]>([]);
   const latest = useRef({ view, setView, last });

@@ -1,7 +1,7 @@
 import { AXES, type AxisKind } from "@/components/chart/axis";
 import type { Range } from "@/components/chart/zoom";
 
-/** How the curves are looked at: all of it is in the address, so that a link shows the same. */
+/** View of the curves; all of it is in the address, so that a link shows the same. */
 export type View = {
   axis: AxisKind;
   /** Visible steps; null is all of them. */

@@ -13,7 +13,7 @@ import styles from "./Family.module.css";
 import { carriedWords, labels, type Member, treeLines } from "./family-tree";
 
 const COLORS: ChartColor[] = ["c1", "c2", "c3", "c4"];
-/** Curves that still can be told apart: four colours, each drawn through and dashed. */
+/** Most distinguishable curves: four colours, solid and dashed. */
 const MOST = 2 * COLORS.length;
 const HEIGHT = 170;
 
@@ -91,7 +91,7 @@ function Curves({ jobs }: { jobs: readonly Job[] }) {
   );
 }
 
-/** What the job was forked from and what was forked from it: the tree and its curves. Nothing where it stands alone. */
+/** The tree of forks and its curves; empty for a job without forks. */
 export function Family({ job }: { job: Job }) {
   const tree = treeLines(useQuery(familyQuery(job.id)).data?.data ?? []);
   const jobs = tree.map((member) => member.job);

@@ -29,7 +29,7 @@ export function carriedWords(carried: readonly string[]): string {
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 }
 
-/** Labels of curves: names, told apart by the end of the id where two are alike. */
+/** Labels of curves: names; equal ones get the end of the id. */
 export function labels(jobs: readonly Job[]): Map<string, string> {
   const often = new Map<string, number>();
   for (const { name } of jobs) often.set(name, (often.get(name) ?? 0) + 1);

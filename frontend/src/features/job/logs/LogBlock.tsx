@@ -24,7 +24,7 @@ function Line({ line, query }: { line: LogEntry; query: string }) {
 
 type Props = { block: Block; query: string; box: RefObject<HTMLElement | null> };
 
-/** Some lines of the log, drawn while they are near the view; their height stands in for them elsewhere. */
+/** Some lines of the log, rendered near the view; elsewhere a box of their height. */
 export const LogBlock = memo(function LogBlock({ block, query, box }: Props) {
   const own = useRef<HTMLDivElement>(null);
   const [near, setNear] = useState(false);

@@ -39,7 +39,7 @@ function trainReward(series: SeriesMap): Answer {
   return { title: "Train reward", value: reward(now?.value), note };
 }
 
-/** A number with what it has become since the first step, told without judgement. */
+/** A number with its change since the first step, without judgement. */
 function moved(series: SeriesMap, key: string, title: string, unit: string, relative: boolean): Answer {
   const points = pick(series, key);
   const now = latest(points);

@@ -15,7 +15,7 @@ import styles from "./ChangeReward.module.css";
 import { GoldenGate, useGoldenGate } from "./GoldenGate";
 import { type LiveReward, liveRewards } from "./live-reward";
 
-/** What the revision changes, when somebody wants to see it. */
+/** The diff of the revision, on request. */
 function Differs({ reward, from, to }: { reward: RewardDetail; from: number; to: number }) {
   const [open, setOpen] = useState(false);
   const source = (number: number) => reward.revisions.find((one) => one.revision === number)?.source ?? "";

@@ -15,7 +15,7 @@ export function useGoldenGate(reward: string, revision: number | null) {
   const options = goldenRunQuery(reward, revision ?? 0, goldenCases);
   const run = useQuery({ ...options, enabled: revision !== null && goldenCases.length > 0 });
   const waits = cases.isPending || (goldenCases.length > 0 && run.isFetching);
-  // The server runs them again when it is asked to change: what could not be asked here is no refusal.
+  // The server runs them again with the change: a failed request here does not block it.
   const refusal = waits
     ? "The golden cases are still running."
     : run.data && !run.data.passed

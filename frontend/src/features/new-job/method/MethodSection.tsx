@@ -30,7 +30,7 @@ export function useChangedSlots(): string[] {
     .map(({ path }) => label(path).toLowerCase());
 }
 
-/** The ones to begin with, and when to take them. Another one that is chosen stands beside them. */
+/** Recommended presets and when to use them. A selected other one is added. */
 const QUICK: readonly [string, string][] = [
   ["grpo", "The most widely used; start here."],
   ["dr_grpo", "If completions grow longer without improving."],

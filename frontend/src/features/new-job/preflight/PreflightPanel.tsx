@@ -81,7 +81,7 @@ export default function PreflightPanel({ id, spec, refusal, onClose }: Props) {
   const over = one !== undefined && isOver(one.status);
   const changed = one !== undefined && !same(one.spec as Json, spec);
 
-  // Whoever asked for it looks at the end of the form: the panel comes into view when it opens.
+  // The button is at the end of the form: the panel scrolls into view when it opens.
   useEffect(() => {
     heading.current?.scrollIntoView({ block: "start" });
     heading.current?.focus({ preventScroll: true });

@@ -17,7 +17,7 @@ export function AddModel({ onAdded, onCancel }: Props) {
   const param = add.error instanceof ApiError ? add.error.param : null;
   const submit = () => add.mutate({ id: id.trim(), source: source.trim() }, { onSuccess: onAdded });
   return (
-    // Not a form of its own: it stands inside one.
+    // Not a form element: forms cannot be nested.
     <fieldset className={styles.inset} disabled={add.isPending}>
       <legend className="visually-hidden">Add a base model</legend>
       <div className={styles.two}>

@@ -6,7 +6,7 @@ import { autoText, LEARNING_RATE } from "../learning-rate";
 import styles from "../NewJob.module.css";
 import { Section } from "../Section";
 
-/** How `auto` was found, and a warning where nobody measured it. */
+/** How `auto` was computed, and a warning if it was not measured at this size. */
 function AutoReason({ model }: { model: BaseModel | undefined }) {
   const auto = model?.auto_learning_rate;
   if (!auto) return null;

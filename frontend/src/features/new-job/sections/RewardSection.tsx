@@ -67,7 +67,7 @@ function Reward({ item, index, several }: { item: RewardItem; index: number; sev
   const { change, readOnly, byPath, placed } = useForm();
   const path = `rewards[${index}]`;
   const { problems } = useField(path);
-  // Faults of fields that are only in Advanced are told here too: here is where one looks.
+  // Problems of fields under Advanced appear here too, where people look.
   const inside = ["source", "reward", "revision", "path"].flatMap(
     (key) => placed.at.get(`${path}.${key}`) ?? [],
   );

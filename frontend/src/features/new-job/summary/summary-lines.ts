@@ -33,7 +33,7 @@ const product = (...values: (Json | undefined)[]) => {
   return Number.isFinite(result) ? result : null;
 };
 
-/** The counts of the summary: the server's where it has told them, else what the form itself can tell. */
+/** Counts of the summary: the server's if they are there, else computed from the form. */
 export function summaryLines({ facts, rows, steps, prompts, completions }: Sizes): Line[] {
   const perStep = facts.completions_per_step ?? product(prompts, completions);
   const all = facts.completions ?? product(steps, prompts, completions);

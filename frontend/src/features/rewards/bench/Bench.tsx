@@ -46,7 +46,7 @@ export function useBenchDataset(place: RewardPlace, likely?: string): string | u
   return place.dataset ?? existing(likely) ?? datasets?.[0]?.id;
 }
 
-/** Rows and completions on which the source is tried as it stands, saved or not. */
+/** Tests the current source, saved or not, on rows and completions. */
 export function Bench(props: Props) {
   const { reward, source, entry, granularity, bench, stored, dataset, place, onPlace, refusal } = props;
   const choice = readChoice(place.rows);

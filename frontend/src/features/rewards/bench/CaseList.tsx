@@ -30,7 +30,6 @@ function Completions({ one, change }: { one: Case; change: Change }) {
             aria-label={`Completion ${i + 1} of ${name}`}
             autosize
             minRows={1}
-            // What was asked for is written at once.
             ref={(field) => {
               if (!field || !added.current || i !== one.completions.length - 1) return;
               added.current = false;

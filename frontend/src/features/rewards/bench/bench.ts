@@ -110,7 +110,7 @@ export function flatten(cases: readonly Case[]): Tested[] {
   );
 }
 
-/** A finished run: what was asked and what came back, in the same order. */
+/** A finished run: requests and results in the same order. */
 export type Run = { source: string; tested: Tested[]; answer: RewardTestResult };
 
 /** Scores by row, for the verdict; failed completions have none. */

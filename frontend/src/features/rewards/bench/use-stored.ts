@@ -20,7 +20,7 @@ function caseOf(job: string, group: CompletionGroup): Case {
   };
 }
 
-/** Completions that a job has stored at a step, to be scored by the source as it stands. */
+/** Completions of a job's step, to be scored by the current source. */
 export function useStored(on: boolean, rows: string | undefined) {
   const source = readStored(rows);
   const jobs = useInfiniteQuery({ ...jobsQuery(), enabled: on, refetchInterval: false });

@@ -10,7 +10,7 @@ type Draft = { source: string; entry: string | null };
 
 const PYTHON = /^\s*(?:(?:async )?def |import |from |class |@|#|""")/;
 
-/** A whole grader, as it is pasted or opened; a first brace that somebody types is none yet. */
+/** A complete grader, pasted or opened; a typed first brace is not one yet. */
 function isWhole(source: string): boolean {
   const read = isGrader(source) ? readGrader(source) : null;
   return read !== null && "grader" in read && typeof read.grader.type === "string";
@@ -31,7 +31,7 @@ export function useKind(
   const left = useRef<Partial<Record<RewardKind, Draft>>>({});
   if (kind === "python" && isWhole(draft.source)) setKind("grader");
   if (kind === "grader" && PYTHON.test(draft.source)) setKind("python");
-  // A start that nobody has changed follows the dataset that is chosen.
+  // An unchanged starter follows the selected dataset.
   const fresh = isNew && isFirstPython(draft.source) ? firstPython(answer) : draft.source;
   useEffect(() => {
     if (fresh !== draft.source) onChange({ source: fresh, entry: null });

@@ -7,7 +7,7 @@ import { count } from "@/lib/format";
 const CHECK_AFTER_MS = 500;
 const NO_PROBLEMS: [] = [];
 
-/** What a worker's sandbox says about the source as it stands. */
+/** The sandbox's report on the current source. */
 export function useCheck(source: string, entry: string | null, off: boolean) {
   const [settled] = useDebouncedValue(source, CHECK_AFTER_MS);
   const options = rewardCheckQuery(settled, entry);

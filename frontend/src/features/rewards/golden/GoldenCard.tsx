@@ -9,7 +9,7 @@ import styles from "./Golden.module.css";
 
 type Props = { one: GoldenCase; outcome: GoldenOutcome | undefined; action: ReactNode };
 
-/** Where in its job the completion stands. */
+/** Origin of the completion in its job. */
 function OriginLink({ origin }: { origin: NonNullable<GoldenCase["origin"]> }) {
   const { job, split, step, prompt_no, sample_no } = origin;
   return (

@@ -18,7 +18,7 @@ import { GoldenCard } from "./GoldenCard";
 type Draft = { source: string; entry: string | null };
 type Props = {
   reward: RewardDetail;
-  /** What stands in the editor; null while it is the newest revision. */
+  /** Source in the editor; null while it is the newest revision. */
   unsaved: Draft | null;
   refusal: string | null;
 };

@@ -35,7 +35,7 @@ function One({ path, name, node, owner, required, onChange }: OneProps) {
     return <Items path={path} name={name} node={node} item={shape.item} value={value} onChange={set} />;
   if (shape.kind === "named" && name === "graders")
     return <Parts path={path} node={node} item={shape.item} multi={owner} onChange={onChange} />;
-  // A part's gate stands with the part.
+  // A part's gate is rendered with the part.
   if (shape.kind === "named") return null;
   if (shape.kind === "object")
     return (
@@ -97,7 +97,7 @@ export function Fields({ path, node, value, whole = false, onChange }: FieldsPro
   };
   const shownMore = more.filter((key) => {
     const inner = resolve(node.properties?.[key] ?? {}, root);
-    // A part is called by its key, a gate stands with its part.
+    // A part is labelled by its key; a gate is rendered with its part.
     const twice = key === "name" && path !== "" && value.name === undefined;
     return !twice && shapeOf(key, inner, root).kind !== "named" && inner.const === undefined;
   });

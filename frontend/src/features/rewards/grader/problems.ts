@@ -2,7 +2,7 @@ import type { RewardProblem } from "@/api/rewards";
 
 export type Problems = readonly RewardProblem[];
 
-/** The message without the field that it begins with: it stands beside the field. */
+/** The message without its leading field name: it appears at the field. */
 export const messageOf = ({ message, field }: RewardProblem): string => {
   const text = field && message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message;
   if (text === "Field required") return "Required.";

@@ -76,7 +76,7 @@ function Earlier({
   );
 }
 
-/** What another revision, or what stands in the editor, would have said about a job's stored completions. */
+/** Scores of a job's stored completions by another revision or by the source in the editor. */
 export default function ReplayTab({ reward, unsaved, place, onPlace, refusal }: Props) {
   const { query, jobs, revisions, names } = useRewardJobs(reward.id);
   const start = useStartReplay();

@@ -43,7 +43,7 @@ export function JudgeForm({ judge, onClose }: Props) {
       );
       onClose();
     };
-    // A refusal is told at its field.
+    // The refusal appears at its field.
     void once(() =>
       (judge
         ? change.mutateAsync({ id: judge.id, etag: judge.etag, ...toChange(draft, judge) })

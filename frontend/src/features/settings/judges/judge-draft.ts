@@ -9,7 +9,7 @@ type Problem = Error & {
 export const NUMBERS = ["input_price", "output_price", "concurrency", "timeout_seconds", "retries"] as const;
 type NumberName = (typeof NUMBERS)[number];
 
-/** What stands in the form. Numbers are text; empty is what the server takes by itself, or what is stored. */
+/** Values of the form. Numbers are text; empty is the server's default, or the stored value. */
 export type JudgeDraft = {
   name: string;
   base_url: string;
@@ -57,7 +57,7 @@ export const toJudge = (draft: JudgeDraft): NewJudge =>
     ...fields(draft),
   }) as NewJudge;
 
-/** Only what is another than before; a key that nobody typed is not spoken of. */
+/** Changed fields only; an untyped key is omitted. */
 export function toChange(draft: JudgeDraft, judge: Judge): JudgeChange {
   const { name: _, ...now } = toJudge(draft);
   const changed = Object.entries(now).filter(([key, value]) => judge[key as keyof Judge] !== value);
