@@ -3,9 +3,9 @@
 All three are real servers on loopback, as they are started by default: Reinforge's one API process and MLflow's workers
 with the same durable PostgreSQL 18 (a database each), Trackio's one process with SQLite. Every request brings 1,000
 points of one key, each of another step, by the way for many points that each side documents: `log-batch` of MLflow
-(1,000 is its limit), `bulk_log` of Trackio (what its client sends), `metric_columns` of the worker door (what a worker
-sends when the metrics of many steps had to wait). Every client has a run (or job) of its own. Requests are made before
-the clock starts and sent by the same bare client on one connection each; the sides take turns.
+(1,000 is its limit), `bulk_log` of Trackio (what its client sends), a batch of `step_metrics`
+records of the worker API (what a worker sends after an outage). Every client has a run (or job) of its own. Requests
+are made before the clock starts and sent by the same bare client on one connection each; the sides take turns.
 
 Not the same: Reinforge also checks the attempt's token, numbers an event per step for who watches the job, and keeps
 the job's progress; MLflow also keeps the newest value of a key; MLflow and Trackio are asked without users or roles.
@@ -124,15 +124,19 @@ def reinforge(backend: Backend) -> Side:
 
     def batch(job: ClaimedJob, number: int) -> Request:
         step_numbers = steps(number)
-        columns = {
-            "kind": "metric_columns",
-            "sequence": job.sequence + 1,
-            "step": [*step_numbers],
-            "ts": [time.time() for _ in step_numbers],
-            "values": {KEY: [value(step) for step in step_numbers]},
-        }
+        first, now = job.sequence + 1, time.time()
+        records = [
+            {
+                "kind": "step_metrics",
+                "sequence": first + n,
+                "ts": now,
+                "step": step,
+                "values": {KEY: value(step)},
+            }
+            for n, step in enumerate(step_numbers)
+        ]
         job.sequence += len(step_numbers)
-        body = json.dumps({"attempt": job.attempt, "records": [columns]}).encode()
+        body = json.dumps({"attempt": job.attempt, "records": records}).encode()
         headers = {"authorization": f"Bearer {job.token}", "content-type": "application/json"}
         return Request(f"/worker/v1/jobs/{job.id}/records", headers, body)
 

@@ -229,7 +229,8 @@ def _validated(payload: dict[str, Any]) -> dict[str, Any]:
 def _rendered(payload: dict[str, Any]) -> dict[str, Any]:
     prompts = [{"text": "".join(message["content"] for message in row)} for row in payload["rows"]]
     prompts = [prompt | {"tokens": len(prompt["text"])} for prompt in prompts]
-    return {"prompts": prompts, "longest": {"index": 0, "tokens": 8}, "context_length": 4096}
+    sizes = {"context_length": 4096, "hidden_size": 1024}
+    return {"prompts": prompts, "longest": {"index": 0, "tokens": 8}} | sizes
 
 
 _ANSWERS = {"validate": _validated, "render": _rendered}

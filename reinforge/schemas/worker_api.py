@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from reinforge.net.broker import BrokerState
-from reinforge.records import Blob, Command, ForkStart, Record, RecordModel, ScheduledChange
+from reinforge.records import Blob, Command, ForkStart, Record, RecordModel, ScheduledChange, StepMetrics
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.common import Request, Response
 from reinforge.schemas.rpc.base import CallKind
@@ -126,7 +126,7 @@ class HeartbeatReply(Response):
 
 class MetricColumns(RecordModel):
     """Records of kind `step_metrics` that follow each other with the same keys: `step[i]`, `ts[i]` and `values[key][i]`
-    are what record `sequence + i` says. Checked and stored at once, a thousand cost little more than one."""
+    are what record `sequence + i` says. Workers of earlier releases send it."""
 
     kind: Literal["metric_columns"] = "metric_columns"
     sequence: int = Field(ge=1)
@@ -145,31 +145,21 @@ class MetricColumns(RecordModel):
             raise ValueError("steps have to ascend")
         return self
 
-    @property
-    def last(self) -> int:
-        """Sequence of the last record."""
-        return self.sequence + len(self.step) - 1
-
-    def behind(self, sequence: int) -> Self:
-        """What it says in records with larger sequences; there has to be one."""
-        overlap = max(0, sequence - self.sequence + 1)
-        if overlap == 0:
-            return self
-        columns = {key: column[overlap:] for key, column in self.values.items()}
-        fields = {"sequence": self.sequence + overlap, "step": self.step[overlap:], "ts": self.ts[overlap:]}
-        return self.model_copy(update=fields | {"values": columns})
-
-
-ReportedRecord = Annotated[Record | MetricColumns, Field(discriminator="kind")]
-
-
-def last_sequence(record: ReportedRecord) -> int:
-    return record.last if isinstance(record, MetricColumns) else record.sequence
+    def records(self) -> list[StepMetrics]:
+        return [
+            StepMetrics(
+                sequence=self.sequence + place,
+                ts=ts,
+                step=step,
+                values={key: column[place] for key, column in self.values.items()},
+            )
+            for place, (step, ts) in enumerate(zip(self.step, self.ts, strict=True))
+        ]
 
 
 class RecordBatch(Request):
     attempt: int
-    records: list[ReportedRecord] = Field(max_length=1000)
+    records: list[Annotated[Record | MetricColumns, Field(discriminator="kind")]] = Field(max_length=1000)
 
 
 class RecordReply(Response):

@@ -3,7 +3,6 @@
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -54,18 +53,6 @@ class WorkerApiState:
     """Tokens of downloads and uploads of blobs."""
     order: list[str] = field(default_factory=list)
     """Received items in order: `blob <sha>`, `record <sequence>`."""
-
-
-def unpacked(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records of a batch, with columns unpacked."""
-    for record in records:
-        if record["kind"] != "metric_columns":
-            yield record
-            continue
-        for place, (step, ts) in enumerate(zip(record["step"], record["ts"], strict=True)):
-            values = {key: column[place] for key, column in record["values"].items()}
-            own = {"sequence": record["sequence"] + place, "ts": ts, "kind": "step_metrics", "step": step}
-            yield own | {"values": values}
 
 
 class StubWorkerApi(ThreadingHTTPServer):
@@ -201,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
         if state.lease_taken:
             return self._error(409, "lease_lost")
         with self.server.lock:
-            for record in unpacked(body["records"]):
+            for record in body["records"]:
                 if state.refuse_records and record["kind"] != "ended":
                     return self._error(422, "invalid_input")
                 if record["sequence"] <= state.acknowledged:

@@ -33,7 +33,6 @@ from reinforge.schemas.worker_api import (
     Register,
     Unused,
 )
-from worker.backend_api.metric_columns import packed
 from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -88,7 +87,7 @@ class WorkerApi:
 
     def post_records(self, job: str, job_token: str, attempt: int, records: list[Record]) -> int:
         """Send records; returns the highest sequence that the backend has."""
-        body = RecordBatch(attempt=attempt, records=packed(records))
+        body = RecordBatch(attempt=attempt, records=[*records])
         reply = self._post_for(RecordReply, f"/jobs/{job}/records", body, token=job_token)
         return reply.acknowledged if reply else 0
 

@@ -1,13 +1,13 @@
-"""Event rows. Metrics of several steps that arrive together share one row.
+"""Event rows. Earlier releases stored metrics of several steps that arrived together in one row.
 
-A row holds `count` events, numbered without gaps up to its `seq`. With more than one they are metrics of one
+Such a row holds `count` events, numbered without gaps up to its `seq`. With more than one they are metrics of one
 kind with the same keys at ascending steps, and `data` has lists of values: `{"kind", "step", "ts", "values":
 {key: [...]}}`. Readers of this module always get one event per step.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 
@@ -30,36 +30,19 @@ class OneEvent(NamedTuple):
 
 @dataclass(slots=True)
 class MetricRun:
-    """Consecutive metrics events that can share a row."""
+    """Metrics events that share a row."""
 
     kind: str
     first: int
     """Number of the first one."""
     values: dict[str, list[float | None]]
-    steps: list[int] = field(default_factory=list)
-    ts: list[float] = field(default_factory=list)
+    steps: list[int]
+    ts: list[float]
 
     @classmethod
     def of_row(cls, row: Event) -> Self:
         data = row.data
         return cls(data["kind"], row.seq - row.count + 1, data["values"], data["step"], data["ts"])
-
-    @property
-    def last(self) -> int:
-        return self.first + len(self.steps) - 1
-
-    def takes(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> bool:
-        """Whether the following events can share its row."""
-        few = len(self.steps) + len(steps) <= MOST_SHARED
-        return few and steps[0] > self.steps[-1] and values.keys() == self.values.keys()
-
-    def add(
-        self, steps: Sequence[int], ts: Sequence[float], values: Mapping[str, Sequence[float | None]]
-    ) -> None:
-        self.steps += steps
-        self.ts += ts
-        for key, column in values.items():
-            self.values[key] += column
 
     def cut(self, step: int) -> None:
         """Drop the events after the step."""
@@ -79,7 +62,13 @@ class MetricRun:
         data: dict[str, Any] = {"kind": self.kind, "step": self.steps, "ts": self.ts, "values": self.values}
         if count == 1:
             [(_, data)] = self.numbered_events()
-        return {"seq": self.last, "type": "metrics", "data": data, "step": self.steps[-1], "count": count}
+        return {
+            "seq": self.first + count - 1,
+            "type": "metrics",
+            "data": data,
+            "step": self.steps[-1],
+            "count": count,
+        }
 
 
 def events_of(row: Event) -> list[OneEvent]:

@@ -15,7 +15,6 @@ from backend.jobs.lifecycle.best_checkpoint import rank_checkpoints
 from backend.jobs.lifecycle.changes import mark_applied
 from backend.jobs.lifecycle.transitions import append_event, change_status, wake_watchers
 from backend.jobs.monitoring import training_checks
-from backend.jobs.monitoring.event_store import MetricRun
 from backend.jobs.view import RECENT_STEPS, checkpoint_view
 from backend.models import (
     Attempt,
@@ -45,13 +44,13 @@ from reinforge.records import (
     Finding,
     LogLine,
     Phase,
+    Record,
     ResumeStateSaved,
     Rollouts,
     RowStatus,
     Started,
     StepMetrics,
 )
-from reinforge.schemas.worker_api import MetricColumns, ReportedRecord
 from reinforge.states import JobStatus
 
 RESUME_STATES_PER_JOB = 2
@@ -72,22 +71,14 @@ class Applier:
         self._emit = functools.partial(append_event, session, job)
         self._points = Points(session, job.id)
         self._meter = Meter(session, job, attempt, self._points)
-        self._events: list[dict[str, Any] | MetricRun] = []
-        self._run: MetricRun | None = None
-        """Consecutive steps whose last one is not yet in the job's columns."""
+        self._events: list[dict[str, Any]] = []
         self._checked_step: int | None = job.step
         """The step that the findings of the training check stand at; None: they are to be refreshed."""
 
-    async def apply(self, record: ReportedRecord) -> None:
-        if isinstance(record, StepMetrics):
-            columns = {key: [value] for key, value in record.values.items()}
-            await self._step_metrics([record.step], [record.ts], columns)
-            return
-        if isinstance(record, MetricColumns):
-            await self._step_metrics(record.step, record.ts, record.values)
-            return
-        self._settle()
+    async def apply(self, record: Record) -> None:
         match record:
+            case StepMetrics():
+                await self._step_metrics(record)
             case Phase():
                 self._phase(record)
             case Started():
@@ -116,14 +107,12 @@ class Applier:
 
     async def finish(self) -> None:
         """Store what was collected; call once, after the last record."""
-        self._settle()
         with self.session.no_autoflush:  # the job's row is written once, at the end
             await self._points.store()
             await self._meter.store()
             if self._events:
                 common = {"job_id": self.job.id, "ts": now()}
-                rows = [event.row() if isinstance(event, MetricRun) else event for event in self._events]
-                await insert_many(self.session, Event, _EVENT, rows, same=common)
+                await insert_many(self.session, Event, _EVENT, self._events, same=common)
                 await wake_watchers(self.session, self.job)
             before = self._checked_step
             if before is None or training_checks.is_due(before, self.job.step):
@@ -148,25 +137,16 @@ class Applier:
         if job.status == JobStatus.STARTING:
             await change_status(self.session, job, JobStatus.RUNNING)
 
-    async def _step_metrics(
-        self, steps: list[int], ts: list[float], values: dict[str, list[float | None]]
-    ) -> None:
-        seconds = [value for value in values.get("time/step", ()) if value is not None]
-        if seconds:
-            self.job.recent_step_seconds = [*self.job.recent_step_seconds, *seconds][-RECENT_STEPS:]
-        await self._meter.count_steps(steps, values)
-        self._points.add("train", steps, ts, values)
-        run = self._run
-        if run is None or not run.takes(steps, values):
-            self._settle()
-            run = self._run = MetricRun("train", self.job.seq + 1, {key: [] for key in values})
-            self._events.append(run)
-        run.add(steps, ts, values)
-
-    def _settle(self) -> None:
-        if self._run is not None:
-            self.job.seq, self.job.step = self._run.last, self._run.steps[-1]
-            self._run = None
+    async def _step_metrics(self, record: StepMetrics) -> None:
+        columns = {key: [value] for key, value in record.values.items()}
+        seconds = record.values.get("time/step")
+        if seconds is not None:
+            self.job.recent_step_seconds = [*self.job.recent_step_seconds, seconds][-RECENT_STEPS:]
+        await self._meter.count_steps([record.step], columns)
+        self._points.add("train", [record.step], [record.ts], columns)
+        data = {"step": record.step, "kind": "train", "values": record.values, "ts": record.ts}
+        self._tell("metrics", data, record.step)
+        self.job.step = record.step
 
     async def _rollouts(self, record: Rollouts) -> None:
         where = {"job_id": self.job.id, "split": record.split, "step": record.step}

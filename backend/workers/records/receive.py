@@ -1,6 +1,6 @@
 """Reception of a trainer's records: each applied once, in order, in one transaction under the job's row lock."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -9,14 +9,8 @@ from backend.rpc.wake_ups import WakeUps
 from backend.workers.fence import lock_attempt, require_lease
 from backend.workers.records.apply import Applier
 from reinforge.errors import InvalidInput
-from reinforge.records import StepMetrics
-from reinforge.schemas.worker_api import (
-    MetricColumns,
-    RecordBatch,
-    RecordReply,
-    ReportedRecord,
-    last_sequence,
-)
+from reinforge.records import Record, StepMetrics
+from reinforge.schemas.worker_api import MetricColumns, RecordBatch, RecordReply
 
 
 async def store(
@@ -27,27 +21,26 @@ async def store(
     Raises LeaseLost, or InvalidInput (`sequence_gap`, `blob_missing`); then nothing of the batch is stored.
     """
     job, attempt = await lock_attempt(session, job_id, body.attempt, token)
-    fresh = _unknown(body.records, attempt.last_sequence)
+    fresh = [record for record in _single(body) if record.sequence > attempt.last_sequence]
     if fresh:
         require_lease(job, attempt)
         _check_sequence(attempt, fresh)
         applier = Applier(session, job, attempt, wake_ups)
         for record, behind in zip(fresh, [None, *fresh], strict=False):
-            if not isinstance(behind, StepMetrics | MetricColumns):  # step records cannot end the lease
+            if not isinstance(behind, StepMetrics):  # step records cannot end the lease
                 require_lease(job, attempt)
             await applier.apply(record)
         await applier.finish()
-        attempt.last_sequence = last_sequence(fresh[-1])
+        attempt.last_sequence = fresh[-1].sequence
     return RecordReply(acknowledged=attempt.last_sequence)
 
 
-def _unknown(records: Sequence[ReportedRecord], stored: int) -> list[ReportedRecord]:
-    """Records after the stored sequence; the remainder of a partially stored column record."""
-    fresh = (record for record in records if last_sequence(record) > stored)
-    return [record.behind(stored) if isinstance(record, MetricColumns) else record for record in fresh]
+def _single(body: RecordBatch) -> Iterator[Record]:
+    for record in body.records:
+        yield from record.records() if isinstance(record, MetricColumns) else [record]
 
 
-def _check_sequence(attempt: Attempt, records: Sequence[ReportedRecord]) -> None:
+def _check_sequence(attempt: Attempt, records: Sequence[Record]) -> None:
     expected = attempt.last_sequence + 1
     for record in records:
         if record.sequence != expected:
@@ -57,4 +50,4 @@ def _check_sequence(attempt: Attempt, records: Sequence[ReportedRecord]) -> None
                 param="records",
                 hint=f"Send the records from {attempt.last_sequence + 1} on, in order.",
             )
-        expected = last_sequence(record) + 1
+        expected = record.sequence + 1

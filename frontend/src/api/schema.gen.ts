@@ -8603,7 +8603,7 @@ export interface components {
         /**
          * MetricColumns
          * @description Records of kind `step_metrics` that follow each other with the same keys: `step[i]`, `ts[i]` and `values[key][i]`
-         *     are what record `sequence + i` says. Checked and stored at once, a thousand cost little more than one.
+         *     are what record `sequence + i` says. Workers of earlier releases send it.
          */
         MetricColumns: {
             /**

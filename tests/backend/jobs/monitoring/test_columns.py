@@ -1,13 +1,16 @@
-"""Metrics sent as columns are stored like metrics sent step by step."""
+"""Metrics of many steps in one record or one row of events, as earlier releases sent and stored them."""
 
+import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from backend.data.database import Database
+from backend.jobs.monitoring import event_store
 from reinforge.records import StepMetrics
 from tests.backend.server import Backend, Trainer
-from worker.backend_api.metric_columns import packed
 
 pytestmark = pytest.mark.usefixtures("rpc_backend")
 
@@ -38,7 +41,20 @@ def numbered(
 
 
 def as_columns(records: Sequence[StepMetrics]) -> list[dict[str, Any]]:
-    return [record.model_dump() for record in packed(records)]
+    """Consecutive records with the same keys as one record."""
+    columns: list[dict[str, Any]] = []
+    for record in records:
+        last = columns[-1] if columns else {"values": {}, "sequence": 0, "step": []}
+        follows = last["sequence"] + len(last["step"]) == record.sequence
+        if not follows or last["values"].keys() != record.values.keys():
+            last = {"kind": "metric_columns", "sequence": record.sequence, "step": [], "ts": []}
+            last["values"] = {key: [] for key in record.values}
+            columns.append(last)
+        last["step"].append(record.step)
+        last["ts"].append(record.ts)
+        for key, value in record.values.items():
+            last["values"][key].append(value)
+    return columns
 
 
 def left(backend: Backend, trainer: Trainer) -> dict[str, Any]:
@@ -62,7 +78,7 @@ def test_they_leave_what_single_records_would(backend: Backend, trainer: Trainer
     for record in numbered(single, STEPS):
         assert single.post([record.model_dump()]).status_code == 200
     columns = as_columns(numbered(trainer, STEPS))
-    assert [record["kind"] for record in columns] == ["metric_columns", "metric_columns", "step_metrics"]
+    assert [record["kind"] for record in columns] == ["metric_columns"] * 3
     reply = trainer.post(columns)
     assert (reply.status_code, reply.json()) == (200, {"acknowledged": trainer.sequence})
     assert left(backend, trainer) == left(backend, single)
@@ -86,14 +102,31 @@ def test_of_columns_that_are_stored_in_part_the_rest_is_applied(
     assert left(backend, trainer) == remaining
 
 
-def test_columns_share_a_row_of_events_with_their_neighbours(backend: Backend, trainer: Trainer) -> None:
-    values: list[dict[str, float | None]] = [{"a": float(n)} for n in range(1200)]
+def test_events_that_share_a_row_are_read_and_cut_one_by_one(backend: Backend, trainer: Trainer) -> None:
+    values: list[dict[str, float | None]] = [{"a": n / 4, "b": None} for n in range(4)]
     records = numbered(trainer, values)
-    sent = [*as_columns(records[:600]), *as_columns(records[600:601]), *as_columns(records[601:])]
-    assert trainer.post(sent).status_code == 200
-    query = "SELECT count FROM event WHERE job_id = %s AND type = 'metrics' ORDER BY seq"
-    assert [row[0] for row in backend.sql(query, trainer.claimed["job"])] == [601, 599]
-    assert left(backend, trainer)["series"][0]["values"] == [float(n) for n in range(1200)]
+    assert trainer.post([record.model_dump() for record in records]).status_code == 200
+    job, before = trainer.claimed["job"], left(backend, trainer)
+    steps, seqs = [1, 2, 3, 4], [seq for seq, _ in before["events"]]
+    backend.sql("DELETE FROM event WHERE job_id = %s AND seq = ANY(%s)", job, seqs[:3])
+    shared = {"kind": "train", "step": steps, "ts": [record.ts for record in records]}
+    shared["values"] = {"a": [n / 4 for n in range(4)], "b": [None] * 4}
+    backend.sql(
+        "UPDATE event SET data = %s::jsonb, count = 4 WHERE job_id = %s AND seq = %s",
+        json.dumps(shared), job, seqs[3],
+    )  # fmt: skip
+    assert left(backend, trainer) == before
+    page = backend.api.get(f"/jobs/{job}/events", params={"after": seqs[1], "limit": 1}).json()["data"]
+    assert [event["seq"] for event in page] == [seqs[2]]
+
+    async def resume_from(step: int) -> None:
+        database = Database(backend.database_url)
+        async with database.transaction() as session:
+            await event_store.forget_after(session, job, step)
+        await database.close()
+
+    asyncio.run(resume_from(2))
+    assert left(backend, trainer)["events"] == before["events"][:2]
 
 
 @pytest.mark.parametrize(
