@@ -13,9 +13,8 @@ T = TypeVar("T")
 
 
 async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None = None) -> T:
-    """The result of `ask`, retried while the project has its maximum of waiting RPCs.
-
-    within: seconds; None: no limit. Raises TooManyRequests after them, and any other error of `ask`.
+    """Retry while the project has its maximum of waiting RPCs, for `within` seconds. Raises TooManyRequests
+    then, and any other error of `ask`.
     """
     began = time.monotonic()
     while True:

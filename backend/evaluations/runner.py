@@ -1,9 +1,7 @@
-"""Runs stand-alone evaluations in this process, in batches: sample, score, store.
+"""Stand-alone evaluations in this process, in batches: sample, score, store.
 
-Every batch is stored before the next one, so another process can continue after the last. A process that
-stops releases its evaluations; one that dies is detected by its last touch. The row's `runner` is the fence:
-a process that finds another's name stops.
-"""
+Another process can continue after the last stored batch. A process that stops releases its evaluations; one that
+dies is detected by its last touch. The row's `runner` is the fence: a process that reads another's name stops."""
 
 import asyncio
 import hashlib
@@ -91,7 +89,7 @@ class Evaluator:
         self._spawn(id)
 
     def cancel(self, id: str) -> None:
-        """Immediate when it runs here; in another process it stops after its batch."""
+        """At once when it runs here; elsewhere after its batch."""
         if (task := self._tasks.get(id)) is not None:
             task.cancel()
 
@@ -255,7 +253,7 @@ class Evaluator:
         sampled: Sampled,
         results: dict[tuple[int, int], RewardResult],
     ) -> bool:
-        """Store a batch; returns whether to continue: still running, and this process is the runner."""
+        """Whether to continue: still running, and this process is the runner."""
         values = [
             {
                 "evaluation_id": id,
@@ -299,7 +297,6 @@ class Evaluator:
 
 
 def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[EvaluationPrompt]]:
-    """Batches whose completions fit one RPC and whose prompts fit one request."""
     batch: list[EvaluationPrompt] = []
     characters = 0
     for prompt in rows:

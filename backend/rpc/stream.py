@@ -1,9 +1,7 @@
 """Streaming RPCs: events of a running call, for one request.
 
-The worker's chunks pass through the tables, since another process may receive them. The call's deadline is
-the listener's lease, renewed while somebody reads: a worker whose listener has disconnected or died is
-refused (`Calls.store_chunk`) and stops.
-"""
+Chunks pass through the tables, since another process may receive them. The call's deadline is the listener's lease,
+renewed while somebody reads; without a listener the worker is refused (`Calls.store_chunk`) and stops."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -28,7 +26,7 @@ _EVENT: TypeAdapter[RpcEvent] = TypeAdapter(RpcEvent)
 
 
 class CallStream(Generic[ResultT]):
-    """Events of one call, created by `open_stream`; iterate `events` once."""
+    """Created by `open_stream`; iterate `events` once."""
 
     def __init__(self, calls: Calls, rpc: Rpc[Any, ResultT], call_id: str, quiet_seconds: float) -> None:
         self._rpc = rpc
@@ -47,10 +45,10 @@ class CallStream(Generic[ResultT]):
         return (self._over or time.monotonic()) - self._first_event_at
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """The worker's events in order; None now and then as a keep-alive. Ends with the worker's answer.
+        """In order; None now and then as a keep-alive. Ends with the worker's answer.
 
-        Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`,
-        `stream_stalled`, `malformed_rpc`) or the worker's error. The call is dropped in every case.
+        Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`, `stream_stalled`,
+        `malformed_rpc`) or the worker's error. The call is dropped in every case.
         """
         began = last_event_at = time.monotonic()
         reported_waiting = False
@@ -88,7 +86,7 @@ class CallStream(Generic[ResultT]):
         await self._forget()
 
     async def _look(self) -> tuple[Any, list[RpcEvent]]:
-        """The call and its new events. Raises Unavailable when nothing more can come."""
+        """Raises Unavailable when nothing more can come."""
         database = self._calls.database
         async with database.transaction() as session:
             # The call first: a chunk stored before its answer is found by the second query.
@@ -133,10 +131,7 @@ class CallStream(Generic[ResultT]):
 async def open_stream(
     calls: Calls, rpc: Rpc[RequestT, ResultT], request: RequestT, *, quiet_seconds: float
 ) -> CallStream[ResultT]:
-    """Start a call. Its events have to be read within LISTENER_SECONDS.
-
-    Raises Unavailable `no_worker`.
-    """
+    """Events have to be read within LISTENER_SECONDS. Raises Unavailable `no_worker`."""
     return CallStream(calls, rpc, await calls.add(rpc, request, _listener_lease()), quiet_seconds)
 
 

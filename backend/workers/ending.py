@@ -23,10 +23,7 @@ succeed."""
 async def end_attempt(
     session: AsyncSession, job: Job, attempt: Attempt, record: Ended, wake_ups: WakeUps
 ) -> None:
-    """Apply an `ended` record to a locked job.
-
-    A `cancelling` job becomes cancelled, whatever its trainer has reported.
-    """
+    """A `cancelling` job becomes cancelled, whatever its trainer reports."""
     await count_time(session, job, attempt)
     attempt.ended_at, attempt.outcome, attempt.reason = now(), record.outcome, record.reason
     if job.status == JobStatus.CANCELLING:
@@ -75,9 +72,7 @@ async def _goes_on(
 
 
 async def _without_its_start(session: AsyncSession, job: Job, attempt: Attempt) -> bool:
-    """Delete the resume state that the attempt could not read, so that the next one uses an earlier state;
-    False when the job had none of its own.
-    """
+    """Delete the resume state that the attempt could not read; False without one of the job's own."""
     dropped = delete(ResumeState).where(
         ResumeState.job_id == job.id,
         ResumeState.step == attempt.resume_step,
@@ -100,10 +95,7 @@ def _error(record: Ended) -> dict[str, Any]:
 
 
 async def _succeed(session: AsyncSession, job: Job, reason: str | None) -> None:
-    """Make the final checkpoint the job's adapter. Without one the job fails.
-
-    `reason`: why it ended before its last step.
-    """
+    """The final checkpoint becomes the job's adapter; without one the job fails. reason: of an early end."""
     checkpoint = await session.scalar(
         select(Checkpoint)
         .where(Checkpoint.job_id == job.id)

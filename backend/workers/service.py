@@ -20,7 +20,7 @@ _LISTED = timedelta(days=7)
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Register a worker or renew its registration. Wakes requests that wait for a former process with its id."""
+    """Wakes requests that wait for a former process with its id."""
     values = body.model_dump() | {"last_seen_at": now()}
     worker = await session.get(Worker, body.id, with_for_update=True)
     if worker is None or worker.process != body.process:

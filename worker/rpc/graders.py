@@ -39,9 +39,8 @@ from worker.sandbox.outcome import ProgramRun, Validation
 
 
 def validate_grader(client: SandboxClient | None, reward: NamedGrader) -> ValidatedReward:
-    """Its parts as entries, with the columns that code reads. client: loads its code.
-
-    The caller reads the templates.
+    """Its parts as entries, with the columns that code reads; the caller reads the templates. client: loads
+    its code.
     """
     columns: dict[str, list[str]] = {}
     error = _fault(client, reward.grader, columns)
@@ -78,7 +77,7 @@ def _error(code: str, message: str) -> LoadError:
 
 
 def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
-    """Columns of the function that would be called; None if the source has several and none is named."""
+    """Empty if the source has several functions and none is named."""
     called = [candidate for candidate in outcome.entries if entry is None or candidate.name == entry]
     return called[0].columns if len(called) == 1 else []
 

@@ -49,7 +49,7 @@ _EVENTS: TypeAdapter[list[SamplingEvent]] = TypeAdapter(list[SamplingEvent])
 
 
 class Sampler:
-    """Answers `sample` calls of one worker process; thread-safe. `folder` is its own and emptied at the start."""
+    """Of one worker process; thread-safe. folder: its own, emptied at the start."""
 
     def __init__(
         self, api: WorkerApi, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
@@ -65,10 +65,7 @@ class Sampler:
         self._apart.close()
 
     def sample(self, call_id: str, request: SamplingRequest) -> NoResult:
-        """Returns once the backend has all events.
-
-        Raises InvalidInput, Unavailable, WorkerApiRefused (the caller is gone), BackendAway.
-        """
+        """Raises InvalidInput, Unavailable, WorkerApiRefused (the caller is gone), BackendAway."""
         chunks = _Chunks(self._api, call_id)
         order = self._prepare(call_id, request, chunks)
         with self._serving.order(order, lambda: chunks.status("Starting the sampler")) as replies:
@@ -144,7 +141,7 @@ class Sampler:
         return folder
 
     def cached(self) -> list[str]:
-        """Hashes of the unpacked archives, without those an order has just requested."""
+        """Hashes of unpacked archives, without those just requested."""
         with self._unpacking:
             if not self._adapters.is_dir():
                 return []
@@ -166,7 +163,7 @@ class Sampler:
 
 
 class _Chunks:
-    """Posts events of one call, each once and in order."""
+    """Posts events of one call, each once, in order."""
 
     def __init__(self, api: WorkerApi, call_id: str) -> None:
         self._api, self._call = api, call_id
@@ -219,7 +216,7 @@ def _forward(replies: Replies, chunks: _Chunks) -> None:
 
 
 def _next(replies: Replies) -> list[Reply]:
-    """Available replies, after a short wait for the first; [] if none come."""
+    """Available replies, after a short wait for the first."""
     batch = []
     try:
         batch.append(replies.get(timeout=ASK_SECONDS))

@@ -1,14 +1,7 @@
-"""RPC server: answers the backend's synchronous calls.
+"""RPC server: answers the backend's synchronous calls (`reinforge.schemas.rpc`).
 
-    validate        load reward sources in the sandbox and list their functions
-    score           score given completions in the sandbox
-    render          prompts through a model's chat template, and their lengths
-    inspect_model   what a base model is, from its files
-    sample          completions of a model, streamed while a process of their own makes them
-
-Several threads ask for calls at the same time, so that a long one (a download) does not hold up the others.
-Those that sample do nothing else. Nothing here loads torch.
-"""
+Several threads take calls, so that a long one (a download) does not hold up the others. Those that sample do
+nothing else. Nothing here loads torch."""
 
 import logging
 import signal
@@ -71,7 +64,7 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 
 class CallWorker:
-    """Takes calls one at a time and answers them; every thread runs `loop`."""
+    """Every thread runs `loop`."""
 
     def __init__(
         self,
@@ -115,7 +108,7 @@ class CallWorker:
         work: Callable[[SandboxClient | None, RequestT], ResultT],
         request: RequestT,
     ) -> ResultT:
-        """Run with a sandbox client of its own, whose jails end if the caller disconnects."""
+        """With a sandbox client of its own, whose jails end if the caller disconnects."""
         if self._sandbox is None:
             return work(None, request)
         with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
@@ -223,7 +216,7 @@ def serve(settings: WorkerSettings) -> None:
 
 
 def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
-    """Command of the process that samples on demand; its place adds the engine, transformers beside a job."""
+    """Of the process that samples on demand; its place adds the engine, transformers beside a job."""
     engine, why = serving_engine(settings.serving_engine)
     log.info("sampling on demand by %s: %s", engine, why)
     return (
@@ -234,7 +227,7 @@ def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]
 
 
 def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
-    """Call kinds of each thread. One thread never inspects models, so that downloads cannot occupy all."""
+    """Of each thread. One never inspects models: downloads cannot occupy all."""
     samplers = settings.sample_threads
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")

@@ -1,9 +1,7 @@
 """Job queue, fair between projects.
 
 A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come first;
-ties go to the project that was served longest ago. So a project with one job does not wait for another
-project's hundred.
-"""
+ties go to the project that was served longest ago."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -46,7 +44,7 @@ def _line() -> Subquery:
 
 
 async def next_job(session: AsyncSession) -> Job | None:
-    """The next queued job, locked. Concurrent claims skip locked jobs, so each takes a different one."""
+    """The next queued job, locked; concurrent claims skip locked jobs."""
     line = _line()
     job: Job | None = await session.scalar(
         select(Job)
@@ -60,7 +58,6 @@ async def next_job(session: AsyncSession) -> Job | None:
 
 
 async def served(session: AsyncSession, job: Job) -> None:
-    """Record that a worker has claimed a job of the project."""
     project = await session.get_one(Project, job.project_id)
     project.served_at = now()
 
@@ -93,7 +90,7 @@ def _notice(broker: BrokerState | None) -> str | None:
 
 
 async def workers(session: AsyncSession) -> tuple[int, int]:
-    """Number of online trainers, and how many of them are idle."""
+    """(online, idle) trainers."""
     busy = (
         select(Attempt.worker_id)
         .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))

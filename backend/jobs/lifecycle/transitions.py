@@ -1,8 +1,6 @@
 """State transitions and event numbers of jobs, always under the job's row lock.
 
-`seq` is assigned while the lock is held until commit, so events become visible in order: a reader that has
-seen number n never later finds a smaller one that it has not seen.
-"""
+`seq` is assigned while the lock is held until commit, so events become visible in the order of their numbers."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,9 +45,8 @@ def unknown_job(job_id: str) -> NotFound:
 async def append_event(
     session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
 ) -> int:
-    """Add an event to a locked job and wake its watchers; returns its number.
-
-    Pass `step` for events that a resume from an earlier step deletes.
+    """Add an event to a locked job; returns its number. step: for events that a resume from an earlier step
+    deletes.
     """
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
@@ -72,7 +69,7 @@ async def change_status(
     reason: str | None = None,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """Apply a transition to a locked job. Raises StateConflict when the table forbids it."""
+    """Raises StateConflict for a transition that the table forbids."""
     check_transition(JobStatus(job.status), status)
     job.status, job.reason, job.error = status, reason, error
     moment = now()
@@ -94,9 +91,7 @@ async def change_status(
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
-    """Queue a locked job and wake the workers after the commit. A job whose attempt was interrupted keeps its
-    place.
-    """
+    """Wakes workers after the commit. A job whose attempt was interrupted keeps its place."""
     before = job.queued_at
     await change_status(session, job, JobStatus.QUEUED, reason=reason)
     if reason is not None:
@@ -106,10 +101,7 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
 
 
 async def cancel(session: AsyncSession, job: Job) -> None:
-    """Cancel a locked job: immediately when no worker has it, otherwise by a command to the worker.
-
-    Raises StateConflict (`job_not_cancellable`).
-    """
+    """At once when no worker has the job, else by a command. Raises StateConflict (`job_not_cancellable`)."""
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
         raise StateConflict(
@@ -127,10 +119,8 @@ async def cancel(session: AsyncSession, job: Job) -> None:
 async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """Pause a locked job: immediately when no worker has made a step yet, otherwise by a command to save a
-    checkpoint and stop. No effect on a pausing or paused job.
-
-    Raises StateConflict (`job_not_pausable`).
+    """At once when no worker has made a step, else by a command to save and stop. No effect on a pausing or
+    paused job. Raises StateConflict (`job_not_pausable`).
     """
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):
@@ -154,10 +144,7 @@ async def pause(
 
 
 async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Queue a locked, paused job; its next attempt continues from the resume state.
-
-    Raises StateConflict (`job_not_paused`).
-    """
+    """Raises StateConflict (`job_not_paused`)."""
     status = JobStatus(job.status)
     if status is not JobStatus.PAUSED:
         raise StateConflict(
@@ -185,9 +172,7 @@ def _why_not_resumed(status: JobStatus) -> str:
 
 
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Handle the expired lease of a locked job: retry, finish a requested stop, or fail after too many
-    losses.
-    """
+    """The lease has expired: retry, finish a requested stop, or fail after too many losses."""
     await _end_attempt_from_here(session, job, "lost")
     if not await try_again(session, job, wake_ups, reason="lease_lost"):
         error = {
@@ -200,9 +185,8 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
 
 
 async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
-    """Queue a locked job whose attempt was interrupted; finish a requested stop.
-
-    Returns False, with nothing changed, after too many interruptions without a resume state in between.
+    """Queue a job whose attempt was interrupted, or finish a requested stop. False, with nothing changed,
+    after too many interruptions without a resume state in between.
     """
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:
@@ -217,7 +201,6 @@ async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reaso
 
 
 async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:
-    """End a locked job whose trainer has not paused or cancelled in time."""
     await _end_attempt_from_here(session, job, "overdue")
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
@@ -231,7 +214,7 @@ async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> Non
 
 
 async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
-    """Increment the fence, so that the worker's further reports are refused."""
+    """Increment the fence: the worker's further reports are refused."""
     attempt = await session.get_one(Attempt, (job.id, job.attempt))
     attempt.ended_at, attempt.outcome = now(), outcome
 

@@ -1,7 +1,6 @@
-"""The one way to create a job: look up references, ask workers, run golden cases, store and queue.
+"""The one way to create a job: resolve references, check on workers, run golden cases, store and queue.
 
-Endpoints that create jobs differ in where the specification comes from and in what they answer. Each is a `Submission`.
-"""
+Endpoints that create jobs differ in the source of the specification and in the answer. Each is a `Submission`."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -65,31 +64,29 @@ class Draft:
 
 
 class Submission(ABC, Generic[Answer]):
-    """A request for a job: what it asks for, and its answer."""
-
     def __init__(self, project_id: str, created_by: str) -> None:
         self.project_id = project_id
         self.created_by = created_by
 
     @property
     def model(self) -> str | None:
-        """The base model, which is described first if it is a built-in one that no worker has described yet."""
+        """The base model; a built-in one is described first, if needed."""
         return None
 
     async def earlier_answer(self, session: AsyncSession) -> Answer | None:
-        """The answer of the same request, if it was answered before. Reserves nothing."""
+        """Of the same request. Reserves nothing."""
         return None
 
     @abstractmethod
     async def draft(self, session: AsyncSession) -> Draft:
-        """The job that the request asks for. Raises InvalidInput, NotFound."""
+        """Raises InvalidInput, NotFound."""
 
     async def reserve(self, session: AsyncSession) -> Answer | None:
-        """Keep the same request out until the transaction ends; its answer if it came first."""
+        """Blocks the same request until the transaction ends; its answer if it came first."""
         return None
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """The draft in the transaction that stores the job, where its sources may have changed since."""
+        """In the transaction that stores the job; sources may have changed."""
         return draft
 
     @abstractmethod
@@ -117,7 +114,7 @@ class HttpSubmission(Submission[Response]):
 
 
 class SpecSubmission(HttpSubmission):
-    """A request whose body is the specification of the job."""
+    """The body is the specification."""
 
     def __init__(self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft) -> None:
         super().__init__(who, once, fingerprint)

@@ -1,4 +1,4 @@
-"""Job validation, part 2: checks on a worker. Rewards load in a sandbox; prompts fit the model."""
+"""Job validation, part 2: rewards load in a sandbox; prompts fit the model."""
 
 import heapq
 from collections.abc import Sequence
@@ -57,9 +57,8 @@ class MeasuredPrompts:
 
 
 async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Plan:
-    """The plan with what workers measure, after checks of rewards and prompts.
-
-    Raises InvalidInput with `param`, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
+    """The plan with measured values. Raises InvalidInput with `param`, Unavailable (`no_worker`,
+    `call_timeout`, `sandbox_unavailable`).
     """
     validated = await validate_all(plan, calls, objects, cache)
     if validated.problems:
@@ -68,7 +67,7 @@ async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> P
 
 
 async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Validated:
-    """Like `validate`, but returns all problems instead of raising the first. Raises Unavailable."""
+    """Returns all problems. Raises Unavailable."""
     tables = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
         tables.append((plan.held_out, "data.held_out"))
@@ -104,7 +103,7 @@ async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) 
 
 
 async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, int], list[str]]:
-    """The split, counted if it is by prompts, and warnings about held-out prompts that also train."""
+    """The split, counted if it is by prompts, and warnings about leaks."""
     data = plan.spec.data
     if plan.held_out is None and plan.split[1] == 0:
         return plan.split, []
@@ -133,7 +132,7 @@ async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, 
 async def load_rewards(
     pinned: Sequence[PinnedReward | None], calls: Calls, tables: Sequence[Dataset], roles: ColumnRoles
 ) -> LoadedRewards:
-    """Load rewards in a sandbox, and compare the columns that they read with the data's. Raises Unavailable."""
+    """Also compares the columns that they read with the data's. Raises Unavailable."""
     pinned_rewards = [(index, reward) for index, reward in enumerate(pinned) if reward is not None]
     sources = [
         rewards.Source(reward.name, reward.source, reward.entry, f"rewards[{index}].{_origin(reward)}")
@@ -174,7 +173,7 @@ def _origin(reward: PinnedReward) -> str:
 
 
 def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
-    """The function to call: the named one, the only one, or `grade`. Raises InvalidInput."""
+    """The named one, the only one, or `grade`. Raises InvalidInput."""
     if reward.entry is not None:
         if reward.entry not in names:
             raise InvalidInput(
@@ -204,7 +203,7 @@ def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
 
 
 async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> Rows:
-    """The rows with the longest prompts; checks that every row has a prompt. Raises InvalidInput."""
+    """Raises InvalidInput for a row without a prompt."""
     arguments = (str(path), dataset.format, data.model_dump_json())
     result, failure = await read_in_background(dataset, read_longest, *arguments)
     if failure is not None:
@@ -223,7 +222,7 @@ def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any
 
 
 def longest_prompts(path: str, format: str, data: str) -> Rows:
-    """At most `LONGEST_ROWS` rows, longest prompt first, without their other columns. Raises DatasetError."""
+    """At most `LONGEST_ROWS`, longest first, without other columns. Raises DatasetError."""
     spec = DataSpec.model_validate_json(data)
     heap: list[tuple[int, int, PromptRow]] = []
     rows = iter_prompts(

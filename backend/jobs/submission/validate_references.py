@@ -78,8 +78,6 @@ class Plan:
 
 @dataclass(frozen=True)
 class Survey:
-    """Resolved references of a specification and all its problems, in field order."""
-
     plan: Plan | None
     """None if there are problems."""
     rewards: list[PinnedReward | None]
@@ -90,7 +88,7 @@ class Survey:
 
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
-    """Resolve the specification's references and check that they fit together. Raises InvalidInput."""
+    """Raises InvalidInput."""
     result = await survey(session, project_id, spec)
     if result.plan is None:
         raise result.problems[0]
@@ -98,7 +96,7 @@ async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan
 
 
 async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Survey:
-    """Like `look_up`, but returns all problems instead of raising the first."""
+    """Returns all problems, in the order of fields."""
     problems: list[InvalidInput] = []
 
     async def collect(lookup: Awaitable[T]) -> T | None:
@@ -239,9 +237,7 @@ async def _judge_problems(
 
 
 def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
-    """Columns in the templates of a grader or of the judges that code calls; a worker finds the columns that
-    code reads.
-    """
+    """Columns in templates of a grader, or of judges that code calls."""
     judging = reward.judges.values() if isinstance(reward, PythonReward) else ()
     graders = [*judging, *([pin.grader] if pin.grader is not None else [])]
     return frozenset().union(*map(columns, graders))
@@ -250,7 +246,7 @@ def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
 def lacking(
     reward: PinnedReward, index: int, reads: Collection[str], tables: Sequence[Dataset], roles: ColumnRoles
 ) -> list[InvalidInput]:
-    """Problems for columns that no row has: every completion would fail."""
+    """Columns that no row has: every completion would fail."""
     param = f"rewards[{index}]"
     return [
         problem

@@ -60,10 +60,8 @@ _EVENT = ("seq", "type", "data", "step", "count")
 
 
 class Applier:
-    """Applies the records of one batch to a locked job.
-
-    After an outage steps arrive by the hundred: their points, events and usage are collected and stored
-    together by `finish`.
+    """One batch. Points, events and usage are stored together by `finish`: after an outage steps arrive by
+    the hundred.
     """
 
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, wake_ups: WakeUps) -> None:
@@ -106,7 +104,7 @@ class Applier:
                 await end_attempt(self.session, self.job, self.attempt, record, self._wake_ups)
 
     async def finish(self) -> None:
-        """Store what was collected; call once, after the last record."""
+        """Call once, after the last record."""
         with self.session.no_autoflush:  # the job's row is written once, at the end
             await self._points.store()
             await self._meter.store()
@@ -119,7 +117,7 @@ class Applier:
                 await training_checks.refresh(self.session, self.job, self._emit)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
-        """Collect an event for `finish`; it is numbered now, which fixes its order."""
+        """Collect an event for `finish`; its number is fixed now."""
         self.job.seq += 1
         self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step, "count": 1})
 

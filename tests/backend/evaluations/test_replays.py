@@ -155,7 +155,7 @@ def test_a_failure_of_the_server_is_reported_as_one(
 ) -> None:
     job = job_with_completions(backend, [1.0, 0.0])
     started = backend.api.post("/evaluations", json={"job": job, "source": REWARD}).json()
-    monkeypatch.setattr("backend.evaluations.replay.rewards.test", None)
+    monkeypatch.setattr("backend.evaluations.replay.compare", None)
     done = ended(backend, started["id"])
     assert (done["status"], done["error"]["code"], done["report"]) == ("failed", "replay_failed", None)
 
