@@ -44,12 +44,12 @@ _JAILS = {"N": "namespaces", "L": "Landlock"}
 _JAIL_FIXES = (
     "Either give this machine a jail: install bubblewrap and allow user namespaces, or use Linux 6.2 or later with "
     "Landlock switched on (`lsm=` naming landlock). Or use a sandbox on a Linux machine that has one: there "
-    "`python -m worker.sandbox --listen HOST:PORT --token-file FILE`, here SANDBOX_URL=tcp://HOST:PORT and "
-    "SANDBOX_TOKEN_FILE; docs/install.md has an example."
+    "`python -m worker.sandbox --listen HOST:PORT --key-file FILE`, here SANDBOX_URL=tcp://HOST:PORT and "
+    "SANDBOX_KEY_FILE, a copy of that file; docs/install.md has an example."
 )
 _REMOTE_FIX = (
-    "Check that `python -m worker.sandbox` runs there, that SANDBOX_TOKEN or SANDBOX_TOKEN_FILE holds its token, and "
-    "what `reinforge doctor` says on that machine."
+    "Check that `python -m worker.sandbox` runs there, that SANDBOX_KEY_FILE is a copy of its key file, and what "
+    "`reinforge doctor` says on that machine."
 )
 
 _INSTALL = "Install the platform: run `make setup` in a checkout, or install its wheel (docs/install.md#from-wheels)."

@@ -18,8 +18,8 @@ _BACKEND_ONLY = (
     "REINFORGE_PREVIOUS_WORKER_TOKEN",
 )
 """Workers hold no credentials but their token; they stand next to untrusted reward code."""
-_NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_TOKEN", "REINFORGE_WORKER_TOKEN", "REDIS_URL")
-_WORKER_ONLY = ("SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE")
+_NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_KEY_FILE", "REINFORGE_WORKER_TOKEN", "REDIS_URL")
+_WORKER_ONLY = ("SANDBOX_KEY_FILE",)
 _WORKER_LISTEN = "REINFORGE_WORKER_LISTEN"
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
@@ -27,7 +27,7 @@ _LOOPBACK = "127.0.0.1,localhost,::1"
 class Environment:
     """The environments of one platform, made from ours; a variable that is set and empty counts as unset.
 
-    backend   everything but the token of a sandbox
+    backend   everything but the key file of a sandbox
     worker    without the credentials of database and object store; reaches the backend at `local_url`
     sandbox   additionally without the worker's token
     """

@@ -90,10 +90,10 @@ def sandbox_address() -> str:
     return variable("SANDBOX_URL") or variable("SANDBOX_SOCKET") or ""
 
 
-def sandbox_token() -> str:
-    """Token of a sandbox on another machine. Raises OSError for an unreadable SANDBOX_TOKEN_FILE."""
-    file = variable("SANDBOX_TOKEN_FILE")
-    return Path(file).read_text() if file else variable("SANDBOX_TOKEN") or ""
+def sandbox_key_file() -> Path | None:
+    """Key file of a sandbox on another machine."""
+    path = variable("SANDBOX_KEY_FILE")
+    return Path(path) if path else None
 
 
 def record_descriptor() -> int:

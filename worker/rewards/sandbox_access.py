@@ -1,8 +1,7 @@
 """The sandbox configured for this process, on a Unix socket or on another machine.
 
-    SANDBOX_URL         tcp://host:port or unix:///path; wins over SANDBOX_SOCKET
-    SANDBOX_TOKEN       token for a sandbox on another machine, or
-    SANDBOX_TOKEN_FILE  the file that holds it
+    SANDBOX_URL       tcp://host:port or unix:///path; wins over SANDBOX_SOCKET
+    SANDBOX_KEY_FILE  copy of the key file of a sandbox on another machine
 
 `python -m worker.rewards.sandbox_access` prints the status of its jail as JSON, for the doctor.
 """
@@ -14,27 +13,36 @@ import sys
 from reinforge.errors import InvalidInput
 from worker.machine import settings
 from worker.sandbox.client import SandboxClient
-from worker.sandbox.transport.remote import Address, checked_token
+from worker.sandbox.transport.address import Address
+from worker.sandbox.transport.tls import KeyFile
 
 
 def sandbox_client(address: str | os.PathLike[str], *, patience: float = 0.0) -> SandboxClient:
-    """A client of the sandbox at `address`, with this process's token where that is another machine.
+    """A client of the sandbox at `address`, with this process's key file if that is another machine.
 
     patience: see SandboxClient.
 
-    Raises InvalidInput `sandbox_misconfigured` for an address or a token that cannot be one.
+    Raises InvalidInput `sandbox_misconfigured` for an invalid address or key file.
     """
     try:
         remote = Address.parse(os.fspath(address)).path is None
-        return SandboxClient(
-            address, checked_token(settings.sandbox_token()) if remote else None, patience=patience
-        )
+        return SandboxClient(address, _key_file() if remote else None, patience=patience)
     except (ValueError, OSError) as error:
         raise InvalidInput(
             f"The sandbox {os.fspath(address)} cannot be used: {error}",
             code="sandbox_misconfigured",
-            hint="SANDBOX_URL names it; SANDBOX_TOKEN or SANDBOX_TOKEN_FILE holds the token it was started with.",
+            hint="SANDBOX_URL is its address; SANDBOX_KEY_FILE is a copy of the key file it was started with "
+            "(--key-file). docs/install.md has an example.",
         ) from error
+
+
+def _key_file() -> KeyFile:
+    path = settings.sandbox_key_file()
+    if path is None:
+        raise ValueError(
+            "SANDBOX_KEY_FILE is not set; it replaces SANDBOX_TOKEN and SANDBOX_TOKEN_FILE of version 0.2"
+        )
+    return KeyFile(path)
 
 
 def main() -> int:

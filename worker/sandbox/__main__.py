@@ -1,6 +1,6 @@
 """Command line of the sandbox daemon.
 
-``python -m worker.sandbox --socket PATH`` or ``--listen HOST:PORT --token-file FILE`` runs the daemon.
+``python -m worker.sandbox --socket PATH`` or ``--listen HOST:PORT --key-file FILE`` runs the daemon.
 ``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons",
 "refused"}``.
 ``python -m worker.sandbox status --socket PATH`` prints the same for a running daemon; exit code 1 if it does
@@ -20,7 +20,7 @@ from worker.sandbox.client import SandboxClient
 from worker.sandbox.daemon.daemon import Sandboxd
 from worker.sandbox.jails import JAILS
 from worker.sandbox.outcome import SandboxStatus
-from worker.sandbox.transport.remote import checked_token
+from worker.sandbox.transport.tls import KeyFile
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,9 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
-        help="serve other machines, too; they need the token. Frames are authenticated, not encrypted",
+        help="serve other machines, too, over TLS; they need a copy of the key file",
     )
-    parser.add_argument("--token-file", type=Path, help="file with the token for --listen")
+    parser.add_argument(
+        "--key-file", type=Path, help="private key and certificate for --listen; created if it does not exist"
+    )
     parser.add_argument(
         "--pool", type=int, default=min(2, os.cpu_count() or 1), help="jails that run at once"
     )
@@ -48,15 +50,18 @@ def main(arguments: list[str] | None = None) -> int:
     letters = (options.jail,) if options.jail else tuple(JAILS)
     if options.pool < 1:
         parser.error("--pool must be at least 1")
-    tcp, token = None, ""
+    tcp, key = None, None
     try:
         if options.listen is not None:
             tcp = _host_and_port(options.listen)
-            if options.token_file is None:
-                parser.error("--listen needs --token-file")
-            token = checked_token(options.token_file.read_text())
+            if options.key_file is None:
+                parser.error("--listen needs --key-file")
+            key = KeyFile.create_if_missing(options.key_file)
     except PermissionError as error:
-        parser.error(f"{error}: the file must be readable by uid {os.geteuid()}, which the sandbox runs as")
+        parser.error(
+            f"{error}: the file must be readable, or its directory writable, by uid {os.geteuid()}, which the sandbox "
+            "runs as"
+        )
     except (ValueError, OSError) as error:
         parser.error(str(error))
     if options.command == "serve" and options.socket is None and tcp is None:
@@ -69,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.command == "probe":
             asyncio.run(_probe(letters))
         else:
-            daemon = Sandboxd(options.socket, options.pool, letters, tcp=tcp, token=token)
+            daemon = Sandboxd(options.socket, options.pool, letters, tcp=tcp, key=key)
             asyncio.run(daemon.serve(lambda status: _announce(status, daemon.port)))
     except OSError as error:
         sys.stderr.write(f"sandboxd: {error}\n")

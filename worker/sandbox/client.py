@@ -25,8 +25,9 @@ from worker.sandbox.outcome import (
     Validation,
 )  # fmt: skip
 from worker.sandbox.transport import frames
+from worker.sandbox.transport.address import Address
 from worker.sandbox.transport.connection import Connection
-from worker.sandbox.transport.remote import Address
+from worker.sandbox.transport.tls import KeyFile
 
 ROWS_PER_CALL = 16
 """For slow and unmeasured rewards: limits the rows that one call loses at its deadline."""
@@ -43,19 +44,21 @@ _Answer = TypeVar("_Answer")
 class SandboxClient:
     """Scores completions in the sandbox at ``address``. Thread-safe.
 
-    address: a Unix socket's path, or ``tcp://host:port``, which needs the daemon's ``token``. Raises
+    address: a Unix socket's path, or ``tcp://host:port``, which needs the daemon's key file. Raises
     ``ValueError`` for anything else.
 
     Connections are opened per thread and reused. Use as a context manager or call :meth:`close`.
     """
 
     def __init__(
-        self, address: str | os.PathLike[str], token: str | None = None, *, patience: float = 0.0
+        self, address: str | os.PathLike[str], key: KeyFile | None = None, *, patience: float = 0.0
     ) -> None:
         """patience: seconds for which requests are retried while the daemon does not answer, e.g. restarts."""
         self._patience = patience
         self._address = Address.parse(os.fspath(address))
-        self._token = token
+        if self._address.path is None and key is None:
+            raise ValueError("a sandbox on another machine needs a key file")
+        self._key = key
         self._jail: str | None = None
         self._idle: list[Connection] = []
         self._used: set[Connection] = set()
@@ -230,7 +233,7 @@ class SandboxClient:
             if connection is not None and connection.stale():
                 connection.close()
                 connection = None
-            connection = connection or Connection(self._address, self._token)
+            connection = connection or Connection(self._address, self._key)
             self._use(connection)
             answers = {number: unpack(*answer) for number, answer in connection.ask(requests)}
         except (OSError, EOFError) as error:

@@ -23,8 +23,6 @@ from worker.supervisor.slots import Slot, forget_process, mark, remember_process
 
 TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.trainer.main")
 _SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL")
-_SANDBOX_SECRETS = {"SANDBOX_TOKEN", "SANDBOX_TOKEN_FILE"}
-"""The trainer scores by itself; they only open a sandbox."""
 _MAX_LINE_BYTES = 256 << 20
 SAY_SECONDS = 1.0
 _END_SECONDS = 10.0
@@ -161,9 +159,7 @@ class TrainerProcess:
 def child_environment() -> dict[str, str]:
     """Our environment without secrets: a trainer loads untrusted models and needs no access to the platform."""
     environment = {
-        key: value
-        for key, value in os.environ.items()
-        if key in _SANDBOX_SECRETS or not any(part in key for part in _SECRETS)
+        key: value for key, value in os.environ.items() if not any(part in key for part in _SECRETS)
     }
     hide_unwanted(environment)
     return environment | {

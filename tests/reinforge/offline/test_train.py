@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -106,9 +105,8 @@ def test_what_is_not_there_is_named(tmp_path: Path, change: dict[str, object], p
 
 
 def test_it_scores_on_a_sandbox_of_another_machine(tmp_path: Path) -> None:
-    token = secrets.token_hex(16)
-    with running_daemon(token=token) as daemon:
-        far = {"SANDBOX_URL": f"tcp://127.0.0.1:{daemon.port()}", "SANDBOX_TOKEN": token}
+    with running_daemon(tcp=True) as daemon:
+        far = {"SANDBOX_URL": f"tcp://127.0.0.1:{daemon.port()}", "SANDBOX_KEY_FILE": str(daemon.key_file)}
         done = subprocess.run(
             [*command(tmp_path, 2), "--json"],
             capture_output=True,

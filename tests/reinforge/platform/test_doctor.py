@@ -133,7 +133,7 @@ def test_a_sandbox_on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUB_PROBE", json.dumps(away))
     check = doctor.check_sandbox()
     assert complaint(check, "warn") == "no jail could be proved at tcp://box:7100: nobody there"
-    assert "SANDBOX_TOKEN" in (check.remedy or "")
+    assert "SANDBOX_KEY_FILE" in (check.remedy or "")
 
 
 def test_in_the_backend_s_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

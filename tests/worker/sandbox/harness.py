@@ -65,6 +65,11 @@ class RunningDaemon:
     announced: str
     secret: str
 
+    @property
+    def key_file(self) -> Path:
+        """The daemon created it if it listens on TCP."""
+        return self.socket.with_name("sandbox.pem")
+
     def client(self) -> SandboxClient:
         return SandboxClient(self.socket)
 
@@ -83,7 +88,7 @@ def running_daemon(
     *,
     pool: int = 1,
     jail: str | None = None,
-    token: str | None = None,
+    tcp: bool = False,
     user: int | None = None,
     script: str | None = None,
     env: Mapping[str, str] | None = None,
@@ -91,7 +96,7 @@ def running_daemon(
 ) -> Iterator[RunningDaemon]:
     """Start sandboxd, with the strongest jail or the one given; as another user when ``user`` is given, who has the
     libraries of rewards if ``libraries``; from a Python ``script`` instead of the module. A script gets the socket's
-    path as its first argument. With a ``token`` the daemon listens on TCP, too.
+    path as its first argument. With ``tcp`` the daemon also listens on TCP.
     """
     folder = Path(tempfile.mkdtemp(prefix="sbx-", dir="/var/tmp"))
     secret = secrets.token_hex(16)
@@ -100,9 +105,8 @@ def running_daemon(
     arguments = arguments or ["-m", "worker.sandbox", "--socket", str(folder / "s"), "--pool", str(pool)]
     if jail is not None:
         arguments += ["--jail", jail]
-    if token is not None:
-        (folder / "token").write_text(token + "\n")
-        arguments += ["--listen", "127.0.0.1:0", "--token-file", str(folder / "token")]
+    if tcp:
+        arguments += ["--listen", "127.0.0.1:0", "--key-file", str(folder / "sandbox.pem")]
     process = subprocess.Popen(
         [*command, *arguments],
         env={**settings, "RFT_CANARY": secret, **(env or {})},

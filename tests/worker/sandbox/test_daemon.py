@@ -23,6 +23,7 @@ from worker.sandbox.daemon.pool import FairQueue, Pool, Ticket
 from worker.sandbox.jails import LandlockJail
 from worker.sandbox.jails.prefix import ensure_prefix
 from worker.sandbox.transport import frames
+from worker.sandbox.transport.tls import KeyFile
 
 from .harness import (
     CONTROL,
@@ -97,18 +98,17 @@ def test_the_status_command_asks_a_running_daemon(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a file to another user")
-def test_a_token_file_of_another_user_says_who_has_to_read_it(tmp_path: Path) -> None:
+def test_a_key_file_of_another_user_says_who_has_to_read_it(tmp_path: Path) -> None:
     """Compose mounts a secret with the host's owner and mode."""
     folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
     try:
         folder.chmod(0o755)
-        (folder / "token").write_text("0" * 64)
-        (folder / "token").chmod(0o600)
+        KeyFile.create_if_missing(folder / "key")
         with running_daemon(user=NORMAL_UID) as other:
             python = Path(f"/proc/{other.process.pid}/cmdline").read_bytes().split(b"\0")[0].decode()
             environ = Path(f"/proc/{other.process.pid}/environ").read_bytes().decode().split("\0")
             done = subprocess.run(
-                [python, "-m", "worker.sandbox", "--listen", "127.0.0.1:0", "--token-file", str(folder / "token")],
+                [python, "-m", "worker.sandbox", "--listen", "127.0.0.1:0", "--key-file", str(folder / "key")],
                 env=dict(entry.split("=", 1) for entry in environ if "=" in entry), user=NORMAL_UID, group=NORMAL_UID,
                 extra_groups=[], cwd="/", capture_output=True, text=True, timeout=60,
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The daemon: answers ``score``, ``validate`` and ``status`` on a Unix socket or over TCP.
+"""The daemon: answers ``score``, ``validate`` and ``status`` on a Unix socket or over TLS.
 
 It proves a jail before it answers anything, strongest first, and again every hour and after a jail failed. A
 working jail stays in use: a run never moves to another jail unnoticed. Without a proved jail every score is
@@ -22,6 +22,7 @@ from worker.sandbox.jails.prefix import PrefixError, ensure_prefix
 from worker.sandbox.outcome import SandboxStatus
 from worker.sandbox.programs import ProgramCall
 from worker.sandbox.transport import frames
+from worker.sandbox.transport.tls import KeyFile
 
 _PROVE_AGAIN_SECONDS = 3600.0
 _UNPROVED_RETRY_SECONDS = 60.0
@@ -38,10 +39,10 @@ class Sandboxd:
         make_jails: Callable[[Sequence[str]], list[Jail]] | None = None,
         *,
         tcp: tuple[str, int] | None = None,
-        token: str = "",
+        key: KeyFile | None = None,
     ) -> None:
         self._path = path
-        self._tcp, self._token = tcp, token
+        self._tcp, self._key = tcp, key
         self.port: int | None = None
         """The TCP port, once it listens."""
         self._size = size
@@ -56,11 +57,11 @@ class Sandboxd:
 
     async def serve(self, ready: Callable[[SandboxStatus], None] = lambda _: None) -> None:
         """Run the daemon in the main thread's event loop; calls ``ready`` with the first proof's result."""
-        listener = Listener(self.answer, self._token)
+        listener = Listener(self.answer)
         if self._path is not None:
             await listener.open_unix(self._path)
-        if self._tcp is not None:
-            self.port = await listener.open_tcp(*self._tcp)
+        if self._tcp is not None and self._key is not None:
+            self.port = await listener.open_tcp(*self._tcp, self._key)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)

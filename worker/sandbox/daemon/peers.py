@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import secrets
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Hashable
@@ -11,25 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from worker.sandbox.daemon.calls import BadRequest
-from worker.sandbox.transport import frames, remote
-from worker.sandbox.transport.remote import RemoteError, Seal
+from worker.sandbox.daemon.tls_server import TlsServer
+from worker.sandbox.transport import frames, tls
+from worker.sandbox.transport.tls import KeyFile
 
 _CREDENTIALS = struct.Struct("iII")
 _WAITING_PER_CONNECTION = 64
-_STRANGERS = 64
-"""TCP connections that may be authenticating at once."""
 
 Answer = Callable[[dict[str, Any], bytes, Hashable], Awaitable[frames.Packed]]
 """Answers one request (head, body, peer). Raises BadRequest."""
 
 
 class Listener:
-    """Accepts connections on a Unix socket, on TCP, or both, and serves them."""
+    """Accepts connections on a Unix socket, over TLS, or both, and serves them."""
 
-    def __init__(self, answer: Answer, token: str = "") -> None:
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._token = token
-        self._strangers = asyncio.Semaphore(_STRANGERS)
+        self._tls: TlsServer | None = None
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
@@ -40,9 +37,10 @@ class Listener:
             await asyncio.start_unix_server(self._local, sock=_bind(path), limit=frames.BUFFER_BYTES)
         )
 
-    async def open_tcp(self, host: str, port: int) -> int:
+    async def open_tcp(self, host: str, port: int, key: KeyFile) -> int:
         """Returns the port. Raises OSError."""
-        server = await asyncio.start_server(self._remote, host, port, limit=frames.BUFFER_BYTES)
+        self._tls = TlsServer(key, self._remote)
+        server = await self._tls.open(host, port)
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
@@ -53,6 +51,8 @@ class Listener:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._tls is not None:
+            await self._tls.close()
 
     async def _local(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with self._counted(writer):
@@ -60,15 +60,10 @@ class Listener:
             if peer is not None:
                 await _Connection(self._answer, reader, writer, peer).serve()
 
-    async def _remote(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with self._counted(writer):
-            try:
-                async with asyncio.timeout(remote.HANDSHAKE_SECONDS), self._strangers:
-                    remote.keep_alive(writer.get_extra_info("socket"))
-                    peer, incoming, outgoing = await _meet(self._token, reader, writer)
-            except (TimeoutError, OSError, asyncio.IncompleteReadError):
-                return
-            await _Connection(self._answer, reader, writer, peer, incoming, outgoing).serve()
+    async def _remote(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, process: bytes
+    ) -> None:
+        await _Connection(self._answer, reader, writer, process).serve()
 
     @contextlib.asynccontextmanager
     async def _counted(self, writer: asyncio.StreamWriter) -> Any:
@@ -86,17 +81,6 @@ class Listener:
             writer.close()
 
 
-async def _meet(
-    token: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> tuple[Hashable, Seal, Seal]:
-    """Authenticate a TCP peer. Returns its process and the seals of both directions; raises RemoteError."""
-    nonce = secrets.token_bytes(remote.NONCE)
-    writer.write(remote.GREETING + nonce)
-    challenge, process = remote.admit(token, nonce, await reader.readexactly(remote.ANSWER_BYTES))
-    writer.write(challenge.proof("daemon"))
-    return process, challenge.seal("client"), challenge.seal("daemon")
-
-
 class _Connection:
     """One peer: answers its requests concurrently; cancels its calls when it disconnects."""
 
@@ -106,14 +90,11 @@ class _Connection:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         peer: Hashable,
-        incoming: Seal | None = None,
-        outgoing: Seal | None = None,
     ):
         self._answered_by = answer
         self._reader = reader
         self._writer = writer
         self._peer = peer
-        self._in, self._out = incoming, outgoing
         self._room = asyncio.Semaphore(_WAITING_PER_CONNECTION)
         self._answers: set[asyncio.Task[None]] = set()
 
@@ -134,14 +115,11 @@ class _Connection:
     async def _read(self) -> tuple[dict[str, Any], bytes] | None:
         """The next request, None at the end or after a malformed frame."""
         try:
-            sizes = await self._reader.readexactly(frames.SIZES.size)
-            head, body = frames.sizes(sizes)
-            async with asyncio.timeout(remote.FRAME_SECONDS):
+            head, body = frames.sizes(await self._reader.readexactly(frames.SIZES.size))
+            async with asyncio.timeout(tls.FRAME_SECONDS):
                 contents = await self._reader.readexactly(head), await self._reader.readexactly(body)
-                if self._in is not None:
-                    self._in.check(await self._reader.readexactly(remote.TAG), sizes, *contents)
             return frames.decode(contents[0]), contents[1]
-        except (asyncio.IncompleteReadError, OSError, TimeoutError, RemoteError, frames.WireError):
+        except (asyncio.IncompleteReadError, OSError, TimeoutError, frames.WireError):
             return None
 
     async def _answer(self, request: dict[str, Any], body: bytes) -> None:
@@ -158,7 +136,7 @@ class _Connection:
             self._room.release()
         frame = frames.encode(answer, answer_body)
         with contextlib.suppress(ConnectionError):
-            self._writer.write(frame + self._out.tag(frame) if self._out is not None else frame)
+            self._writer.write(frame)
             await self._writer.drain()
 
 

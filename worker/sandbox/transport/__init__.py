@@ -1,1 +1,1 @@
-"""Protocol between client and daemon, on a Unix socket or over TCP."""
+"""Protocol between client and daemon, on a Unix socket or over TLS."""

@@ -1,46 +1,45 @@
 """A client's connection to the daemon, for one thread at a time."""
 
 import contextlib
-import hmac
 import socket
+import ssl
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from worker.sandbox.transport import frames, remote
-from worker.sandbox.transport.remote import Address, RemoteError, Seal
+from worker.sandbox.transport import frames, tls
+from worker.sandbox.transport.address import Address
+from worker.sandbox.transport.tls import KeyFile
 
 _IN_FLIGHT = 4
 
 
 class Connection:
-    """Connects at once, over TCP with proof of the token; raises OSError."""
+    """Connects at once, over TCP with TLS; raises OSError.
 
-    def __init__(self, address: Address, token: str | None = None) -> None:
-        self._out: Seal | None = None
-        self._in: Seal | None = None
+    Another thread may call :meth:`abort`. It uses the methods of the plain socket: those of ``SSLSocket`` would drop
+    the encryption first, while this thread still sends.
+    """
+
+    def __init__(self, address: Address, key: KeyFile | None = None) -> None:
+        """key: needed for TCP."""
         if address.path is not None:
             self._socket = socket.socket(socket.AF_UNIX)
-        else:
-            self._socket = socket.create_connection((address.host, address.port), remote.HANDSHAKE_SECONDS)
-        try:
-            if address.path is not None:
+            try:
                 self._socket.connect(address.path)
-            else:
-                remote.keep_alive(self._socket)
-                self._handshake(token or "")
-                self._socket.settimeout(None)
-        except EOFError as error:
-            self._socket.close()
-            raise RemoteError(str(error)) from error
-        except OSError:
-            self._socket.close()
-            raise
+            except OSError:
+                self._socket.close()
+                raise
+        else:
+            assert key is not None
+            self._socket = _secure(
+                socket.create_connection((address.host, address.port), tls.HANDSHAKE_SECONDS), key
+            )
 
     def stale(self) -> bool:
         """Whether the daemon closed this connection while it was idle."""
         try:
             self._socket.setblocking(False)
-            self._socket.recv(1, socket.MSG_PEEK)
+            socket.socket.recv(self._socket, 1, socket.MSG_PEEK)
         except BlockingIOError:
             return False
         except OSError:
@@ -76,42 +75,49 @@ class Connection:
     def abort(self) -> None:
         """Callable from another thread: readers find the connection closed."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._socket.close()
 
-    def _handshake(self, token: str) -> None:
-        challenge, answer = remote.introduce(token, self._read(remote.GREETING_BYTES))
-        self._socket.sendall(answer)
-        try:
-            proof = self._read(remote.TAG)
-        except EOFError:
-            raise RemoteError("the daemon does not accept this token") from None
-        if not hmac.compare_digest(proof, challenge.proof("daemon")):
-            raise RemoteError("what listens there does not hold the token")
-        self._out, self._in = challenge.seal("client"), challenge.seal("daemon")
-
     def _send(self, number: int, request: frames.Packed) -> None:
         head, body = request
-        frame = frames.encode({**head, "id": number}, body)
-        self._socket.sendall(frame)
-        if self._out is not None:
-            self._socket.sendall(self._out.tag(frame))
+        self._socket.sendall(frames.encode({**head, "id": number}, body))
 
     def _receive(self) -> frames.Packed:
-        sizes = self._read(frames.SIZES.size)
-        contents = self._read(sum(frames.sizes(sizes)))
-        if self._in is not None:
-            self._in.check(self._read(remote.TAG), sizes, contents)
-        end = frames.sizes(sizes)[0]
-        return frames.decode(contents[:end]), contents[end:]
+        head, body = frames.sizes(_read(self._socket, frames.SIZES.size))
+        contents = _read(self._socket, head + body)
+        return frames.decode(contents[:head]), contents[head:]
 
-    def _read(self, size: int) -> bytes:
-        data = bytearray()
-        while len(data) < size:
-            part = self._socket.recv(min(size - len(data), 1 << 20))
-            if not part:
-                raise EOFError("the connection was closed")
-            data += part
-        return bytes(data)
+
+def _secure(connection: socket.socket, key: KeyFile) -> ssl.SSLSocket:
+    """Authenticate both ends; takes the connection over and closes it on failure. Raises TlsError."""
+    try:
+        with connection:
+            tls.keep_alive(connection)
+            secured = key.client_context.wrap_socket(connection)  # detaches the connection
+        try:
+            key.check_peer(secured)
+            secured.sendall(tls.OWN_PROCESS)
+            if _read(secured, len(tls.GREETING)) != tls.GREETING:
+                raise tls.TlsError(
+                    "the sandbox there has another version. Update both machines to the same one"
+                )
+            secured.settimeout(None)
+        except BaseException:
+            secured.close()
+            raise
+    except (OSError, EOFError) as error:
+        raise tls.explain(error) from error
+    return secured
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    data = memoryview(bytearray(size))
+    position = 0
+    while position < size:
+        count = connection.recv_into(data[position:])
+        if not count:
+            raise EOFError("the connection was closed")
+        position += count
+    return data.tobytes()

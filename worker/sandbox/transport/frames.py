@@ -4,8 +4,7 @@ The head is a JSON object: a request with an ``id``, or an answer to one, in any
 and on the way out, in the interpreter's own format (``marshal``, version 2, which every Python reads): as JSON the
 texts of 512 rows took as long to write as to score. Rows on the way in are read by the jailed child alone: the daemon
 passes them on as they are. The two ends trust each other (the daemon serves its own user and root, and remote peers
-that hold its token and seal each frame), which ``marshal`` needs. What came from a jail was checked before it gets
-here.
+that hold its key file, over TLS), which ``marshal`` needs. What came from a jail was checked before it gets here.
 """
 
 import json
