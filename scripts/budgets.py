@@ -33,7 +33,7 @@ NAME_CEILINGS: dict[str, int] = {
     "reinforge": 80,
     "scripts": 1,
     "tests": 0,
-    "worker": 36,
+    "worker": 35,
 }
 """Refused names that a top-level folder may still have. Only lower these."""
 
