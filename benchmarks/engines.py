@@ -161,7 +161,7 @@ def sides(bench: Bench, folder: Path) -> Iterator[dict[str, Side]]:
             }
         )  # fmt: skip
         options = server_options(job, bench.base, bench.model, bench.longest)
-        server = Server(python, options, folder / "vllm.log", say=print)
+        server = Server(python, options, folder / "vllm.log", notify=print)
         named_sides["vllm"] = Side(
             VllmEngine(server, lambda _, target: bench.policy.export(target, base_model="measured"))
         )

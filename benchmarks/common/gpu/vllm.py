@@ -138,7 +138,7 @@ class Bench:
             scorer(lambda rows: self.policy.log_probs(rows).logprobs),
             scorer(self.policy.reference_log_probs),
             exact=self.base.model.dtype == torch.float32,
-            say=messages.append,
+            notify=messages.append,
             warn=messages.append,
         )
         try:
