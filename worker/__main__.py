@@ -5,9 +5,9 @@ import logging
 import sys
 
 from reinforge.errors import ReinforgeError
+from reinforge.system.launch import raise_oom_score
 from worker.machine.gpu_assignment import pools
 from worker.machine.gpus import list_gpus
-from worker.machine.launch import volunteer
 from worker.settings import WorkerSettings
 
 CALLS_OOM_SCORE = 200
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         if role == "calls":
             from worker.rpc.server import serve
 
-            volunteer(CALLS_OOM_SCORE)
+            raise_oom_score(CALLS_OOM_SCORE)
             serve(settings)
         else:
             pools(list_gpus(), settings)  # what cannot be placed is said at the start

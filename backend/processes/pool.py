@@ -69,7 +69,7 @@ class Children:
         try:
             raised, value = Answer(io.BytesIO(await _request(child, question))).load()
         except BaseException as error:
-            await _end(child)
+            await end(child)
             if isinstance(error, (OSError, asyncio.IncompleteReadError, pickle.UnpicklingError)):
                 raise ChildDied from error
             raise
@@ -85,7 +85,7 @@ class Children:
         self._timers.clear()
         idle, self._idle = self._idle, []
         for child in idle:
-            await _end(child)
+            await end(child)
 
     async def _take(self) -> asyncio.subprocess.Process:
         while self._idle:
@@ -93,13 +93,7 @@ class Children:
             self._timers.pop(child.pid).cancel()
             if child.returncode is None:
                 return child
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "backend.processes.child", str(MEMORY_BYTES)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=child_environment(),
-            start_new_session=True,  # which Linux may schedule as a group, with a priority of its own
-        )
+        return await start("backend.processes.child", str(MEMORY_BYTES), stdin=asyncio.subprocess.PIPE)
 
     def _give_back(self, child: asyncio.subprocess.Process) -> None:
         self._idle.append(child)
@@ -121,7 +115,22 @@ async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
     return await child.stdout.readexactly(size)
 
 
-async def _end(child: asyncio.subprocess.Process) -> None:
+async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.Process:
+    """Run a module that reads untrusted bytes; it writes its answer to its standard output.
+
+    Not a `reinforge.system.child_process.ChildProcess`, because asyncio reaps and reads its own children.
+    """
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", module, *arguments),
+        stdin=stdin,
+        stdout=asyncio.subprocess.PIPE,
+        env=child_environment(),
+        start_new_session=True,  # Linux may schedule a session as a group, with its own priority
+    )
+
+
+async def end(child: asyncio.subprocess.Process) -> None:
+    """Kill and reap a child. Idempotent."""
     if child.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             child.kill()

@@ -22,11 +22,11 @@ from reinforge.base_models.config import read_hidden_size
 from reinforge.base_models.learning_rate import AUTO, unknown_hidden_size
 from reinforge.errors import InvalidInput
 from reinforge.offline.rewards import checkpoints, secret_variables, write_rewards
-from reinforge.platform.keeper import die_with
 from reinforge.platform.supervisor import Service
 from reinforge.platform.up import accepts
 from reinforge.records import RunManifest
 from reinforge.spec import JobSpec
+from reinforge.system.launch import end_with_parent
 
 
 def train(spec: JobSpec, out: Path) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _run(command: list[str]) -> int:
 def _die_with_us() -> Callable[[], None] | None:
     """For `preexec_fn`. A trainer left alone would wait for the sandbox, which has ended with us; None off Linux."""
     us = os.getpid()
-    return partial(die_with, us, signal.SIGKILL) if sys.platform == "linux" else None
+    return partial(end_with_parent, us, signal.SIGKILL) if sys.platform == "linux" else None
 
 
 def _file(path: str, param: str) -> Path:

@@ -22,16 +22,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
+from reinforge.system.launch import end_with_parent
+from reinforge.system.process_table import (
+    KILL_SECONDS,
+    ProcessIdentity,
+    descendants,
+    identify,
+    in_session,
+    kill,
+    kill_tree,
+    send,
+    wait_gone,
+)
+
 _PR_SET_CHILD_SUBREAPER = 36
 _LEFTOVER_PATIENCE = 2.0
 """Seconds that descendants get between SIGTERM and SIGKILL once the command itself is gone."""
-_KILL_PATIENCE = 10.0
-"""Seconds to wait for killed processes; only a process stuck inside the kernel takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,82 +58,7 @@ class Plan:
     """The command's environment, when it is not the keeper's own. Not for secrets: arguments are public."""
 
     def argv(self) -> list[str]:
-        return [sys.executable, "-I", "-S", __file__, json.dumps(asdict(self))]
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """One row of the process table. `started` (clock ticks since boot) tells a reused pid from the first."""
-
-    pid: int
-    parent: int
-    session: int
-    started: int
-
-
-def process(pid: int) -> Process | None:
-    """The live process with this id; None when there is none or only its zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    # The second field is the program's name in parentheses and may itself hold spaces and parentheses.
-    fields = stat[stat.rindex(")") + 2 :].split()
-    if fields[0] in "ZX":
-        return None
-    return Process(pid, parent=int(fields[1]), session=int(fields[3]), started=int(fields[19]))
-
-
-def processes() -> Iterator[Process]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and (live := process(int(entry.name))) is not None:
-            yield live
-
-
-def descendants(ancestor: int) -> list[Process]:
-    """Every live process below `ancestor`, which itself is not included."""
-    children: dict[int, list[Process]] = {}
-    for child in processes():
-        children.setdefault(child.parent, []).append(child)
-    result: list[Process] = []
-    frontier = [ancestor]
-    while frontier:
-        below = children.get(frontier.pop(), [])
-        result += below
-        frontier += [child.pid for child in below]
-    return result
-
-
-def send(target: Process, number: int) -> bool:
-    """Signal exactly this process, not another that got its number; False when it is gone."""
-    now = process(target.pid)
-    if now is None or now.started != target.started:
-        return False
-    try:
-        os.kill(target.pid, number)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def wait_gone(targets: list[Process], patience: float) -> list[Process]:
-    """Wait up to `patience` seconds for processes that are not our children; returns those still there."""
-    deadline = time.monotonic() + patience
-    while left := [
-        target for target in targets if (now := process(target.pid)) and now.started == target.started
-    ]:
-        if time.monotonic() >= deadline:
-            return left
-        time.sleep(0.02)
-    return []
-
-
-def kill_tree(top: Process) -> list[int]:
-    """SIGKILL for a process and all its descendants, the deepest first; returns their ids."""
-    doomed = [*reversed(descendants(top.pid)), top]
-    killed = [target.pid for target in doomed if send(target, signal.SIGKILL)]
-    wait_gone(doomed, _KILL_PATIENCE)
-    return killed
+        return [sys.executable, "-P", "-m", __spec__.name, json.dumps(asdict(self))]
 
 
 def end_leftovers(pid_file: Path) -> list[int]:
@@ -135,8 +69,8 @@ def end_leftovers(pid_file: Path) -> list[int]:
     """
     try:
         entry = json.loads(pid_file.read_text())
-        keeper = Process(entry["keeper"]["pid"], 0, 0, entry["keeper"]["started"])
-        patience = float(entry["grace"]) + _LEFTOVER_PATIENCE + _KILL_PATIENCE
+        keeper = ProcessIdentity(entry["keeper"]["pid"], entry["keeper"]["started"])
+        patience = float(entry["grace"]) + _LEFTOVER_PATIENCE + KILL_SECONDS
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, TypeError):  # cut short by a crash or a full disk: names nobody
@@ -149,25 +83,10 @@ def end_leftovers(pid_file: Path) -> list[int]:
             ended += kill_tree(keeper)
     # A keeper that was killed leaves its session behind, and while any member lives the kernel gives the
     # session's number to no other process.
-    now = process(keeper.pid)
-    if now is None or now.started == keeper.started:
-        members = [member for member in processes() if member.session == keeper.pid]
-        ended += [
-            member.pid for member in members if send(member, signal.SIGKILL) and member.pid not in ended
-        ]
-        wait_gone(members, _KILL_PATIENCE)
+    if identify(keeper.pid) in (None, keeper):
+        ended += [pid for pid in kill(in_session(keeper.pid)) if pid not in ended]
     pid_file.unlink(missing_ok=True)
     return ended
-
-
-def die_with(parent: int, number: int) -> None:
-    """Ask for signal `number` when the thread that started this process ends; end now if `parent` has ended already.
-
-    For `preexec_fn`, in a program of one thread. Linux only.
-    """
-    _prctl(_PR_SET_PDEATHSIG, number)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 class _Keeper:
@@ -193,7 +112,7 @@ class _Keeper:
 
     def run(self) -> int:
         """Run the command to its end; returns its exit status, 128 + n when signal n ended it."""
-        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        _adopt_orphans()
         try:
             main = self._start()
         except OSError as error:
@@ -217,11 +136,11 @@ class _Keeper:
             user=plan.user,
             group=plan.group,
             extra_groups=None if plan.user is None else [],
-            preexec_fn=lambda: die_with(keeper, number),
+            preexec_fn=lambda: end_with_parent(keeper, number),
         )
 
     def _write_pid_file(self) -> None:
-        me = process(os.getpid())
+        me = identify(os.getpid())
         assert me is not None
         target = Path(self._plan.pid_file)
         entry = {"keeper": {"pid": me.pid, "started": me.started}, "grace": self._plan.grace}
@@ -269,7 +188,7 @@ class _Keeper:
         for descendant in descendants(os.getpid()):
             send(descendant, signal.SIGTERM if self._status is not None else signal.SIGKILL)
         kill_from = time.monotonic() + _LEFTOVER_PATIENCE
-        give_up = kill_from + _KILL_PATIENCE
+        give_up = kill_from + KILL_SECONDS
         while self._reap(0) and time.monotonic() < give_up:
             if time.monotonic() >= kill_from or self._status is None or self._hurry:
                 for descendant in descendants(os.getpid()):
@@ -277,9 +196,9 @@ class _Keeper:
             self._sleep(0.05)
 
 
-def _prctl(option: int, value: int) -> None:
+def _adopt_orphans() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
 
 

@@ -4,7 +4,6 @@ It listens on a Unix socket only, in a folder closed to other users, and asks fo
 ends with the process that started it, even when that one is killed (`keeper.py`).
 """
 
-import contextlib
 import os
 import shutil
 import signal
@@ -28,8 +27,9 @@ from reinforge.platform.cluster import (
     reachable_programs,
     recorded_cluster,
 )
-from reinforge.platform.kept import SupervisedProcess
 from reinforge.platform.places import FolderLock, socket_folder
+from reinforge.platform.supervised_process import SupervisedProcess
+from reinforge.system.process_table import send, wait_gone, working_in
 
 _PORT = 5432
 _SOCKET = f".s.PGSQL.{_PORT}"
@@ -184,11 +184,11 @@ class EmbeddedPostgres:
         files must go: in a container, the number in them soon belongs to some unrelated process.
         """
         keeper.end_leftovers(self._pid_file)
-        remaining = [server for server in keeper.processes() if _has_working_directory(server, cluster.data)]
+        remaining = working_in(cluster.data)
         for number, patience in ((signal.SIGINT, _STOP_GRACE), (signal.SIGKILL, 10.0)):
             for server in remaining:
-                keeper.send(server, number)
-            remaining = keeper.wait_gone(remaining, patience)
+                send(server, number)
+            remaining = wait_gone(remaining, patience)
         if remaining:
             raise Unavailable(
                 f"an earlier database server does not end: process {remaining[0].pid}",
@@ -244,10 +244,3 @@ def _says_ready(pid_file: Path) -> bool:
     except FileNotFoundError:
         return False
     return len(lines) >= 8 and lines[7].strip() == "ready"
-
-
-def _has_working_directory(candidate: keeper.Process, folder: Path) -> bool:
-    """A server and its sessions have their data folder as working directory."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{candidate.pid}/cwd").readlink() == folder
-    return False

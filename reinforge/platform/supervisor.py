@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from reinforge.errors import ReinforgeError, Unavailable
 from reinforge.platform import keeper
-from reinforge.platform.kept import SupervisedProcess
+from reinforge.platform.supervised_process import SupervisedProcess
 
 _POLL = 0.1
 _FIRST_DELAY = 0.5

@@ -134,7 +134,7 @@ def test_roles_are_derived_from_command_lines() -> None:
         "python -m worker calls": "calls",
         "python -m worker.trainer.main --run x": "trainer",
         "python -m worker.sandbox --socket s": "sandbox",
-        "python -I -S keeper.py {}": None,
+        "python -P -m reinforge.platform.keeper {}": None,
         "python -m backend.datasets.uploads.inspection_child": None,
     }
     assert {line: role_of(line.split()) for line in lines} == lines

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from backend.jobs.lifecycle.transitions import MAX_LOST_ATTEMPTS
-from reinforge.platform import keeper
+from reinforge.system.process_table import identify
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.fleet.stub_trainer import first_hash, next_hash
 from tests.support.tiny_models import write_tiny_model
@@ -92,7 +92,7 @@ class Fleet:
         for path in (self.home / "workers").glob("*/trainer.json"):
             with contextlib.suppress(OSError, ValueError, KeyError):
                 pids.append(int(json.loads(path.read_text())["pid"]))
-        return [pid for pid in pids if keeper.process(pid) is not None]
+        return [pid for pid in pids if identify(pid) is not None]
 
     def create(self, project: str, number: int, pace: float | None, **metadata: str) -> str:
         """A queued job; one without a pace is really trained. metadata: what else the stub is to do."""

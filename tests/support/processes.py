@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.platform import keeper
+from reinforge.system.process_table import identify
 
 
 def eventually(condition: Callable[[], object], within: float = 20.0, what: str = "the condition") -> None:
@@ -46,7 +46,7 @@ def kill_all(pids: list[int]) -> None:
 
 
 def alive(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if keeper.process(pid) is not None]
+    return [pid for pid in pids if identify(pid) is not None]
 
 
 def all_gone(pids: list[int], within: float = 20.0) -> None:

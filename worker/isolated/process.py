@@ -19,9 +19,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from reinforge.errors import InvalidInput, ReinforgeError
+from reinforge.system.child_process import ChildProcess
 from reinforge.system.priority import give_way
 
 log = logging.getLogger(__name__)
@@ -49,17 +50,14 @@ class Child:
 
     def __init__(self, module: str, seconds: float, memory_bytes: int, *, own_session: bool) -> None:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        self._process = subprocess.Popen(
+        self._process = ChildProcess(
             [sys.executable, "-P", "-m", module, str(int(seconds)), str(memory_bytes)],
-            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment | {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"},
-            start_new_session=own_session,
-            bufsize=0,
+            own_session=own_session,
         )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._in, self._out = self._process.stdin, self._process.stdout
+        self._out = self._process.stdout
 
     @property
     def pid(self) -> int:
@@ -71,7 +69,7 @@ class Child:
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Raises OSError if it dies or its answer is too large, TimeoutError; kill it then."""
         end = time.monotonic() + seconds
-        _write(self._in, request)
+        self._process.send(_frame(request))
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size, end))
         if size > OUTPUT_BYTES:
             raise OSError(f"it made more than {OUTPUT_BYTES >> 20} MiB of text")
@@ -80,8 +78,7 @@ class Child:
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.wait()
-        self._in.close()
+        self._process.close_input()
         self._out.close()
 
     def _read(self, size: int, end: float) -> bytes:
@@ -187,11 +184,9 @@ class Apart:
             child.kill()
 
 
-def _write(file: IO[bytes], value: dict[str, Any]) -> None:
-    data = memoryview(json.dumps(value).encode())
-    for part in (memoryview(_LENGTH.pack(len(data))), data):
-        while part:
-            part = part[file.write(part) :]
+def _frame(value: dict[str, Any]) -> bytes:
+    data = json.dumps(value).encode()
+    return _LENGTH.pack(len(data)) + data
 
 
 # ── The child ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,7 +210,7 @@ def serve(load: Callable[[], dict[str, Work]]) -> None:
     while size := sys.stdin.buffer.read(_LENGTH.size):
         request = json.loads(sys.stdin.buffer.read(_LENGTH.unpack(size)[0]))
         signal.alarm(seconds + 5)  # in case the worker that would kill us has died
-        _write(sys.stdout.buffer, _answer(work[request["work"]], request))
+        sys.stdout.buffer.write(_frame(_answer(work[request["work"]], request)))
         sys.stdout.buffer.flush()
         signal.alarm(0)
 

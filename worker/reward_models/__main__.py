@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from transformers.utils import logging
 
-from worker.machine.launch import OOM_SCORE, volunteer
 from worker.machine.torch_device import GpuUnavailable
 from worker.reward_models.answers import label_probabilities, reference_logprobs, scores
 from worker.reward_models.load import LoadFailed, Shelf
@@ -43,7 +42,6 @@ def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
 
 
 def main() -> None:
-    volunteer(OOM_SCORE)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))

@@ -21,6 +21,8 @@ from reinforge.errors import InvalidInput, JobFailure
 from reinforge.grading import templates, tool_calls
 from reinforge.grading.errors import UnresolvedVariable
 from reinforge.grading.own_types import CheckpointGrader, Classifier, ReferenceLogprob, RewardModel
+from reinforge.system import launch
+from reinforge.system.child_process import ChildProcess
 from worker.machine.gpus import hide_unwanted
 from worker.machine.settings import DEVICE
 from worker.rewards.base import RewardResult
@@ -55,7 +57,7 @@ class ModelProcess:
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)
         self._order_seconds = order_seconds
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ChildProcess | None = None
 
     @property
     def pid(self) -> int | None:
@@ -67,17 +69,13 @@ class ModelProcess:
         with self._lock:
             self._idle.cancel()
             process = self._running(str(order.get("path", "")))
-            assert process.stdin is not None and process.stdout is not None
             limit = threading.Timer(self._order_seconds or 0, process.kill)
             limit.daemon = True
             if self._order_seconds is not None:
                 limit.start()
             try:
-                process.stdin.write(json.dumps(order, default=str) + "\n")
-                process.stdin.flush()
-                line = process.stdout.readline()
-            except OSError:
-                line = ""
+                sent = process.send(json.dumps(order, default=str).encode() + b"\n")
+                line = process.stdout.readline() if sent else b""
             finally:
                 limit.cancel()
             if not line:
@@ -92,7 +90,7 @@ class ModelProcess:
                 self._idle = threading.Timer(self._idle_seconds, self.close)
                 self._idle.daemon = True
                 self._idle.start()
-        reply = json.loads(line)
+        reply = json.loads(line.decode(errors="replace"))
         if "error" in reply:
             raise JobFailure(
                 f"The reward model cannot be used: {reply['error']['message']}",
@@ -107,7 +105,7 @@ class ModelProcess:
         self._idle.cancel()
         # A running request holds the lock and may take long; its answer is no longer needed.
         process = self._process
-        if process is not None and process.poll() is None:
+        if process is not None:
             process.kill()
         with self._lock:
             self._end()
@@ -122,20 +120,18 @@ class ModelProcess:
             finally:
                 self._lock.release()
 
-    def _running(self, path: str) -> "subprocess.Popen[str]":
+    def _running(self, path: str) -> ChildProcess:
         if self._process is not None and self._process.poll() is not None:
             self._end()
         if self._process is None:
             self._launch = self._places(path)
-            self._process = subprocess.Popen(
+            self._process = ChildProcess(
                 self._command,
-                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
                 env=_environment() | self._launch.environment(),
-                pass_fds=self._launch.hold.descriptors,
+                descriptors=self._launch.hold.descriptors,
+                own_session=False,  # it ends with the trainer's group
+                oom_score=launch.TRAINING_OOM_SCORE,
             )
         return self._process
 
@@ -143,15 +139,9 @@ class ModelProcess:
         process, self._process = self._process, None
         if process is None:
             return None
-        if process.poll() is None:
-            process.kill()
-        status = process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except BrokenPipeError:  # the unsent request is no longer needed
-                    continue
+        status = process.kill()
+        process.close_input()
+        process.stdout.close()
         self._launch.hold.release()
         return status
 

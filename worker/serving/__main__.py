@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from transformers.utils.logging import disable_progress_bar
 
-from worker.machine.launch import RECORD_FD
+from reinforge.system.launch import RESULT_FD
 from worker.serving.engine import Engine
 from worker.serving.held import ADAPTERS
 from worker.serving.server import Server
@@ -40,7 +40,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(inbox,), daemon=True).start()
-    with os.fdopen(RECORD_FD, "wb", buffering=0) as out:
+    with os.fdopen(RESULT_FD, "wb", buffering=0) as out:
 
         def send(reply: Reply) -> None:
             line = reply.model_dump_json(exclude_defaults=True).encode() + b"\n"

@@ -1,16 +1,14 @@
 """Manages the serving process: started on demand, ended when idle, shared by threads.
 
 It ends in every case: it sees EOF on its standard input, the kernel kills it with the thread that started it
-(`worker.machine.launch`), and its whole group is killed here.
+(`reinforge.system.launch`), and its whole group is killed here.
 """
 
 import contextlib
 import json
 import logging
-import os
 import queue
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pydantic import ValidationError
 
 from reinforge.errors import Unavailable
-from worker.machine import launch
+from reinforge.system import launch
+from reinforge.system.child_process import ChildProcess
 from worker.serving_client.placement import Launch
 from worker.serving_client.protocol import Order, Reply
 from worker.supervisor.exit_diagnosis import memory_kills
@@ -52,7 +51,7 @@ class ServingProcess:
         """places: where a folder's model is loaded; may raise Unavailable."""
         self._idle_seconds, self._command, self._places = idle_seconds, tuple(command), places
         self._lock = threading.Lock()
-        self._child: _Child | None = None
+        self._child: _ServingRun | None = None
         self._open = 0
         self._idle: threading.Timer | None = None
 
@@ -108,7 +107,7 @@ class ServingProcess:
         log.info("the serving process gives its GPU to a job")
         child.end()
 
-    def _running(self, order: Order, starting: Callable[[], None]) -> "_Child":
+    def _running(self, order: Order, starting: Callable[[], None]) -> "_ServingRun":
         """Raises Unavailable `gpu_busy`."""
         if self.pid is None:
             starting()
@@ -126,7 +125,7 @@ class ServingProcess:
                     launch.hold.release()
                     self._child.launch.at = launch.at
             if self._child is None:
-                self._child = _Child(self._command, launch or self._places(order.folder), order.folder)
+                self._child = _ServingRun(self._command, launch or self._places(order.folder), order.folder)
                 log.info("started the serving process %s: %s", self._child.pid, self._child.launch.place)
             return self._child
 
@@ -139,38 +138,30 @@ class ServingProcess:
         child.end()
 
 
-class _Child:
+class _ServingRun:
     """One run of the process."""
 
     def __init__(self, command: Sequence[str], launch_: Launch, folder: str) -> None:
         self.launch, self._folder = launch_, folder
-        self._writing = threading.Lock()
+        self._registering = threading.Lock()
         self._replies: dict[str, Replies] = {}
         self._kills = memory_kills()
-        read_end, write_end = os.pipe()
         try:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    *("-S", "-E", launch.__file__, str(os.getpid()), str(write_end)),
-                    *command,
-                    *(() if launch_.place is None else ("--engine", launch_.place.engine)),
-                ],
-                stdin=subprocess.PIPE,
+            self._process = ChildProcess(
+                [*command, *(() if launch_.place is None else ("--engine", launch_.place.engine))],
                 stdout=_STDERR,
-                pass_fds=(write_end, *launch_.hold.descriptors),
-                start_new_session=True,
+                descriptors=launch_.hold.descriptors,
+                end_signal=signal.SIGKILL,
+                oom_score=launch.TRAINING_OOM_SCORE,
+                with_results=True,
                 env=child_environment() | launch_.environment(),
             )
         except BaseException:
-            os.close(read_end)
             launch_.hold.release()
             raise
-        finally:
-            os.close(write_end)
         self.pid = self._process.pid
         self.ended = False
-        self._reader = threading.Thread(target=self._read, args=(read_end,), daemon=True)
+        self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def to_be_placed_again(self, folder: str) -> bool:
@@ -183,7 +174,7 @@ class _Child:
     def send(self, order: Order) -> Replies:
         """Raises Unavailable `serving_lost`."""
         replies: Replies = queue.SimpleQueue()
-        with self._writing:
+        with self._registering:
             if self.ended:
                 raise self._lost()
             self._replies[order.id] = replies
@@ -197,28 +188,15 @@ class _Child:
 
     def end(self) -> None:
         """Close its standard input; SIGKILL to its group if it does not exit."""
-        assert self._process.stdin is not None
-        if self._writing.acquire(timeout=0.1):  # a line may be stuck in a full pipe; killing frees it
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
-            self._writing.release()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_GRACE_SECONDS)
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
-            self._process.wait()
+        self._process.end(END_GRACE_SECONDS)
         self._reader.join(END_GRACE_SECONDS)
 
     def _write(self, message: dict[str, object]) -> None:
-        line = json.dumps(message).encode() + b"\n"
-        with self._writing, contextlib.suppress(OSError, ValueError):  # the reader reports its end
-            assert self._process.stdin is not None
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
+        self._process.send(json.dumps(message).encode() + b"\n")  # the reader reports its end
 
-    def _read(self, descriptor: int) -> None:
-        with os.fdopen(descriptor, "rb") as pipe:
+    def _read(self) -> None:
+        assert self._process.results is not None
+        with self._process.results as pipe:
             for line in pipe:
                 try:
                     reply = Reply.model_validate_json(line)
@@ -230,20 +208,19 @@ class _Child:
                 if replies is not None:
                     replies.put(reply)
         self._process.wait()
+        self._process.kill()
+        self._process.close_input()  # unsent data is obsolete
         self.launch.hold.release()
-        with self._writing:
+        with self._registering:
             self.ended = True
             open_orders = dict(self._replies)
             self._replies.clear()
-            assert self._process.stdin is not None
-            with contextlib.suppress(OSError):  # unsent data is obsolete
-                self._process.stdin.close()
         lost = self._lost().envelope()["error"]
         for id, replies in open_orders.items():
             replies.put(Reply(id=id, error=lost))
 
     def _lost(self) -> Unavailable:
-        status = self._process.returncode
+        status = self._process.poll()
         if status == -signal.SIGKILL and memory_kills() > self._kills:
             return Unavailable(
                 "The process that samples ran out of memory.",

@@ -4,16 +4,16 @@ A slot is a folder under `$REINFORGE_HOME/workers`. Its lock ends with the proce
 file in a newly taken slot names a trainer whose supervisor is gone.
 """
 
-import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import re
-import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from reinforge.system.process_table import ProcessIdentity, identify, kill, with_variable
 
 _SLOTS = 1000
 _MARK = "REINFORGE_RUN"
@@ -54,15 +54,6 @@ def take_slot(workers: Path, kind: str, hostname: str) -> Slot:
     raise RuntimeError(f"{_SLOTS} workers already run in {workers}")
 
 
-def process_start(pid: int) -> int | None:
-    """A process's start time in clock ticks since boot; distinguishes processes with the same pid."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return int(text[text.rindex(")") + 2 :].split()[19])
-
-
 def mark(run: Path) -> dict[str, str]:
     """Environment variable of a trainer and all its descendants, to recognise them later."""
     return {_MARK: str(run)}
@@ -70,7 +61,8 @@ def mark(run: Path) -> dict[str, str]:
 
 def remember_process(slot: Slot, pid: int, run: Path) -> None:
     """Record a trainer, so that the slot's next holder can end it and its descendants."""
-    note = {"pid": pid, "start": process_start(pid), "boot": _boot(), "run": str(run)}
+    process = identify(pid)
+    note = {"pid": pid, "start": process.started if process else None, "boot": _boot(), "run": str(run)}
     fresh = slot.pid_file.with_suffix(".new")
     fresh.write_text(json.dumps(note))
     fresh.replace(slot.pid_file)
@@ -92,37 +84,13 @@ def end_leftover(slot: Slot) -> list[int]:
         return []
     ended: list[int] = []
     if boot == _boot():
-        if start is not None and process_start(leader) == start:
-            ended.append(leader)
-            _kill(leader)
+        if start is not None:
+            ended += kill([ProcessIdentity(leader, start)])
         deadline = time.monotonic() + _GONE_WITHIN_SECONDS
-        while (remaining := _marked(run)) and time.monotonic() < deadline:
-            ended += [pid for pid in remaining if pid not in ended]
-            for pid in remaining:
-                _kill(pid)
-            time.sleep(0.02)
+        while (remaining := with_variable(_MARK, run)) and time.monotonic() < deadline:
+            ended += [pid for pid in kill(remaining) if pid not in ended]
     forget_process(slot)
     return ended
-
-
-def _marked(run: str) -> list[int]:
-    """Processes with a run's mark. Zombies have no environment, so they do not count."""
-    line, pids = f"{_MARK}={run}".encode(), []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            environment = (folder / "environ").read_bytes()
-        except OSError:
-            continue  # gone, or somebody else's
-        if line in environment.split(b"\0"):
-            pids.append(int(folder.name))
-    return pids
-
-
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
 
 
 def _boot() -> str:

@@ -1,13 +1,11 @@
 """The trainer as a child process: its own process group, records out, commands in.
 
 It ends in every case: it sees EOF on its standard input, the kernel kills it with the thread that started it
-(`worker.machine.launch`), `close` kills its whole group, and a pid file names it for a later supervisor.
+(`reinforge.system.launch`), `close` kills its whole group, and a pid file names it for a later supervisor.
 """
 
-import contextlib
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +14,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from reinforge.records import RECORD, Command, Record
-from worker.machine import launch
+from reinforge.system import launch
+from reinforge.system.child_process import ChildProcess
 from worker.machine.gpu_assignment import Hold
 from worker.machine.gpus import hide_unwanted
 from worker.supervisor.slots import Slot, forget_process, mark, remember_process
@@ -47,41 +46,29 @@ class TrainerProcess:
         gpus = gpus or Hold()
         self._slot = slot
         self._on_record = on_record
-        self._writing = threading.Lock()
         self._closed = False
         self.fault: str | None = None
         """What was wrong with the trainer's records, or why they could not be saved."""
-        read_end, write_end = os.pipe()
-        try:
-            with log.open("ab") as output:
-                self._process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        *("-S", "-E", launch.__file__, str(os.getpid()), str(write_end)),
-                        *command,
-                        *("--run", str(run)),
-                    ],
-                    stdin=subprocess.PIPE,
-                    stdout=output,
-                    stderr=output,
-                    pass_fds=(write_end, *gpus.descriptors),
-                    start_new_session=True,
-                    env=child_environment() | gpus.placement.environment() | mark(run) | dict(secrets or {}),
-                )
-        except BaseException:
-            os.close(read_end)
-            raise
-        finally:
-            os.close(write_end)
+        with log.open("ab") as output:
+            self._process = ChildProcess(
+                [*command, "--run", str(run)],
+                stdout=output,
+                stderr=output,
+                descriptors=gpus.descriptors,
+                end_signal=signal.SIGKILL,
+                oom_score=launch.TRAINING_OOM_SCORE,
+                with_results=True,
+                env=child_environment() | gpus.placement.environment() | mark(run) | dict(secrets or {}),
+            )
+        assert self._process.results is not None
+        self._records = self._process.results
         try:
             remember_process(slot, self._process.pid, run)
         except OSError:
-            os.close(read_end)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._records.close()
+            self._process.kill()
+            self._process.close_input()
             raise
-        self._pipe = os.fdopen(read_end, "rb")
         self._reader = threading.Thread(target=self._read, name=f"records-{self._process.pid}", daemon=True)
         self._reader.start()
 
@@ -94,57 +81,37 @@ class TrainerProcess:
         return self._process.poll()
 
     def wait(self, seconds: float) -> int | None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(seconds)
-        return None
+        return self._process.wait(seconds)
 
     def command(self, command: Command) -> bool:
         """Send a command; False if the trainer no longer listens."""
-        with self._writing:
-            try:
-                assert self._process.stdin is not None
-                self._process.stdin.write(command.model_dump_json().encode() + b"\n")
-                self._process.stdin.flush()
-            except (OSError, ValueError):
-                return False
-        return True
+        return self._process.send(command.model_dump_json().encode() + b"\n")
 
     def dump_stacks(self) -> None:
         """Have it write what its threads are doing to its log, if it can."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._process.pid, signal.SIGUSR1)
+        self._process.signal(signal.SIGUSR1)
         self.wait(SAY_SECONDS)
 
     def end(self, grace: float) -> None:
         """Close its standard input; send SIGKILL to its group after `grace` seconds."""
         if self._closed:
             return
-        self._close_commands(0.1)  # a command may be stuck in a full pipe; killing frees it
+        self._process.close_input()
         self.wait(grace)
         self.close()
 
     def close(self) -> None:
         """Kill the rest of the group and read the last records. Idempotent."""
         if self._closed:
-            return  # the group's id may be reused by now
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._close_commands(_END_SECONDS)
+            return
+        self._process.kill()
+        self._process.close_input(_END_SECONDS)
         self._reader.join(_END_SECONDS)
         forget_process(self._slot)
         self._closed = True
 
-    def _close_commands(self, patience: float) -> None:
-        """Close the pipe now: garbage collection would close it late."""
-        assert self._process.stdin is not None
-        if self._writing.acquire(timeout=patience):
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
-            self._writing.release()
-
     def _read(self) -> None:
-        with self._pipe as pipe:
+        with self._records as pipe:
             while line := pipe.readline(_MAX_LINE_BYTES):
                 if not line.endswith(b"\n"):
                     return  # cut off by its death
@@ -163,7 +130,7 @@ def child_environment() -> dict[str, str]:
     }
     hide_unwanted(environment)
     return environment | {
-        "REINFORGE_RECORD_FD": str(launch.RECORD_FD),
+        "REINFORGE_RECORD_FD": str(launch.RESULT_FD),
         "PYTHONUNBUFFERED": "1",
         "HF_HUB_OFFLINE": "1",  # the model is in a folder already
     }

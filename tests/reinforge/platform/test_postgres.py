@@ -16,9 +16,9 @@ import psycopg
 import pytest
 
 from reinforge.errors import StateConflict, Unavailable
-from reinforge.platform import keeper
 from reinforge.platform.cluster import SERVER_UID
 from reinforge.platform.postgres import EmbeddedPostgres
+from reinforge.system.process_table import descendants
 from tests.support.other_user import other_user
 from tests.support.processes import all_gone, eventually, kill_all
 
@@ -44,7 +44,7 @@ def ask(server: EmbeddedPostgres, statement: str) -> object:
 def server_processes(server: EmbeddedPostgres) -> list[int]:
     entry = json.loads((server.home / "postgres" / "server.pid").read_text())
     top = int(entry["keeper"]["pid"])
-    return [top, *(process.pid for process in keeper.descendants(top))]
+    return [top, *(process.pid for process in descendants(top))]
 
 
 def test_what_was_stored_is_there_after_a_restart_and_nothing_runs_in_between(home: Path) -> None:

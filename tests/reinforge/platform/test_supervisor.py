@@ -14,6 +14,7 @@ import pytest
 from reinforge.errors import Unavailable
 from reinforge.platform import keeper
 from reinforge.platform.supervisor import Event, Service, Supervisor, rotate
+from reinforge.system.process_table import descendants, identify
 from tests.support.processes import alive, all_gone, eventually, read_pids
 
 TOYS = str(Path(__file__).with_name("toys.py"))
@@ -38,7 +39,7 @@ def test_a_supervisor_that_ends_takes_all_descendants_along(tmp_path: Path, numb
     parent = subprocess.Popen([sys.executable, TOYS, "parent", str(tmp_path)])
     pids = read_pids(tmp_path, [*FAMILY, "ready"])
     assert alive(pids) == pids
-    keepers = [process.pid for process in keeper.descendants(parent.pid) if process.session != os.getsid(0)]
+    keepers = [process.pid for process in descendants(parent.pid) if os.getsid(process.pid) != os.getsid(0)]
     parent.send_signal(number)
     parent.wait(30)
     all_gone([*pids, *keepers])
@@ -149,7 +150,7 @@ def test_a_pid_that_belongs_to_another_process_by_now_is_left_alone(tmp_path: Pa
         [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
     )
     try:
-        identity = keeper.process(bystander.pid)
+        identity = identify(bystander.pid)
         assert identity is not None
         pid_file = tmp_path / "some.pid"
         pid_file.write_text(

@@ -15,11 +15,12 @@ import psycopg
 import pytest
 
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
-from reinforge.platform import keeper, up
+from reinforge.platform import up
 from reinforge.platform.environment import Environment
 from reinforge.platform.places import running_address
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import Platform
+from reinforge.system.process_table import descendants
 from tests.support.processes import alive, all_gone, eventually, kill_all
 
 STUBS = Path(__file__).with_name("stubs")
@@ -164,7 +165,7 @@ def test_killed_worker_and_database_come_back(home: Path, monkeypatch: pytest.Mo
         eventually(lambda: (home / "seen" / "worker").exists())
         worker = record_of(home, "worker")["pid"]
         database = json.loads((home / "postgres" / "server.pid").read_text())["keeper"]["pid"]
-        kill_all([worker, *(process.pid for process in keeper.descendants(database))])
+        kill_all([worker, *(process.pid for process in descendants(database))])
         eventually(lambda: record_of(home, "worker")["pid"] != worker, what="a new worker")
         eventually(lambda: _connects(url), what="a new database server")
     assert not _connects(url)
@@ -206,7 +207,7 @@ def test_no_process_is_left_however_the_platform_ends(
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as platform:
         assert platform.stdout is not None
         assert platform.stdout.readline().startswith("http://127.0.0.1:")
-        running = [process.pid for process in keeper.descendants(platform.pid)]
+        running = [process.pid for process in descendants(platform.pid)]
         assert len(running) > 15  # seven keepers, six commands, the database's own processes
         platform.send_signal(number)
         words = platform.stdout.read()

@@ -13,9 +13,9 @@ from contextlib import suppress
 import pytest
 
 from reinforge.errors import Unavailable
+from reinforge.system import launch
 from tests.support.processes import open_pipes
 from tests.support.supervised import is_running, wait_for
-from worker.machine import launch
 from worker.models.chat import renderer
 from worker.serving_client.process import SERVING, Replies, ServingProcess
 from worker.serving_client.protocol import Order, Reply, SamplePrompt
@@ -187,7 +187,7 @@ def test_kill_9_of_the_parent_leaves_nothing() -> None:
 
 def test_the_real_one_ends_at_eof_even_in_the_middle_of_an_order() -> None:
     read_end, write_end = os.pipe()
-    command = [launch.__file__, str(os.getpid()), str(write_end), *SERVING]
+    command = [launch.__file__, str(os.getpid()), "0", "0", str(write_end), *SERVING]
     process = subprocess.Popen([sys.executable, *command], stdin=subprocess.PIPE, pass_fds=(write_end,))
     os.close(write_end)
     assert process.stdin is not None

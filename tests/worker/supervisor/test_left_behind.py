@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from reinforge.system.process_table import identify
 from tests.support.supervised import TOY, Bench, is_running, wait_for
 from tests.support.worker_api_stub import TOKEN
-from worker.supervisor.slots import end_leftover, process_start, take_slot
+from worker.supervisor.slots import end_leftover, take_slot
 
 _SUPERVISE = """
 import json, sys, threading
@@ -57,14 +58,16 @@ def test_kill_9_of_the_supervisor_leaves_no_trainer(bench: Bench) -> None:
 def test_a_pid_file_never_kills_a_stranger(bench: Bench) -> None:
     stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
+        identity = identify(stranger.pid)
+        assert identity is not None
         note = {
             "pid": stranger.pid,
-            "start": (process_start(stranger.pid) or 0) - 1,
+            "start": identity.started - 1,
             "boot": "",
             "run": "/run/1",
         }
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        for change in ({"boot": boot}, {"boot": "another", "start": process_start(stranger.pid)}):
+        for change in ({"boot": boot}, {"boot": "another", "start": identity.started}):
             bench.slot.pid_file.write_text(json.dumps(note | change))
             assert end_leftover(bench.slot) == []
         assert stranger.poll() is None

@@ -341,7 +341,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
         ("worker.supervisor.supervisor.prepare", FULL, "disk_full"),
         ("worker.supervisor.trainer_process.remember_process", FULL, "disk_full"),
         (
-            "worker.supervisor.trainer_process.subprocess.Popen",
+            "reinforge.system.child_process.subprocess.Popen",
             OSError(errno.ENOMEM, "Cannot allocate memory"),
             "out_of_memory",
         ),

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from reinforge.records import Record
+from reinforge.system.launch import TRAINING_OOM_SCORE
 from tests.support.processes import eventually, open_pipes
 from worker.machine.gpu_assignment import GpuLocks, Pools
 from worker.machine.gpus import Gpu
-from worker.machine.launch import OOM_SCORE
 from worker.supervisor.slots import Slot, take_slot
 from worker.supervisor.trainer_process import TrainerProcess
 
@@ -67,7 +67,7 @@ def test_where_memory_runs_out_the_trainer_is_ended_first(tmp_path: Path, slot: 
     log = tmp_path / "log"
     trainer = TrainerProcess(tmp_path, log, slot, lambda _: None, (sys.executable, "-c", printing))
     ended_by_itself(trainer)
-    assert int(log.read_text()) >= OOM_SCORE
+    assert int(log.read_text()) >= TRAINING_OOM_SCORE
 
 
 def test_it_sees_its_own_gpu_alone_and_keeps_the_lock_for_as_long_as_it_lives(

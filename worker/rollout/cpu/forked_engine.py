@@ -6,7 +6,6 @@ fork computes with one thread. It ends with its parent, however that ends.
 
 import asyncio
 import contextlib
-import ctypes
 import gc
 import itertools
 import mmap
@@ -27,10 +26,10 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
+from reinforge.system.launch import end_with_parent
 from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sample
 
 Weights = Mapping[str, Tensor]
-_PR_SET_PDEATHSIG = 1
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 """Sent to the whole process group; only the parent handles them."""
 
@@ -204,9 +203,7 @@ def _run_fork(
 
 def _set_up_fork(open_descriptors: Sequence[int], parent: int) -> None:
     """Tie the fork's life to the parent; close the parent's files and ignore its signals."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
+    end_with_parent(parent, signal.SIGKILL)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -2,10 +2,10 @@
 
 A vLLM server consists of several processes that do not notice when their starter is killed. The keeper does: on EOF on
 standard input, on SIGTERM, SIGINT or SIGHUP, or when the server ends, it kills the whole session, itself included, and
-removes FOLDER (socket and adapters). Standard library only; started by file name in its own session.
+removes FOLDER (socket and adapters). `reinforge.system.launch` has SIGTERM sent when the starter's thread ends.
+Standard library only; started by file name in its own session.
 """
 
-import ctypes
 import os
 import shutil
 import signal
@@ -17,12 +17,10 @@ from types import FrameType
 
 GRACE_SECONDS = 5.0
 """Seconds from SIGTERM to SIGKILL: a server that ends by itself removes its shared memory."""
-_PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> None:
     folder, command = arguments[0], arguments[1:]
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     ending = threading.Event()
 
     def end(_: int, __: FrameType | None) -> None:

@@ -3,12 +3,11 @@
 import contextlib
 import os
 import signal
-import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from reinforge.system.child_process import ChildProcess
 from worker.rollout.vllm import keeper
 from worker.rollout.vllm.options import Options
 
@@ -43,18 +42,17 @@ class ServerProcess:
         self._log_start = log.stat().st_size if log.exists() else 0
         command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server"]
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
+            self._process = ChildProcess(
                 [
                     sys.executable,
                     *("-S", "-E", keeper.__file__, str(folder)),
                     *command,
                     *options.arguments(self.socket),
                 ],
-                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,
                 cwd=folder,
+                end_signal=signal.SIGTERM,
                 # Its processes talk over sockets in the temporary folder, which a killed one leaves behind.
                 env={**_environment(), **options.environment(), "TMPDIR": str(folder)},
             )
@@ -63,10 +61,7 @@ class ServerProcess:
 
     @property
     def ended(self) -> bool:
-        if self._process.returncode is not None:
-            return True
-        # Not reaped yet: until `kill` the session keeps its number.
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return self._process.poll() is not None
 
     @property
     def stage(self) -> Stage:
@@ -80,23 +75,11 @@ class ServerProcess:
         return "\n".join(self._read(self._log_start).splitlines()[-lines:])
 
     def close(self, grace: float = END_SECONDS) -> None:
-        self._close_input()
-        deadline = time.monotonic() + grace
-        while not self.ended and time.monotonic() < deadline:
-            time.sleep(0.02)
-        self.kill()
+        self._process.end(grace)
 
     def kill(self) -> None:
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)
-            self._process.wait()
-        self._close_input()
-
-    def _close_input(self) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
+        self._process.kill()
+        self._process.close_input()
 
     def _read(self, start: int) -> str:
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reinforge.platform import keeper
 from reinforge.platform.places import make_private
+from reinforge.system.process_table import identify, kill_tree
 
 _KEEPER_MARGIN = 15.0
 """Seconds that a keeper may take beyond the command's own grace, to end what the command left behind."""
@@ -59,9 +60,9 @@ class SupervisedProcess:
     def stop(self) -> None:
         """Wait until the command and all its descendants are gone; `ask_stop` comes first, here or before."""
         if not self.wait(self._plan.grace + _KEEPER_MARGIN):
-            stuck = keeper.process(self._keeper.pid)
+            stuck = identify(self._keeper.pid)
             if stuck is not None:
-                keeper.kill_tree(stuck)
+                kill_tree(stuck)
             self._keeper.wait()
             keeper.end_leftovers(Path(self._plan.pid_file))
         assert self._keeper.stdin is not None

@@ -1,0 +1,63 @@
+"""`python -I -S launch.py PARENT SIGNAL OOM_SCORE DESCRIPTOR COMMAND…`: prepare this process, then become the command.
+
+Between fork and exec of a program with threads hardly anything is safe to do, so `child_process` starts this small
+program, which does it after the exec. Standard library only; started by file name, so that nothing else is imported.
+"""
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+RESULT_FD = 3
+"""Descriptor on which a command writes its results."""
+TRAINING_OOM_SCORE = 500
+"""Of processes that hold models: the kernel ends them before the platform's own."""
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> None:
+    """SIGNAL and OOM_SCORE 0: not set. DESCRIPTOR: moved to RESULT_FD; `-`: none."""
+    parent, number, oom_score, descriptor, *command = arguments
+    if int(number):
+        end_with_parent(int(parent), int(number))
+    if int(oom_score):
+        raise_oom_score(int(oom_score))
+    if descriptor != "-":
+        _move(int(descriptor), RESULT_FD)
+    os.execv(command[0], command)
+
+
+def end_with_parent(parent: int, number: int) -> None:
+    """Ask the kernel for signal `number` when the thread that started this process ends; exit if `parent` has ended.
+
+    Linux only. Also usable after a fork and as `preexec_fn` of a program with one thread. Raises OSError.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before the signal was set
+
+
+def raise_oom_score(score: int) -> None:
+    """Have the kernel kill this process before processes with a lower score when memory runs out."""
+    try:
+        with Path("/proc/self/oom_score_adj").open("r+", encoding="ascii") as file:
+            if int(file.read()) < score:
+                file.seek(0)
+                file.write(str(score))
+    except (OSError, ValueError):
+        return  # a system without it
+
+
+def _move(descriptor: int, target: int) -> None:
+    if descriptor == target:
+        os.set_inheritable(target, True)
+    else:
+        os.dup2(descriptor, target)
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,114 @@
+"""Identity, descendants and end of processes, also of those that this process did not start."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_POLL_SECONDS = 0.02
+KILL_SECONDS = 10.0
+"""Time for killed processes to end; only a process stuck in the kernel takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """`started`: clock ticks from boot to its start. It tells a process from a later one with the same pid."""
+
+    pid: int
+    started: int
+
+
+def identify(pid: int) -> ProcessIdentity | None:
+    """The live process with this pid; None if there is none or only a zombie."""
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        return ProcessIdentity(pid, round((process.create_time() - psutil.boot_time()) * _TICKS))
+    except psutil.Error:
+        return None
+
+
+def descendants(ancestor: int) -> list[ProcessIdentity]:
+    """All live processes below `ancestor`; parents come before their children."""
+    try:
+        children = psutil.Process(ancestor).children(recursive=True)
+    except psutil.Error:
+        return []
+    return _identities(child.pid for child in children)
+
+
+def in_session(session: int) -> list[ProcessIdentity]:
+    """While a member lives, the kernel gives a session's number to no other process."""
+    return _identities(pid for pid in psutil.pids() if _session(pid) == session)
+
+
+def with_variable(name: str, value: str) -> list[ProcessIdentity]:
+    """Processes that were started with this environment variable."""
+    pids = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(name) == value:
+                pids.append(process.pid)
+    return _identities(pids)
+
+
+def working_in(folder: Path) -> list[ProcessIdentity]:
+    """Processes whose working directory is `folder`."""
+    pids = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.cwd() == str(folder):
+                pids.append(process.pid)
+    return _identities(pids)
+
+
+def send(target: ProcessIdentity, number: int) -> bool:
+    """Signal exactly this process; False if it has ended."""
+    if identify(target.pid) != target:
+        return False
+    try:
+        os.kill(target.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[ProcessIdentity]:
+    """Wait for processes that need not be our children. Returns those still there after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while remaining := [target for target in targets if identify(target.pid) == target]:
+        if time.monotonic() >= deadline:
+            return remaining
+        time.sleep(_POLL_SECONDS)
+    return []
+
+
+def kill(targets: Iterable[ProcessIdentity]) -> list[int]:
+    """SIGKILL, in this order, and wait for the end. Returns the pids that were alive."""
+    targets = list(targets)
+    killed = [target.pid for target in targets if send(target, signal.SIGKILL)]
+    wait_gone(targets, KILL_SECONDS)
+    return killed
+
+
+def kill_tree(top: ProcessIdentity) -> list[int]:
+    """SIGKILL for a process and its descendants, the deepest first. Returns the pids that were alive."""
+    return kill([*reversed(descendants(top.pid)), top])
+
+
+def _identities(pids: Iterable[int]) -> list[ProcessIdentity]:
+    return [identity for pid in pids if (identity := identify(pid)) is not None]
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
