@@ -16,7 +16,7 @@ from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.jobs import commands, preflight, presets
 from reinforge.cli.output import Json, err, out, print_error, print_json
 from reinforge.client import Reinforge
-from reinforge.client.transport import ServerUnreachable, error_from
+from reinforge.client.protocol import ServerUnreachable, error_from
 from reinforge.errors import InvalidInput, NotAuthenticated, ReinforgeError
 
 NO_INPUT = "--no-input"

@@ -15,6 +15,6 @@ client.jobs.download_adapter(job.id, "adapter.tar.gz")  # its best checkpoint
 """
 
 from reinforge.client.aio import AsyncReinforge
-from reinforge.client.client import Reinforge
+from reinforge.client.sync import Reinforge
 
 __all__ = ["AsyncReinforge", "Reinforge"]

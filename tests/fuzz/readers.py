@@ -24,7 +24,7 @@ from backend.jobs.monitoring import step_tables
 from backend.openai import model_names
 from backend.openai.chat import tools as chat_tools
 from reinforge.base_models import config
-from reinforge.client import wire
+from reinforge.client import protocol
 from reinforge.dataset import Limits, equal, inspect, iter_rows, prompts, tools
 from reinforge.errors import ReinforgeError
 from reinforge.evaluation import final_answer
@@ -140,7 +140,7 @@ def events(body: bytes) -> object:
 
 
 def error(body: bytes) -> object:
-    return wire.error_from(httpx.Response(422, content=body))
+    return protocol.error_from(httpx.Response(422, content=body))
 
 
 def reply(content: str) -> object:

@@ -15,8 +15,8 @@ from reinforge.cli.exits import Exit
 from reinforge.cli.jobs.steer import JobId
 from reinforge.cli.output import Json, err, number, out
 from reinforge.client import Reinforge
-from reinforge.client.jobs import RESTS
-from reinforge.client.transport import Outage
+from reinforge.client.protocol import Outage
+from reinforge.client.shared import RESTS
 from reinforge.errors import InvalidInput, Unavailable
 from reinforge.schemas.jobs import LogEntry, Metrics, Series
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from reinforge.cli.output import duration, err, number
 from reinforge.client import Reinforge
-from reinforge.client.jobs import RESTS
+from reinforge.client.shared import RESTS
 from reinforge.schemas.jobs import JobDetail, JobEvent
 
 BARS = "▁▂▃▄▅▆▇█"

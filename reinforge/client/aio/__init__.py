@@ -1,4 +1,4 @@
-"""The client for asyncio: the same resources and methods as `reinforge.client`, made from them."""
+"""All resources and methods of the client."""
 
 from reinforge.client.aio.client import AsyncReinforge
 

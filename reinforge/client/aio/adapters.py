@@ -1,14 +1,12 @@
 """Adapters: what a job leaves behind."""
 
-# Made from reinforge/client/adapters.py by scripts/async_client.py: change that one.
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.downloads import Progress
+from reinforge.client.shared import Progress
 from reinforge.schemas.resources import Adapter
 
 

@@ -1,7 +1,5 @@
 """`Reinforge`: one object with a resource per kind of thing."""
 
-# Made from reinforge/client/client.py by scripts/async_client.py: change that one.
-
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self
 
@@ -92,7 +90,8 @@ class AsyncReinforge:
 
     async def sign_in_link(self) -> str:
         """A URL that signs one browser in, once, as the owner of this key."""
-        return str((await self.transport.post("/sign-in-links"))["url"])
+        link = await self.transport.post("/sign-in-links")
+        return str(link["url"])
 
     async def close(self) -> None:
         await self.transport.close()

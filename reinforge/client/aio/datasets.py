@@ -1,7 +1,5 @@
 """Datasets."""
 
-# Made from reinforge/client/datasets.py by scripts/async_client.py: change that one.
-
 import asyncio
 import hashlib
 import time
@@ -13,9 +11,8 @@ from reinforge.client.aio.downloads import save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.uploads import send
-from reinforge.client.downloads import Progress
-from reinforge.client.transport import WORKER_SECONDS
-from reinforge.client.uploads import complete_seconds
+from reinforge.client.protocol import WORKER_SECONDS
+from reinforge.client.shared import Progress, complete_seconds
 from reinforge.errors import Unavailable
 from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.datasets import RenderedPrompts, SplitView, TokenLengths
@@ -103,8 +100,7 @@ class AsyncDatasets:
 
     async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:
         """Fields: name, prompt_view (how rows become prompts). `etag` of the dataset as you saw it."""
-        current = etag or (await self.get(id)).etag
-        return Dataset.model_validate(await self._transport.patch(f"/datasets/{id}", fields, etag=current))
+        return Dataset.model_validate(await self._transport.patch(f"/datasets/{id}", fields, etag=etag))
 
     async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the file as it was uploaded to `to`; `progress(bytes so far, total or None)`."""

@@ -1,15 +1,13 @@
 """Deployments: weights under a name, asked at `/v1/chat/completions`."""
 
-# Made from reinforge/client/deployments.py by scripts/async_client.py: change that one.
-
 import asyncio
 import time
 from collections.abc import AsyncIterator
 
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.deployments import POLL_SECONDS
-from reinforge.client.transport import Outage
+from reinforge.client.protocol import Outage
+from reinforge.client.shared import DEPLOYMENT_POLL_SECONDS
 from reinforge.schemas.deployments import DeploymentInfo
 
 
@@ -50,10 +48,9 @@ class AsyncDeployments:
 
         `etag` of the deployment as you saw it; without it, as it is now.
         """
-        current = etag or (await self.get(name)).etag
         body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
         return DeploymentInfo.model_validate(
-            await self._transport.patch(f"/deployments/{name}", body, etag=current)
+            await self._transport.patch(f"/deployments/{name}", body, etag=etag)
         )
 
     async def start(self, name: str) -> DeploymentInfo:
@@ -78,4 +75,4 @@ class AsyncDeployments:
                 return deployment
             if time.monotonic() > give_up:
                 raise TimeoutError(f"{name} is still {deployment.state} after {timeout:g} s.")
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(DEPLOYMENT_POLL_SECONDS)

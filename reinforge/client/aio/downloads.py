@@ -1,12 +1,10 @@
 """Files from the server, written whole or not at all."""
 
-# Made from reinforge/client/downloads.py by scripts/async_client.py: change that one.
-
 import tarfile
 from pathlib import Path
 
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.downloads import CHUNK, Progress
+from reinforge.client.shared import CHUNK, Progress
 from reinforge.system.archives import unpack
 
 

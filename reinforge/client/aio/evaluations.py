@@ -1,7 +1,5 @@
 """Evaluations: stand-alone ones of a model on a dataset, and replays of a job's completions."""
 
-# Made from reinforge/client/evaluations.py by scripts/async_client.py: change that one.
-
 import asyncio
 import time
 from collections.abc import AsyncIterator
@@ -9,8 +7,8 @@ from typing import Any
 
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.evaluations import _OVER
-from reinforge.client.transport import WORKER_SECONDS, Outage
+from reinforge.client.protocol import WORKER_SECONDS, Outage
+from reinforge.client.shared import EVALUATION_ENDS
 from reinforge.schemas.evaluations import (
     EvaluatedCompletions,
     Evaluation,
@@ -67,7 +65,7 @@ class AsyncEvaluations:
         while True:
             document = await self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)
             current = Evaluation.model_validate(document)
-            if current.status in _OVER:
+            if current.status in EVALUATION_ENDS:
                 return current
             if time.monotonic() > deadline:
                 raise TimeoutError(f"The evaluation {id} is still {current.status} after {timeout:g} s.")

@@ -1,7 +1,5 @@
 """Jobs: start, watch, stop, read."""
 
-# Made from reinforge/client/jobs.py by scripts/async_client.py: change that one.
-
 import asyncio
 import builtins
 import time
@@ -15,9 +13,8 @@ from httpx_sse import EventSource
 from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.downloads import Progress
-from reinforge.client.jobs import RESTS, Refused, document
-from reinforge.client.transport import WORKER_SECONDS, Outage, error_from, retry_wait
+from reinforge.client.protocol import WORKER_SECONDS, Outage, error_from, retry_wait
+from reinforge.client.shared import RESTS, Progress, StreamRefused, document
 from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
@@ -191,10 +188,8 @@ class AsyncJobs:
         return Completion.model_validate(await self._transport.get(path))
 
     async def checkpoints(self, id: str) -> Sequence[Checkpoint]:
-        return [
-            Checkpoint.model_validate(c)
-            for c in (await self._transport.get(f"/jobs/{id}/checkpoints"))["data"]
-        ]
+        page = await self._transport.get(f"/jobs/{id}/checkpoints")
+        return [Checkpoint.model_validate(item) for item in page["data"]]
 
     async def download_checkpoint(
         self, id: str, step: int, to: str | Path, *, progress: Progress | None = None
@@ -226,14 +221,12 @@ class AsyncJobs:
         return await extract(self._transport, f"/jobs/{id}/adapter/download?which={which}", to)
 
     async def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
-        data = (await self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit))["data"]
-        return [LogEntry.model_validate(line) for line in data]
+        page = await self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit)
+        return [LogEntry.model_validate(line) for line in page["data"]]
 
     async def findings(self, id: str) -> Sequence[FindingEntry]:
-        return [
-            FindingEntry.model_validate(f)
-            for f in (await self._transport.get(f"/jobs/{id}/findings"))["data"]
-        ]
+        page = await self._transport.get(f"/jobs/{id}/findings")
+        return [FindingEntry.model_validate(item) for item in page["data"]]
 
     async def training_check(self, id: str) -> JobTrainingCheck:
         """Whether the job is training, with evidence and advice."""
@@ -285,8 +278,8 @@ class AsyncJobs:
                         if event.seq > after:
                             after = event.seq
                             yield event
-            except (httpx.TransportError, Refused) as error:
-                answer = error.answer if isinstance(error, Refused) else None
+            except (httpx.TransportError, StreamRefused) as error:
+                answer = error.answer if isinstance(error, StreamRefused) else None
                 wait = retry_wait(failures, answer) if failures < self._transport.retries else None
                 if wait is None:
                     if answer is not None:
@@ -296,8 +289,8 @@ class AsyncJobs:
                 await asyncio.sleep(wait)
             job = JobDetail.model_validate(await self._transport.get_through_outage(f"/jobs/{id}", outage))
             if job.status in RESTS:
-                async for each in self._rest(id, after):
-                    yield each
+                async for event in self._remaining_events(id, after):
+                    yield event
                 return
 
     async def _connect(self, id: str, after: int) -> AsyncIterator[Sequence[JobEvent]]:
@@ -308,7 +301,7 @@ class AsyncJobs:
         ) as response:
             if response.status_code >= 400:
                 await response.aread()
-                raise Refused(response)
+                raise StreamRefused(response)
             yield []  # it is open
             async for frame in EventSource(response).aiter_sse():
                 if frame.event == "batch":
@@ -317,12 +310,12 @@ class AsyncJobs:
                     if any(e.type == "status" and e.data.get("status") in RESTS for e in events):
                         return
 
-    async def _rest(self, id: str, after: int) -> AsyncIterator[JobEvent]:
+    async def _remaining_events(self, id: str, after: int) -> AsyncIterator[JobEvent]:
         while True:
-            data = (await self._transport.get(f"/jobs/{id}/events", after=after, limit=500))["data"]
-            for item in data:
+            page = await self._transport.get(f"/jobs/{id}/events", after=after, limit=500)
+            for item in page["data"]:
                 event = JobEvent.model_validate(item)
                 after = max(after, event.seq)
                 yield event
-            if len(data) < 500:
+            if len(page["data"]) < 500:
                 return

@@ -1,7 +1,5 @@
 """Judges of the project."""
 
-# Made from reinforge/client/judges.py by scripts/async_client.py: change that one.
-
 from typing import Any
 
 from reinforge.client.aio.transport import AsyncTransport
@@ -32,10 +30,7 @@ class AsyncJudges:
 
     async def change(self, name: str, *, etag: str | None = None, **settings: Any) -> JudgeInfo:
         """What is not given stays; `api_key=None` removes the key. `etag` of the judge as you saw it."""
-        current = etag or (await self.get(name)).etag
-        return JudgeInfo.model_validate(
-            await self._transport.patch(f"/judges/{name}", settings, etag=current)
-        )
+        return JudgeInfo.model_validate(await self._transport.patch(f"/judges/{name}", settings, etag=etag))
 
     async def remove(self, name: str) -> None:
         await self._transport.delete(f"/judges/{name}")

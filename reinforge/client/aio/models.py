@@ -1,14 +1,12 @@
 """Base models."""
 
-# Made from reinforge/client/models.py by scripts/async_client.py: change that one.
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Literal
 
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.models import refusal
+from reinforge.client.shared import refusal
 from reinforge.schemas.resources import BaseModelInfo, ModelProgress
 
 

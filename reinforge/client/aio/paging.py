@@ -1,12 +1,10 @@
 """Auto-paging over cursor lists."""
 
-# Made from reinforge/client/paging.py by scripts/async_client.py: change that one.
-
 from collections.abc import AsyncIterator
 from typing import Any
 
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.paging import M
+from reinforge.client.shared import M
 
 
 async def every(transport: AsyncTransport, path: str, model: type[M], **params: Any) -> list[M]:
@@ -24,8 +22,8 @@ async def iterate(
     after: str | None = None
     while True:
         page = await transport.get(path, limit=page_size, after=after, **params)
-        for each in (model.model_validate(item) for item in page["data"]):
-            yield each
+        for item in page["data"]:
+            yield model.model_validate(item)
         after = page.get("next_cursor")
         if not page.get("has_more") or not after:
             return

@@ -1,7 +1,5 @@
 """Projects, their people and API keys, and what a project uses."""
 
-# Made from reinforge/client/people.py by scripts/async_client.py: change that one.
-
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,9 +33,8 @@ class AsyncProjects:
 
     async def rename(self, id: str, name: str, *, etag: str | None = None) -> Project:
         """`etag` of the project as you saw it; without it, as it is now."""
-        seen = etag or (await self.get(id)).etag
         return Project.model_validate(
-            await self._transport.patch(f"/projects/{id}", {"name": name}, etag=seen)
+            await self._transport.patch(f"/projects/{id}", {"name": name}, etag=etag)
         )
 
     async def export(self, id: str, to: str | Path) -> Path:
@@ -98,8 +95,7 @@ class AsyncMembers:
 
     async def change(self, id: str, role: Role, *, etag: str | None = None) -> Member:
         """`etag` of the member as you saw them; without it, as they are now."""
-        seen = etag or (await self.get(id)).etag
-        return Member.model_validate(await self._transport.patch(f"/members/{id}", {"role": role}, etag=seen))
+        return Member.model_validate(await self._transport.patch(f"/members/{id}", {"role": role}, etag=etag))
 
     async def remove(self, id: str) -> None:
         await self._transport.delete(f"/members/{id}")
@@ -157,10 +153,9 @@ class AsyncUsageReports:
     ) -> Budget:
         """`etag` of the budget as you saw it; without it, as it is now, if there is one."""
         if etag is None:
-            known = [
-                each for each in (await self.get(1)).budgets if (each.kind, each.period) == (kind, period)
-            ]
-            etag = known[0].etag if known else None
+            usage = await self.get(1)
+            current = {(budget.kind, budget.period): budget.etag for budget in usage.budgets}
+            etag = current.get((kind, period))
         body = {"kind": kind, "amount": amount, "period": period}
         headers = {"if-match": etag} if etag else {}
         answer = await self._transport.request("PUT", "/budgets", json=body, headers=headers)

@@ -1,7 +1,5 @@
 """Sampling on demand."""
 
-# Made from reinforge/client/playground.py by scripts/async_client.py: change that one.
-
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,15 +7,15 @@ import httpx
 from httpx_sse import EventSource
 
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.playground import _READ_SECONDS, _error
-from reinforge.client.transport import ServerUnreachable, error_from
+from reinforge.client.protocol import ServerUnreachable, error_from
+from reinforge.client.shared import SAMPLE_READ_SECONDS, sample_error
 from reinforge.schemas.playground import SampleEvent
 
 
 async def sample(transport: AsyncTransport, body: dict[str, Any]) -> AsyncIterator[SampleEvent]:
     """The stream's events up to `end`; its `error` is raised. Closing the iterator stops the worker."""
     own = transport.http.timeout
-    timeout = httpx.Timeout(_READ_SECONDS, connect=own.connect)
+    timeout = httpx.Timeout(SAMPLE_READ_SECONDS, connect=own.connect)
     try:
         async with transport.http.stream("POST", "/sample", json=body, timeout=timeout) as response:
             if response.status_code >= 400:
@@ -26,7 +24,7 @@ async def sample(transport: AsyncTransport, body: dict[str, Any]) -> AsyncIterat
             async for frame in EventSource(response).aiter_sse():
                 event = SampleEvent.model_validate_json(frame.data)
                 if event.type == "error":
-                    raise _error(event.error or {})
+                    raise sample_error(event.error or {})
                 yield event
                 if event.type == "end":
                     return

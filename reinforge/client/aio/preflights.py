@@ -1,14 +1,12 @@
 """Pre-flights: what a job would be, before it is started."""
 
-# Made from reinforge/client/preflights.py by scripts/async_client.py: change that one.
-
 import asyncio
 import time
 from typing import Any
 
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.jobs import RESTS, document
-from reinforge.client.transport import WORKER_SECONDS, Outage
+from reinforge.client.protocol import WORKER_SECONDS, Outage
+from reinforge.client.shared import RESTS, document
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec
 

@@ -1,7 +1,5 @@
 """Rewards and their revisions."""
 
-# Made from reinforge/client/rewards.py by scripts/async_client.py: change that one.
-
 import builtins
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.transport import WORKER_SECONDS
+from reinforge.client.protocol import WORKER_SECONDS
 from reinforge.evaluation.golden import GoldenCase
 from reinforge.grading.source import is_grader
 from reinforge.parsing.python_source import read_source

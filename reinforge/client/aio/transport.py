@@ -1,7 +1,5 @@
 """HTTP transport with retries; turns failures into `ReinforgeError`s."""
 
-# Made from reinforge/client/transport.py by scripts/async_client.py: change that one.
-
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
@@ -10,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from reinforge.client import wire
-from reinforge.client.wire import Outage, ServerUnreachable, error_from, retry_wait
+from reinforge.client import protocol
+from reinforge.client.protocol import Outage, ServerUnreachable, error_from, retry_wait
 from reinforge.errors import Unavailable
 
 
@@ -25,7 +23,7 @@ class AsyncTransport:
         self.retries = retries
         self.http = httpx.AsyncClient(
             base_url=f"{self.base_url}/api/v1",
-            headers=wire.headers(api_key),
+            headers=protocol.headers(api_key),
             timeout=httpx.Timeout(timeout, connect=5.0),
         )
 
@@ -48,15 +46,16 @@ class AsyncTransport:
                 if response is not None:
                     raise error_from(response)
                 raise self.unreachable(cause) from None
-            wire.rewind(options.get("files"))
+            protocol.rewind(options.get("files"))
             await asyncio.sleep(wait)
         raise AssertionError("unreachable")
 
     def unreachable(self, cause: Exception | None) -> ServerUnreachable:
-        return wire.unreachable(self.base_url, cause)
+        return protocol.unreachable(self.base_url, cause)
 
     async def get(self, path: str, **params: Any) -> Any:
-        return (await self.request("GET", path, params=wire.without_none(params))).json()
+        response = await self.request("GET", path, params=protocol.without_none(params))
+        return response.json()
 
     async def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
         """`get` that waits for a server which was there before. Raises as `Outage.pause`."""
@@ -79,10 +78,10 @@ class AsyncTransport:
         headers: dict[str, str] | None = None,
     ) -> Any:
         """`at_least`: seconds that the answer may take, however short the client's own time-out is."""
-        timeout = wire.patient(self.http.timeout, at_least)
-        return (
-            await self.request("POST", path, json=body, timeout=timeout, params=params, headers=headers)
-        ).json()
+        timeout = protocol.patient(self.http.timeout, at_least)
+        options = {"json": body, "timeout": timeout, "params": params, "headers": headers}
+        response = await self.request("POST", path, **options)
+        return response.json()
 
     @asynccontextmanager
     async def stream(self, path: str, **options: Any) -> AsyncIterator[httpx.Response]:
@@ -96,9 +95,13 @@ class AsyncTransport:
         except httpx.TransportError as error:
             raise self.unreachable(error) from None
 
-    async def patch(self, path: str, body: Any, *, etag: str) -> Any:
-        """`etag`: of the state that the change was made from."""
-        return (await self.request("PATCH", path, json=body, headers={"if-match": etag})).json()
+    async def patch(self, path: str, body: Any, *, etag: str | None = None) -> Any:
+        """`etag`: version that the change was made from; without it, the current version."""
+        if not etag:
+            document = await self.get(path)
+            etag = str(document["etag"])
+        response = await self.request("PATCH", path, json=body, headers={"if-match": etag})
+        return response.json()
 
     async def delete(self, path: str) -> None:
         await self.request("DELETE", path)
@@ -107,7 +110,8 @@ class AsyncTransport:
         """Send bytes to an address outside the API, without this client's key; False when they were not taken."""
         http = httpx.AsyncClient(timeout=self.http.timeout)
         try:
-            return bool((await http.request("PUT", url, headers=headers, content=data)).is_success)
+            response = await http.request("PUT", url, headers=headers, content=data)
+            return bool(response.is_success)
         except httpx.TransportError:
             return False
         finally:

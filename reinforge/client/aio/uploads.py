@@ -1,14 +1,11 @@
 """Large files in parts: what has arrived is not sent again, today or tomorrow."""
 
-# Made from reinforge/client/uploads.py by scripts/async_client.py: change that one.
-
 import hashlib
 from pathlib import Path
 
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.downloads import Progress
-from reinforge.client.transport import ServerUnreachable
-from reinforge.client.uploads import complete_seconds, part_of
+from reinforge.client.protocol import ServerUnreachable
+from reinforge.client.shared import Progress, complete_seconds, part_of
 from reinforge.errors import StateConflict
 from reinforge.schemas.resources import Dataset
 from reinforge.schemas.uploads import DatasetUpload, PartDestination

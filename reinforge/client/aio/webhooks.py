@@ -1,7 +1,5 @@
 """Webhooks: addresses that hear of events."""
 
-# Made from reinforge/client/webhooks.py by scripts/async_client.py: change that one.
-
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -37,10 +35,7 @@ class AsyncWebhooks:
 
     async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
         """Fields: url, events, description, enabled. `etag` of the webhook as you saw it."""
-        current = etag or (await self.get(id)).etag
-        return WebhookInfo.model_validate(
-            await self._transport.patch(f"/webhooks/{id}", fields, etag=current)
-        )
+        return WebhookInfo.model_validate(await self._transport.patch(f"/webhooks/{id}", fields, etag=etag))
 
     async def delete(self, id: str) -> None:
         await self._transport.delete(f"/webhooks/{id}")

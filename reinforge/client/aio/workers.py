@@ -1,7 +1,5 @@
 """Workers: the machines that train, and those that answer at once."""
 
-# Made from reinforge/client/workers.py by scripts/async_client.py: change that one.
-
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo

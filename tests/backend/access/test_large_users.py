@@ -17,7 +17,7 @@ from backend.datasets.uploads import inspection, numbered_parts
 from backend.datasets.uploads.inspection_child import CPU_SECONDS
 from backend.openai.files import upload_store
 from backend.settings import Settings
-from reinforge.client.uploads import complete_seconds
+from reinforge.client.shared import complete_seconds
 from reinforge.dataset.limits import Limits, inspection_seconds
 from reinforge.errors import RequestTooSlow
 from tests.backend.server import OWNER_KEY, Backend

@@ -13,7 +13,7 @@ import pytest
 
 from backend.datasets.uploads import endpoints, numbered_parts
 from reinforge.client import Reinforge
-from reinforge.client.transport import ServerUnreachable
+from reinforge.client.protocol import ServerUnreachable
 from reinforge.errors import InvalidInput
 from reinforge.schemas.uploads import LARGE_BYTES
 from reinforge.storage.parts import PartUrl, S3Parts

@@ -10,7 +10,7 @@ import pytest
 
 import reinforge.cli
 from reinforge.cli.exits import Exit, exit_code
-from reinforge.client.wire import error_from
+from reinforge.client.protocol import error_from
 from reinforge.spec import JobSpec
 from tests.reinforge.cli.test_commands import DATASET, JOB, NOW, REWARD, error, job_files, page, run
 from tests.support.stub_server import Answer, StubServer

@@ -70,7 +70,7 @@ def test_both_have_the_same_resources_and_methods() -> None:
 
 def test_it_is_what_the_script_makes_of_the_other() -> None:
     done = subprocess.run(
-        [sys.executable, "scripts/async_client.py", "--check"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "scripts/sync_client.py", "--check"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from reinforge.client import AsyncReinforge, Reinforge, wire
-from reinforge.client.transport import ServerUnreachable
+from reinforge.client import AsyncReinforge, Reinforge, protocol
+from reinforge.client.protocol import ServerUnreachable
 from reinforge.errors import NotAllowed, Unavailable
 from tests.reinforge.cli.test_commands import JOB, event, events, page
 from tests.support.stub_server import Answer, StubServer
@@ -73,7 +73,7 @@ def test_retries_end_with_the_servers_last_error(
 @pytest.fixture
 def fast(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Pauses of an outage are short."""
-    monkeypatch.setattr(wire, "OUTAGE_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(protocol, "OUTAGE_POLL_SECONDS", 0.01)
     caplog.set_level(logging.WARNING, "reinforge.client")
 
 
@@ -129,7 +129,7 @@ def test_an_outage_ends_with_the_error_or_the_time_out(
         away(stub, 10_000)
         with pytest.raises(TimeoutError):
             client.jobs.wait("ftjob-1", poll=0, timeout=0.2)
-        monkeypatch.setattr(wire, "OUTAGE_SECONDS", 0.05)
+        monkeypatch.setattr(protocol, "OUTAGE_SECONDS", 0.05)
         away(stub, 10_000)
         with pytest.raises(ServerUnreachable):
             client.jobs.wait("ftjob-1", poll=0)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from reinforge.client import transport
-from reinforge.client.transport import ServerUnreachable, Transport, retry_wait
+from reinforge.client.protocol import ServerUnreachable, retry_wait
+from reinforge.client.sync import transport
+from reinforge.client.sync.transport import Transport
 from reinforge.errors import InvalidInput, NotAuthenticated, StateConflict, Unavailable
 from tests.support.stub_server import Answer, StubServer
 

@@ -11,7 +11,7 @@ import pytest
 from backend.jobs.lifecycle import leases
 from backend.rewards import service
 from backend.settings import Settings
-from reinforge.client.wire import WORKER_SECONDS
+from reinforge.client.protocol import WORKER_SECONDS
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.judges import JudgeCreate
 from tests.support.judge_stub import JudgeRequest, Reply, judged

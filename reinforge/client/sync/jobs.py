@@ -1,3 +1,4 @@
+# Generated from reinforge/client/aio/jobs.py by scripts/sync_client.py: change that file.
 """Jobs: start, watch, stop, read."""
 
 import builtins
@@ -9,11 +10,12 @@ from typing import Any
 import httpx
 from httpx_sse import EventSource
 
-from reinforge.client.downloads import Progress, extract, save
-from reinforge.client.paging import iterate
-from reinforge.client.transport import WORKER_SECONDS, Outage, Transport, error_from, retry_wait
+from reinforge.client.protocol import WORKER_SECONDS, Outage, error_from, retry_wait
+from reinforge.client.shared import RESTS, Progress, StreamRefused, document
+from reinforge.client.sync.downloads import extract, save
+from reinforge.client.sync.paging import iterate
+from reinforge.client.sync.transport import Transport
 from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
-from reinforge.reward_library.jobs import expanded
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_changes import (
@@ -42,36 +44,6 @@ from reinforge.schemas.jobs import (
 )
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
-from reinforge.states import FINAL, JobStatus
-
-RESTS = FINAL | {JobStatus.PAUSED}
-"""States in which waiting longer changes nothing by itself."""
-
-
-def document(spec: JobSpec | dict[str, Any]) -> dict[str, Any]:
-    """The specification as it is sent: ready rewards in full, as in a job file.
-
-    Raises NotFound `template_not_found`, InvalidInput `unknown_parameter` or `invalid_job_file`.
-    """
-    if isinstance(spec, JobSpec):
-        return spec.model_dump(mode="json", exclude_unset=True)
-    rewards = spec.get("rewards")
-    if not isinstance(rewards, list):
-        return spec
-    return spec | {
-        "rewards": [
-            expanded(reward) if isinstance(reward, dict) and "ready" in reward else reward
-            for reward in rewards
-        ]
-    }
-
-
-class Refused(Exception):
-    """A stream that was not opened: the answer, read, says whether to ask again."""
-
-    def __init__(self, answer: httpx.Response) -> None:
-        super().__init__(f"{answer.status_code}")
-        self.answer = answer
 
 
 class Jobs:
@@ -214,7 +186,8 @@ class Jobs:
         return Completion.model_validate(self._transport.get(path))
 
     def checkpoints(self, id: str) -> Sequence[Checkpoint]:
-        return [Checkpoint.model_validate(c) for c in self._transport.get(f"/jobs/{id}/checkpoints")["data"]]
+        page = self._transport.get(f"/jobs/{id}/checkpoints")
+        return [Checkpoint.model_validate(item) for item in page["data"]]
 
     def download_checkpoint(
         self, id: str, step: int, to: str | Path, *, progress: Progress | None = None
@@ -244,11 +217,12 @@ class Jobs:
         return extract(self._transport, f"/jobs/{id}/adapter/download?which={which}", to)
 
     def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
-        data = self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit)["data"]
-        return [LogEntry.model_validate(line) for line in data]
+        page = self._transport.get(f"/jobs/{id}/logs", after=after, limit=limit)
+        return [LogEntry.model_validate(line) for line in page["data"]]
 
     def findings(self, id: str) -> Sequence[FindingEntry]:
-        return [FindingEntry.model_validate(f) for f in self._transport.get(f"/jobs/{id}/findings")["data"]]
+        page = self._transport.get(f"/jobs/{id}/findings")
+        return [FindingEntry.model_validate(item) for item in page["data"]]
 
     def training_check(self, id: str) -> JobTrainingCheck:
         """Whether the job is training, with evidence and advice."""
@@ -300,8 +274,8 @@ class Jobs:
                         if event.seq > after:
                             after = event.seq
                             yield event
-            except (httpx.TransportError, Refused) as error:
-                answer = error.answer if isinstance(error, Refused) else None
+            except (httpx.TransportError, StreamRefused) as error:
+                answer = error.answer if isinstance(error, StreamRefused) else None
                 wait = retry_wait(failures, answer) if failures < self._transport.retries else None
                 if wait is None:
                     if answer is not None:
@@ -311,7 +285,8 @@ class Jobs:
                 time.sleep(wait)
             job = JobDetail.model_validate(self._transport.get_through_outage(f"/jobs/{id}", outage))
             if job.status in RESTS:
-                yield from self._rest(id, after)
+                for event in self._remaining_events(id, after):
+                    yield event
                 return
 
     def _connect(self, id: str, after: int) -> Iterator[Sequence[JobEvent]]:
@@ -322,7 +297,7 @@ class Jobs:
         ) as response:
             if response.status_code >= 400:
                 response.read()
-                raise Refused(response)
+                raise StreamRefused(response)
             yield []  # it is open
             for frame in EventSource(response).iter_sse():
                 if frame.event == "batch":
@@ -331,12 +306,12 @@ class Jobs:
                     if any(e.type == "status" and e.data.get("status") in RESTS for e in events):
                         return
 
-    def _rest(self, id: str, after: int) -> Iterator[JobEvent]:
+    def _remaining_events(self, id: str, after: int) -> Iterator[JobEvent]:
         while True:
-            data = self._transport.get(f"/jobs/{id}/events", after=after, limit=500)["data"]
-            for item in data:
+            page = self._transport.get(f"/jobs/{id}/events", after=after, limit=500)
+            for item in page["data"]:
                 event = JobEvent.model_validate(item)
                 after = max(after, event.seq)
                 yield event
-            if len(data) < 500:
+            if len(page["data"]) < 500:
                 return

@@ -1,11 +1,13 @@
+# Generated from reinforge/client/aio/adapters.py by scripts/sync_client.py: change that file.
 """Adapters: what a job leaves behind."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from reinforge.client.downloads import Progress, extract, save
-from reinforge.client.paging import iterate
-from reinforge.client.transport import Transport
+from reinforge.client.shared import Progress
+from reinforge.client.sync.downloads import extract, save
+from reinforge.client.sync.paging import iterate
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.resources import Adapter
 
 

@@ -1,23 +1,31 @@
+# Generated from reinforge/client/aio/client.py by scripts/sync_client.py: change that file.
 """`Reinforge`: one object with a resource per kind of thing."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from reinforge.client.adapters import Adapters
 from reinforge.client.credentials import resolve
-from reinforge.client.datasets import Datasets
-from reinforge.client.deployments import Deployments
-from reinforge.client.evaluations import Evaluations
-from reinforge.client.jobs import Jobs
-from reinforge.client.judges import Judges
-from reinforge.client.models import Models
-from reinforge.client.people import AuditLog, Invitations, Keys, Members, Projects, UsageReports
-from reinforge.client.playground import sample
-from reinforge.client.preflights import Preflights
-from reinforge.client.rewards import Rewards
-from reinforge.client.transport import Transport
-from reinforge.client.webhooks import Webhooks
-from reinforge.client.workers import Workers
+from reinforge.client.sync.adapters import Adapters
+from reinforge.client.sync.datasets import Datasets
+from reinforge.client.sync.deployments import Deployments
+from reinforge.client.sync.evaluations import Evaluations
+from reinforge.client.sync.jobs import Jobs
+from reinforge.client.sync.judges import Judges
+from reinforge.client.sync.models import Models
+from reinforge.client.sync.people import (
+    AuditLog,
+    Invitations,
+    Keys,
+    Members,
+    Projects,
+    UsageReports,
+)
+from reinforge.client.sync.playground import sample
+from reinforge.client.sync.preflights import Preflights
+from reinforge.client.sync.rewards import Rewards
+from reinforge.client.sync.transport import Transport
+from reinforge.client.sync.webhooks import Webhooks
+from reinforge.client.sync.workers import Workers
 from reinforge.schemas.playground import SampleEvent
 from reinforge.schemas.users import Me
 
@@ -83,7 +91,8 @@ class Reinforge:
 
     def sign_in_link(self) -> str:
         """A URL that signs one browser in, once, as the owner of this key."""
-        return str(self.transport.post("/sign-in-links")["url"])
+        link = self.transport.post("/sign-in-links")
+        return str(link["url"])
 
     def close(self) -> None:
         self.transport.close()

@@ -1,13 +1,14 @@
+# Generated from reinforge/client/aio/deployments.py by scripts/sync_client.py: change that file.
 """Deployments: weights under a name, asked at `/v1/chat/completions`."""
 
 import time
 from collections.abc import Iterator
 
-from reinforge.client.paging import iterate
-from reinforge.client.transport import Outage, Transport
+from reinforge.client.protocol import Outage
+from reinforge.client.shared import DEPLOYMENT_POLL_SECONDS
+from reinforge.client.sync.paging import iterate
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.deployments import DeploymentInfo
-
-POLL_SECONDS = 0.5
 
 
 class Deployments:
@@ -47,11 +48,8 @@ class Deployments:
 
         `etag` of the deployment as you saw it; without it, as it is now.
         """
-        current = etag or self.get(name).etag
         body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
-        return DeploymentInfo.model_validate(
-            self._transport.patch(f"/deployments/{name}", body, etag=current)
-        )
+        return DeploymentInfo.model_validate(self._transport.patch(f"/deployments/{name}", body, etag=etag))
 
     def start(self, name: str) -> DeploymentInfo:
         """Take requests again."""
@@ -75,4 +73,4 @@ class Deployments:
                 return deployment
             if time.monotonic() > give_up:
                 raise TimeoutError(f"{name} is still {deployment.state} after {timeout:g} s.")
-            time.sleep(POLL_SECONDS)
+            time.sleep(DEPLOYMENT_POLL_SECONDS)

@@ -1,10 +1,11 @@
+# Generated from reinforge/client/aio/webhooks.py by scripts/sync_client.py: change that file.
 """Webhooks: addresses that hear of events."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reinforge.client.paging import iterate
-from reinforge.client.transport import Transport
+from reinforge.client.sync.paging import iterate
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.webhooks import (
     WebhookDeliveryDetail,
     WebhookDeliveryInfo,
@@ -35,8 +36,7 @@ class Webhooks:
 
     def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
         """Fields: url, events, description, enabled. `etag` of the webhook as you saw it."""
-        current = etag or self.get(id).etag
-        return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields, etag=current))
+        return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields, etag=etag))
 
     def delete(self, id: str) -> None:
         self._transport.delete(f"/webhooks/{id}")

@@ -1,3 +1,4 @@
+# Generated from reinforge/client/aio/transport.py by scripts/sync_client.py: change that file.
 """HTTP transport with retries; turns failures into `ReinforgeError`s."""
 
 import time
@@ -8,11 +9,9 @@ from typing import Any
 
 import httpx
 
-from reinforge.client import wire
-from reinforge.client.wire import WORKER_SECONDS, Outage, ServerUnreachable, error_from, retry_wait
+from reinforge.client import protocol
+from reinforge.client.protocol import Outage, ServerUnreachable, error_from, retry_wait
 from reinforge.errors import Unavailable
-
-__all__ = ["WORKER_SECONDS", "Outage", "ServerUnreachable", "Transport", "error_from", "retry_wait"]
 
 
 class Transport:
@@ -25,7 +24,7 @@ class Transport:
         self.retries = retries
         self.http = httpx.Client(
             base_url=f"{self.base_url}/api/v1",
-            headers=wire.headers(api_key),
+            headers=protocol.headers(api_key),
             timeout=httpx.Timeout(timeout, connect=5.0),
         )
 
@@ -48,15 +47,16 @@ class Transport:
                 if response is not None:
                     raise error_from(response)
                 raise self.unreachable(cause) from None
-            wire.rewind(options.get("files"))
+            protocol.rewind(options.get("files"))
             time.sleep(wait)
         raise AssertionError("unreachable")
 
     def unreachable(self, cause: Exception | None) -> ServerUnreachable:
-        return wire.unreachable(self.base_url, cause)
+        return protocol.unreachable(self.base_url, cause)
 
     def get(self, path: str, **params: Any) -> Any:
-        return self.request("GET", path, params=wire.without_none(params)).json()
+        response = self.request("GET", path, params=protocol.without_none(params))
+        return response.json()
 
     def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
         """`get` that waits for a server which was there before. Raises as `Outage.pause`."""
@@ -79,8 +79,10 @@ class Transport:
         headers: dict[str, str] | None = None,
     ) -> Any:
         """`at_least`: seconds that the answer may take, however short the client's own time-out is."""
-        timeout = wire.patient(self.http.timeout, at_least)
-        return self.request("POST", path, json=body, timeout=timeout, params=params, headers=headers).json()
+        timeout = protocol.patient(self.http.timeout, at_least)
+        options = {"json": body, "timeout": timeout, "params": params, "headers": headers}
+        response = self.request("POST", path, **options)
+        return response.json()
 
     @contextmanager
     def stream(self, path: str, **options: Any) -> Iterator[httpx.Response]:
@@ -94,9 +96,13 @@ class Transport:
         except httpx.TransportError as error:
             raise self.unreachable(error) from None
 
-    def patch(self, path: str, body: Any, *, etag: str) -> Any:
-        """`etag`: of the state that the change was made from."""
-        return self.request("PATCH", path, json=body, headers={"if-match": etag}).json()
+    def patch(self, path: str, body: Any, *, etag: str | None = None) -> Any:
+        """`etag`: version that the change was made from; without it, the current version."""
+        if not etag:
+            document = self.get(path)
+            etag = str(document["etag"])
+        response = self.request("PATCH", path, json=body, headers={"if-match": etag})
+        return response.json()
 
     def delete(self, path: str) -> None:
         self.request("DELETE", path)
@@ -105,7 +111,8 @@ class Transport:
         """Send bytes to an address outside the API, without this client's key; False when they were not taken."""
         http = httpx.Client(timeout=self.http.timeout)
         try:
-            return bool(http.request("PUT", url, headers=headers, content=data).is_success)
+            response = http.request("PUT", url, headers=headers, content=data)
+            return bool(response.is_success)
         except httpx.TransportError:
             return False
         finally:

@@ -1,17 +1,14 @@
+# Generated from reinforge/client/aio/models.py by scripts/sync_client.py: change that file.
 """Base models."""
 
 import time
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from reinforge.client.paging import iterate
-from reinforge.client.transport import Transport
-from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
-from reinforge.schemas.jobs import JobError
+from reinforge.client.shared import refusal
+from reinforge.client.sync.paging import iterate
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.resources import BaseModelInfo, ModelProgress
-
-_NOT_THE_MODEL = ("call_timeout", "hub_unavailable", "interrupted", "no_worker", "worker_lost")
-"""Failures that are nobody's fault and may be gone at the next try."""
 
 
 class Models:
@@ -59,9 +56,3 @@ class Models:
     def remove(self, id: str) -> None:
         """Forget a model that no job, adapter or deployment names."""
         self._transport.delete(f"/models/{id}")
-
-
-def refusal(failure: JobError) -> ReinforgeError:
-    """A failure that a model shows, as an error."""
-    kind = Unavailable if failure.code in _NOT_THE_MODEL else InvalidInput
-    return kind(failure.message, code=failure.code, hint=failure.hint)

@@ -1,16 +1,12 @@
+# Generated from reinforge/client/aio/downloads.py by scripts/sync_client.py: change that file.
 """Files from the server, written whole or not at all."""
 
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.client.transport import Transport
+from reinforge.client.shared import CHUNK, Progress
+from reinforge.client.sync.transport import Transport
 from reinforge.system.archives import unpack
-
-CHUNK = 1 << 20
-
-Progress = Callable[[int, int | None], None]
-"""Called with bytes so far, and all of them where the server says how many."""
 
 
 def save(transport: Transport, path: str, to: str | Path, *, progress: Progress | None = None) -> Path:

@@ -1,18 +1,19 @@
+# Generated from reinforge/client/aio/evaluations.py by scripts/sync_client.py: change that file.
 """Evaluations: stand-alone ones of a model on a dataset, and replays of a job's completions."""
 
 import time
 from collections.abc import Iterator
 from typing import Any
 
-from reinforge.client.paging import iterate
-from reinforge.client.transport import WORKER_SECONDS, Outage, Transport
+from reinforge.client.protocol import WORKER_SECONDS, Outage
+from reinforge.client.shared import EVALUATION_ENDS
+from reinforge.client.sync.paging import iterate
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.evaluations import (
     EvaluatedCompletions,
     Evaluation,
     EvaluationRows,
 )
-
-_OVER = ("succeeded", "failed", "cancelled")
 
 
 class Evaluations:
@@ -62,7 +63,7 @@ class Evaluations:
         while True:
             document = self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)
             current = Evaluation.model_validate(document)
-            if current.status in _OVER:
+            if current.status in EVALUATION_ENDS:
                 return current
             if time.monotonic() > deadline:
                 raise TimeoutError(f"The evaluation {id} is still {current.status} after {timeout:g} s.")

@@ -1,20 +1,15 @@
+# Generated from reinforge/client/aio/uploads.py by scripts/sync_client.py: change that file.
 """Large files in parts: what has arrived is not sent again, today or tomorrow."""
 
 import hashlib
 from pathlib import Path
-from typing import IO
 
-from reinforge.client.downloads import Progress
-from reinforge.client.transport import ServerUnreachable, Transport
-from reinforge.dataset.limits import inspection_seconds
+from reinforge.client.protocol import ServerUnreachable
+from reinforge.client.shared import Progress, complete_seconds, part_of
+from reinforge.client.sync.transport import Transport
 from reinforge.errors import StateConflict
 from reinforge.schemas.resources import Dataset
 from reinforge.schemas.uploads import DatasetUpload, PartDestination
-
-
-def complete_seconds(size: int) -> float:
-    """How long the end of an upload may take: every row is checked, and others may be before it."""
-    return 3600.0 + 4 * inspection_seconds(size)
 
 
 def send(
@@ -59,9 +54,3 @@ def send_part(transport: Transport, upload: DatasetUpload, number: int, data: by
             return True
     transport.request("PUT", place, params={"sha256": sha256}, content=data)
     return False
-
-
-def part_of(file: IO[bytes], upload: DatasetUpload, number: int) -> bytes:
-    """The bytes of a part."""
-    file.seek((number - 1) * upload.part_bytes)
-    return file.read(upload.part_bytes)

@@ -1,12 +1,13 @@
+# Generated from reinforge/client/aio/people.py by scripts/sync_client.py: change that file.
 """Projects, their people and API keys, and what a project uses."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from reinforge.client.downloads import save
-from reinforge.client.paging import every, iterate
-from reinforge.client.transport import Transport
+from reinforge.client.sync.downloads import save
+from reinforge.client.sync.paging import every, iterate
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.audit import AuditEntry
 from reinforge.schemas.common import Page
 from reinforge.schemas.keys import ApiKey, ApiKeyCreated, Role, Scope
@@ -33,8 +34,7 @@ class Projects:
 
     def rename(self, id: str, name: str, *, etag: str | None = None) -> Project:
         """`etag` of the project as you saw it; without it, as it is now."""
-        seen = etag or self.get(id).etag
-        return Project.model_validate(self._transport.patch(f"/projects/{id}", {"name": name}, etag=seen))
+        return Project.model_validate(self._transport.patch(f"/projects/{id}", {"name": name}, etag=etag))
 
     def export(self, id: str, to: str | Path) -> Path:
         """Write the project's data to the tar `to`; for owners."""
@@ -94,8 +94,7 @@ class Members:
 
     def change(self, id: str, role: Role, *, etag: str | None = None) -> Member:
         """`etag` of the member as you saw them; without it, as they are now."""
-        seen = etag or self.get(id).etag
-        return Member.model_validate(self._transport.patch(f"/members/{id}", {"role": role}, etag=seen))
+        return Member.model_validate(self._transport.patch(f"/members/{id}", {"role": role}, etag=etag))
 
     def remove(self, id: str) -> None:
         self._transport.delete(f"/members/{id}")
@@ -153,8 +152,9 @@ class UsageReports:
     ) -> Budget:
         """`etag` of the budget as you saw it; without it, as it is now, if there is one."""
         if etag is None:
-            known = [each for each in self.get(1).budgets if (each.kind, each.period) == (kind, period)]
-            etag = known[0].etag if known else None
+            usage = self.get(1)
+            current = {(budget.kind, budget.period): budget.etag for budget in usage.budgets}
+            etag = current.get((kind, period))
         body = {"kind": kind, "amount": amount, "period": period}
         headers = {"if-match": etag} if etag else {}
         answer = self._transport.request("PUT", "/budgets", json=body, headers=headers)

@@ -1,3 +1,4 @@
+# Generated from reinforge/client/aio/datasets.py by scripts/sync_client.py: change that file.
 """Datasets."""
 
 import hashlib
@@ -6,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from reinforge.client.downloads import Progress, save
-from reinforge.client.paging import iterate
-from reinforge.client.transport import WORKER_SECONDS, Transport
-from reinforge.client.uploads import complete_seconds, send
+from reinforge.client.protocol import WORKER_SECONDS
+from reinforge.client.shared import Progress, complete_seconds
+from reinforge.client.sync.downloads import save
+from reinforge.client.sync.paging import iterate
+from reinforge.client.sync.transport import Transport
+from reinforge.client.sync.uploads import send
 from reinforge.errors import Unavailable
 from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.datasets import RenderedPrompts, SplitView, TokenLengths
@@ -95,8 +98,7 @@ class Datasets:
 
     def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:
         """Fields: name, prompt_view (how rows become prompts). `etag` of the dataset as you saw it."""
-        current = etag or self.get(id).etag
-        return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=current))
+        return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=etag))
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the file as it was uploaded to `to`; `progress(bytes so far, total or None)`."""

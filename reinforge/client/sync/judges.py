@@ -1,8 +1,9 @@
+# Generated from reinforge/client/aio/judges.py by scripts/sync_client.py: change that file.
 """Judges of the project."""
 
 from typing import Any
 
-from reinforge.client.transport import Transport
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.common import Page
 from reinforge.schemas.judges import JudgeInfo
 
@@ -30,8 +31,7 @@ class Judges:
 
     def change(self, name: str, *, etag: str | None = None, **settings: Any) -> JudgeInfo:
         """What is not given stays; `api_key=None` removes the key. `etag` of the judge as you saw it."""
-        current = etag or self.get(name).etag
-        return JudgeInfo.model_validate(self._transport.patch(f"/judges/{name}", settings, etag=current))
+        return JudgeInfo.model_validate(self._transport.patch(f"/judges/{name}", settings, etag=etag))
 
     def remove(self, name: str) -> None:
         self._transport.delete(f"/judges/{name}")

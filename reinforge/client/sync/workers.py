@@ -1,6 +1,7 @@
+# Generated from reinforge/client/aio/workers.py by scripts/sync_client.py: change that file.
 """Workers: the machines that train, and those that answer at once."""
 
-from reinforge.client.transport import Transport
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.common import Page
 from reinforge.schemas.resources import WorkerInfo
 

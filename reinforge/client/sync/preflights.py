@@ -1,10 +1,12 @@
+# Generated from reinforge/client/aio/preflights.py by scripts/sync_client.py: change that file.
 """Pre-flights: what a job would be, before it is started."""
 
 import time
 from typing import Any
 
-from reinforge.client.jobs import RESTS, document
-from reinforge.client.transport import WORKER_SECONDS, Outage, Transport
+from reinforge.client.protocol import WORKER_SECONDS, Outage
+from reinforge.client.shared import RESTS, document
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec
 

@@ -1,3 +1,4 @@
+# Generated from reinforge/client/aio/rewards.py by scripts/sync_client.py: change that file.
 """Rewards and their revisions."""
 
 import builtins
@@ -5,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from reinforge.client.paging import iterate
-from reinforge.client.transport import WORKER_SECONDS, Transport
+from reinforge.client.protocol import WORKER_SECONDS
+from reinforge.client.sync.paging import iterate
+from reinforge.client.sync.transport import Transport
 from reinforge.evaluation.golden import GoldenCase
 from reinforge.grading.source import is_grader
 from reinforge.parsing.python_source import read_source

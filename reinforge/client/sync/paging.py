@@ -1,13 +1,11 @@
+# Generated from reinforge/client/aio/paging.py by scripts/sync_client.py: change that file.
 """Auto-paging over cursor lists."""
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel
-
-from reinforge.client.transport import Transport
-
-M = TypeVar("M", bound=BaseModel)
+from reinforge.client.shared import M
+from reinforge.client.sync.transport import Transport
 
 
 def every(transport: Transport, path: str, model: type[M], **params: Any) -> list[M]:
@@ -25,7 +23,8 @@ def iterate(
     after: str | None = None
     while True:
         page = transport.get(path, limit=page_size, after=after, **params)
-        yield from (model.model_validate(item) for item in page["data"])
+        for item in page["data"]:
+            yield model.model_validate(item)
         after = page.get("next_cursor")
         if not page.get("has_more") or not after:
             return

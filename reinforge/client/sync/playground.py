@@ -1,3 +1,4 @@
+# Generated from reinforge/client/aio/playground.py by scripts/sync_client.py: change that file.
 """Sampling on demand."""
 
 from collections.abc import Iterator
@@ -6,18 +7,16 @@ from typing import Any
 import httpx
 from httpx_sse import EventSource
 
-from reinforge.client.transport import ServerUnreachable, Transport, error_from
-from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
+from reinforge.client.protocol import ServerUnreachable, error_from
+from reinforge.client.shared import SAMPLE_READ_SECONDS, sample_error
+from reinforge.client.sync.transport import Transport
 from reinforge.schemas.playground import SampleEvent
-
-_READ_SECONDS = 45.0
-"""The server writes something every few seconds."""
 
 
 def sample(transport: Transport, body: dict[str, Any]) -> Iterator[SampleEvent]:
     """The stream's events up to `end`; its `error` is raised. Closing the iterator stops the worker."""
     own = transport.http.timeout
-    timeout = httpx.Timeout(_READ_SECONDS, connect=own.connect)
+    timeout = httpx.Timeout(SAMPLE_READ_SECONDS, connect=own.connect)
     try:
         with transport.http.stream("POST", "/sample", json=body, timeout=timeout) as response:
             if response.status_code >= 400:
@@ -26,7 +25,7 @@ def sample(transport: Transport, body: dict[str, Any]) -> Iterator[SampleEvent]:
             for frame in EventSource(response).iter_sse():
                 event = SampleEvent.model_validate_json(frame.data)
                 if event.type == "error":
-                    raise _error(event.error or {})
+                    raise sample_error(event.error or {})
                 yield event
                 if event.type == "end":
                     return
@@ -34,15 +33,4 @@ def sample(transport: Transport, body: dict[str, Any]) -> Iterator[SampleEvent]:
         raise transport.unreachable(error) from error
     raise ServerUnreachable(
         "The stream broke off.", code="stream_broken", hint="Is the server still running? Then ask again."
-    )
-
-
-def _error(error: dict[str, Any]) -> ReinforgeError:
-    kind = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
-    return kind(
-        str(error.get("message") or "Sampling failed."),
-        code=error.get("code"),
-        hint=error.get("hint"),
-        param=error.get("param"),
-        errors=error.get("errors"),
     )
