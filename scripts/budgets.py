@@ -30,7 +30,7 @@ NAME_CEILINGS: dict[str, int] = {
     "backend": 0,
     "benchmarks": 14,
     "examples": 4,
-    "reinforge": 80,
+    "reinforge": 70,
     "scripts": 1,
     "tests": 0,
     "worker": 35,

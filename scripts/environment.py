@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "reinforge/offline/train.py": "copies the environment for a child",
     "reinforge/platform/environment.py": "makes the environments of the platform's processes",
     "reinforge/platform/postgres.py": "copies the environment for a child",
+    "reinforge/system/process_table.py": "reads the environment of other processes",
     "worker/isolated/process.py": "copies the environment for a child",
     "worker/machine/vllm_compiler.py": "PATH and CC, as Triton reads them; also runs without this package",
     "worker/rewards/checkpoints.py": "copies the environment for a child",
