@@ -131,9 +131,10 @@ ifeq ($(ROOM),)
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
 endif
 
-# One directory of tests mirrors one of the product: make test ROOM=backend/jobs, make test ROOM="algorithm docs"
+# One directory of tests mirrors one of the product: make test ROOM=backend/jobs, make test ROOM="algorithm docs".
+# Three processes on two cores, because tests wait about 40 % of their time for processes that they started.
 rooms: setup frontend/dist/index.html ## tests of every room: units, attacks on the sandbox, a real database; ROOM=backend/jobs for some
-	@$(VENV) -m pytest -n 2 --dist worksteal --durations 30 -m "not e2e and not vllm and not chaos" $(addprefix tests/,$(ROOM))
+	@$(VENV) -m pytest -n 3 --dist worksteal --durations 30 -m "not e2e and not vllm and not chaos" $(addprefix tests/,$(ROOM))
 
 # The files alone, since every process imports all that it collects: a minute for the whole tree.
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
