@@ -113,17 +113,22 @@ def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterat
     )
 
 
+_MAX_CHARACTERS = 500
+"""The patterns take quadratic time, and names of parts come from rewards."""
 FAMILIES: tuple[MetricFamily, ...] = (
     *_at_k(),
     *_slices(),
     *_rewards("reward", "the step's", "", "", "reward"),
     *_rewards("held_out", "held-out", "Held-out ", "held-out-", "held-out"),
 )
+# pattern: the constants above, for keys of at most _MAX_CHARACTERS
 _PATTERNS = [(re.compile(family.pattern), family) for family in FAMILIES]
 
 
 def of_family(key: str) -> Metric | None:
     """The metric behind a key by its family; None if no family has it."""
+    if len(key) > _MAX_CHARACTERS:
+        return None
     for pattern, family in _PATTERNS:
         if match := pattern.fullmatch(key):
             groups = match.group(0), *match.groups()
