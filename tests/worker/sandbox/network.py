@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-_NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "reinforge-sandbox")])
 _DAY = datetime.timedelta(days=1)
 
 
@@ -25,9 +24,12 @@ def write_key_file(
         loaded = serialization.load_pem_private_key(issuer.read_bytes(), None)
         assert isinstance(loaded, ec.EllipticCurvePrivateKey)
         signer = loaded
+    subject = _name("reinforge-sandbox" if issuer is None else "issued")  # else it would count as self-signed
     now = datetime.datetime.now(datetime.UTC)
     certificate = (
-        x509.CertificateBuilder(_NAME, _NAME, key.public_key(), x509.random_serial_number())
+        x509.CertificateBuilder(
+            _name("reinforge-sandbox"), subject, key.public_key(), x509.random_serial_number()
+        )
         .not_valid_before(now + starts * _DAY)
         .not_valid_after(now + ends * _DAY)
         .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
@@ -38,6 +40,10 @@ def write_key_file(
     )
     path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
     return path
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
 class Relay:
