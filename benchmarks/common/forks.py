@@ -6,7 +6,6 @@ per line, forks, and answers with the child's number; the child is `python -m wo
 """
 
 import contextlib
-import ctypes
 import importlib
 import os
 import select
@@ -18,9 +17,10 @@ import traceback
 from pathlib import Path
 from typing import NoReturn, Self
 
+from reinforge.system.launch import end_with_parent
+
 VARIABLES = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 ONE_CORE = {"OMP_NUM_THREADS": "1"}
-_PR_SET_PDEATHSIG = 1
 
 
 class Trainer:
@@ -91,17 +91,18 @@ def main() -> None:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
+        parent = os.getpid()
         number = os.fork()
         if number == 0:
-            _train(path)
+            _train(path, parent)
         print(number, flush=True)
 
 
-def _train(path: str) -> NoReturn:
+def _train(path: str, parent: int) -> NoReturn:
     """In the child, to its end."""
     status = 1
     try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        end_with_parent(parent, signal.SIGKILL)
         log = os.open(Path(path) / "trainer.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for number, file in enumerate((nothing, log, log)):

@@ -1,7 +1,6 @@
 """A platform of `reinforge up` processes that the suite may hurt, and the jobs on it."""
 
 import contextlib
-import ctypes
 import functools
 import json
 import os
@@ -13,6 +12,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +24,7 @@ from reinforge.platform.cluster import recorded_cluster
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import free_port
 from reinforge.storage import ObjectStore, content_key, open_store
+from reinforge.system.launch import end_with_parent
 from tests.chaos.points import kill_targets
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +34,6 @@ LEASE_SECONDS = 6
 READY_WITHIN = 120.0
 FINAL = ("succeeded", "failed", "cancelled")
 STEPS = 6
-_PR_SET_PDEATHSIG = 1
 REWARD = """
 def grade(sample, item):
     text = sample["output_text"]
@@ -127,7 +127,9 @@ class Bench:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_end_with_us,
+                preexec_fn=partial(
+                    end_with_parent, os.getpid(), signal.SIGTERM
+                ),  # also if this suite is killed
             )
         self.starts += 1
         self.await_ready()
@@ -297,11 +299,6 @@ class Bench:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         with Reinforge(f"http://127.0.0.1:{self.port}", KEY) as client:
             return client.datasets.push(path).id
-
-
-def _end_with_us() -> None:
-    """A suite that is killed leaves no platform behind."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def wait_until(condition: Callable[[], object], within: float) -> bool:

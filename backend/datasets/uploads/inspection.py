@@ -1,9 +1,7 @@
 """Inspection of an uploaded file in a child process: starts it and parses its result."""
 
 import asyncio
-import contextlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,8 @@ import anyio
 from anyio.lowlevel import RunVar
 
 from backend.datasets.uploads.inspection_child import CPU_SECONDS, needs_too_much
-from backend.processes.pool import MEMORY_BYTES, child_environment
+from backend.processes import pool
+from backend.processes.pool import MEMORY_BYTES
 from reinforge.dataset import DatasetReport
 from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
@@ -46,23 +45,14 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
 
 async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) -> tuple[bytes, int]:
     """Output and exit status of a module run as a child process. Raises TooLarge when it takes too long."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", module, *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        env=child_environment(),
-        start_new_session=True,  # Linux may schedule the session as a group with its own priority
-    )
+    process = await pool.start(module, *arguments, stdin=asyncio.subprocess.DEVNULL)
     try:
         async with asyncio.timeout(seconds):
             output, _ = await process.communicate()
     except TimeoutError:
         raise needs_too_much() from None
     finally:
-        if process.returncode is None:  # also when the client has disconnected
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        await pool.end(process)  # also when the client has disconnected
     return output, process.returncode or 0
 
 
