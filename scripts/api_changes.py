@@ -271,9 +271,9 @@ def main() -> int:
             encoding="utf-8",
         )
         return 0
-    found = changes(json.loads(SNAPSHOT.read_text(encoding="utf-8")), document)
-    if found:
-        print("The API breaks clients of docs/openapi.json:", *found, sep="\n  ")
+    problems = changes(json.loads(SNAPSHOT.read_text(encoding="utf-8")), document)
+    if problems:
+        print("The API breaks clients of docs/openapi.json:", *problems, sep="\n  ")
         print("If that is wanted: scripts/api_changes.py --write, and a line in CHANGELOG.md.")
         return 1
     print(f"api: {sum(len(item) for item in document['paths'].values())} operations, nothing breaks")

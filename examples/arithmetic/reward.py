@@ -8,10 +8,10 @@ import re
 
 
 def grade(sample, item):
-    found = re.findall(r"<answer>(.*?)</answer>", sample["output_text"], re.DOTALL)
-    if not found:
+    answers = re.findall(r"<answer>(.*?)</answer>", sample["output_text"], re.DOTALL)
+    if not answers:
         return {"score": 0.0, "reason": "no <answer> found"}
-    given, expected = found[-1].strip(), str(item["answer"])
-    if given != expected:
-        return {"score": 0.0, "reason": f"wrong sum: {given[:20]}, expected {expected}"}
+    answer, expected = answers[-1].strip(), str(item["answer"])
+    if answer != expected:
+        return {"score": 0.0, "reason": f"wrong sum: {answer[:20]}, expected {expected}"}
     return {"score": 1.0, "reason": "right"}

@@ -111,10 +111,12 @@ def judge(evidence: Evidence) -> Verdict:
     problems = _in_order([*problems_so_far, *_answers(evidence, change)])
     if worse is not None:
         # What was there from the first step on came before; the rest follows from the fall.
-        before = [each for each in problems if each.step is not None and each.step <= evidence.start + 1]
-        problems = [*before, worse, *(each for each in problems if each not in before)]
+        before = [
+            problem for problem in problems if problem.step is not None and problem.step <= evidence.start + 1
+        ]
+        problems = [*before, worse, *(problem for problem in problems if problem not in before)]
         return _verdict(evidence, "worse_than_base", f"No: {_listed(problems)}", change, problems)
-    blocking = [each for each in problems if each.code != "reward_errors" or _most_errors(evidence)]
+    blocking = [problem for problem in problems if problem.code != "reward_errors" or _most_errors(evidence)]
     if blocking:
         return _unknown(evidence, problems, change)
     return _compared(evidence, base, newest, change, problems)
@@ -140,7 +142,7 @@ def _in_order(problems: Iterable[Problem]) -> list[Problem]:
 
 def change_at(evidence: Evidence, step: int) -> Change | None:
     """The change of held-out reward from the base to a step; None if its interval is unknown."""
-    at = {each.step: each for each in evidence.held_out}
+    at = {point.step: point for point in evidence.held_out}
     if not evidence.held_out or step not in at:
         return None
     if (pair := evidence.paired.get(step)) is not None and pair.std_error is not None:
@@ -187,12 +189,13 @@ def _worse(evidence: Evidence, base: Measured, change: Change) -> Problem | None
         return None
     newest = evidence.held_out[-1]
     fell = next(
-        each.step
-        for each in evidence.held_out[1:]
-        if ((found := change_at(evidence, each.step)) is not None and found.high < 0) or each is newest
+        point.step
+        for point in evidence.held_out[1:]
+        if ((since_base := change_at(evidence, point.step)) is not None and since_base.high < 0)
+        or point is newest
     )
     message = f"held-out reward fell below the base by step {fell} ({base.value:.2f} → {newest.value:.2f})"
-    best = max(evidence.held_out[1:], key=lambda each: each.value)
+    best = max(evidence.held_out[1:], key=lambda point: point.value)
     if (gain := change_at(evidence, best.step)) is not None and gain.low > 0:
         message += f"; it was {best.value:.2f} at step {best.step}"
     return Problem(code="worse_than_base", step=_fell_from_start(evidence.reward) or fell, message=message)
@@ -256,7 +259,7 @@ def _answers(evidence: Evidence, reward: Change) -> list[Problem]:
     else:
         return []
     begun = base.value - (base.value - newest.value) / 4
-    step = next(each.step for each in evidence.answers[1:] if each.value <= begun or each is newest)
+    step = next(point.step for point in evidence.answers[1:] if point.value <= begun or point is newest)
     return [Problem(code="answers_disagree", step=step, message=message)]
 
 
@@ -319,10 +322,10 @@ def _verdict(
 
 
 def _note(outcome: Outcome, problems: Sequence[Problem]) -> str | None:
-    codes = {each.code for each in problems}
+    codes = {problem.code for problem in problems}
     if outcome in ("no_change", "worse_than_base"):
         return "no change" if outcome == "no_change" else "worse than base"
     if codes & {"truncated", "reward_follows_length", "answers_disagree"}:
         return "cannot tell"
-    failed = next((each for each in problems if each.code == "reward_errors"), None)
+    failed = next((problem for problem in problems if problem.code == "reward_errors"), None)
     return failed.message.removesuffix(" of completions") if failed else None

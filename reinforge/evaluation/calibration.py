@@ -72,7 +72,7 @@ def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationRepo
         wrong_failed=counts[False, False],
         right_share=sum(right for right, _ in both) / len(both) if both else None,
         passed_share=sum(passed for _, passed in both) / len(both) if both else None,
-        milliseconds=statistics.fmean(each.wall_ms for each in judged) if judged else None,
+        milliseconds=statistics.fmean(score.wall_ms for score in judged) if judged else None,
         cost_per_1000=1000 * statistics.fmean(costs) if costs else None,
         enough=len(both) >= ENOUGH,
     )

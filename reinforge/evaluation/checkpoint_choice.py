@@ -26,7 +26,7 @@ def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = 
     best = next((checkpoint for checkpoint in checkpoints if checkpoint.best), None)
     if which == "final" or best is not None:
         return final if which == "final" or best is None else best
-    measured = [each for each in checkpoints if each.held_out_reward is not None]
+    measured = [checkpoint for checkpoint in checkpoints if checkpoint.held_out_reward is not None]
     if job.held_out_reward_before is None or not measured:
         return final
     raise StateConflict(

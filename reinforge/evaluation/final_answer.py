@@ -44,7 +44,7 @@ def reference(value: Any) -> Reference | None:
 def is_right(completion: str, expected: Reference) -> bool:
     """Compares the marked answer, or else the last number or line of the completion."""
     visible = completion.rpartition("</think>")[2]
-    marked = next((found[-1] for mark in _MARKS if (found := mark(visible))), None)
+    marked = next((texts[-1] for mark in _MARKS if (texts := mark(visible))), None)
     if isinstance(expected, str):
         lines = (marked if marked is not None else visible).strip().splitlines()
         return bool(lines) and _plain(lines[-1]) == expected

@@ -85,7 +85,9 @@ class GateReport(_Report):
 def row_values(scores: Sequence[RowScores], metric: str, pass_above: float) -> dict[int, float]:
     """Row → its value, without unscored rows. Raises InvalidInput `unknown_metric`."""
     reduce = _reducer(metric, pass_above)
-    values = {each.row: [value for value in each.rewards if value is not None] for each in scores}
+    values = {
+        row_scores.row: [value for value in row_scores.rewards if value is not None] for row_scores in scores
+    }
     return {row: reduce(scored) for row, scored in values.items() if scored}
 
 
@@ -161,7 +163,7 @@ def gate(
     values = row_values(scores, metric, pass_above)
     if not values:
         raise StateConflict("No completion of the evaluation could be scored.", code="nothing_scored")
-    rewards = [value for each in scores for value in each.rewards]
+    rewards = [value for row_scores in scores for value in row_scores.rewards]
     conditions = [_errors(rewards.count(None) / len(rewards), max_errors)]
     if least is not None:
         conditions.append(_least(metric, list(values.values()), least, confidence))
@@ -176,7 +178,7 @@ def gate(
         confidence=confidence,
         rows=len(values),
         baseline_rows=None if baseline is None else len(baseline),
-        met=all(each.met for each in conditions),
+        met=all(condition.met for condition in conditions),
         conditions=conditions,
         notes=_notes(len(values)),
     )

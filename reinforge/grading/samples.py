@@ -37,7 +37,7 @@ def tool_fields(text: str) -> dict[str, Any]:
     rest, calls = tool_calls.split(text)
     if not calls:
         return {}
-    called_tools = [call.shown(f"call_{number}") for number, call in enumerate(calls)]
+    called_tools = [call.as_openai(f"call_{number}") for number, call in enumerate(calls)]
     message = {"role": "assistant", "content": rest, "tool_calls": called_tools}
     return {
         "output_tools": called_tools,

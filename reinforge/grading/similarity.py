@@ -38,7 +38,7 @@ def unavailable(metric: str) -> str | None:
     """Why this machine cannot compute a metric, and what to do; None if it can."""
     if metric in ("fuzzy_match", "rouge_l") and importlib.util.find_spec("rapidfuzz") is None:
         return f"{metric} needs the package rapidfuzz, which comes with the platform"
-    if metric == "meteor" and not _wordnet_found():
+    if metric == "meteor" and not _has_wordnet():
         return (
             "meteor needs NLTK and WordNet's data, which are not on this machine: take rouge_l, or install nltk and "
             "run `python -m nltk.downloader wordnet omw-1.4`"
@@ -111,7 +111,7 @@ def _overlap(one: Sequence[str], other: Sequence[str], n: int) -> tuple[int, int
 
 
 @cache
-def _wordnet_found() -> bool:
+def _has_wordnet() -> bool:
     if importlib.util.find_spec("nltk") is None:
         return False
     import nltk

@@ -20,7 +20,7 @@ class Called:
     arguments: str
     """JSON, as the model wrote it."""
 
-    def shown(self, id: str) -> dict[str, Any]:
+    def as_openai(self, id: str) -> dict[str, Any]:
         """As a chat completion has it."""
         function = {"name": self.name, "arguments": self.arguments}
         return {"id": id, "type": "function", "function": function}

@@ -83,7 +83,7 @@ EITHER_MEANS = {
 class Resolved:
     spec: dict[str, Any]
     """Parts of a raw `JobSpec`."""
-    shown: dict[str, Any]
+    view: dict[str, Any]
     """What the job shows as its hyperparameters: nothing is `auto`."""
 
 

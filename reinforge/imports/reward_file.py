@@ -56,14 +56,16 @@ def project(text: str, filename: str, model: str) -> Project:
     imported = Project(origin=filename, job={"model": model, "data": {"dataset": "data.jsonl"}})
     imported.files["reward.py"], left_out = _needed(tree, text, [function.name for function in functions])
     imported.columns = sorted(set().union(*(function.columns for function in functions)))
-    imported.conversations = any(_reads_messages(each.node) for each in functions if each.spelling == "trl")
+    imported.conversations = any(
+        _reads_messages(function.node) for function in functions if function.spelling == "trl"
+    )
     weights = script.weights if len(script.weights) == len(script.functions) else []
     order = script.functions or [function.name for function in functions]
-    for each in functions:
-        reward: dict[str, Any] = {"type": "python", "name": reward_name(each.name)}
-        reward |= {"path": "reward.py", "entry": each.name}
+    for function in functions:
+        reward: dict[str, Any] = {"type": "python", "name": reward_name(function.name)}
+        reward |= {"path": "reward.py", "entry": function.name}
         if weights:
-            reward["weight"] = weights[order.index(each.name)]
+            reward["weight"] = weights[order.index(function.name)]
         imported.job.setdefault("rewards", []).append(reward)
     imported.job |= script.job
     if left_out:

@@ -100,7 +100,9 @@ class Guard:
         literals = (
             f"[{address}]" if address.version == 6 else str(address) for address in dict.fromkeys(addresses)
         )
-        urls = (urlunsplit((parts.scheme, f"{each}:{port}", path, parts.query, "")) for each in literals)
+        urls = (
+            urlunsplit((parts.scheme, f"{literal}:{port}", path, parts.query, "")) for literal in literals
+        )
         return Target(tuple(urls), authority, host)
 
     def check_for_proxy(self, url: str, proxy: str) -> None:
@@ -121,7 +123,9 @@ class Guard:
     def _check(self, host: str, address: Address) -> None:
         inner = _embedded(address)
         if any(
-            each.version == net.version and each in net for each in (address, inner) for net in self.networks
+            candidate.version == net.version and candidate in net
+            for candidate in (address, inner)
+            for net in self.networks
         ):
             return
         if not _is_internet(inner) or any(inner in network for network in connected()):

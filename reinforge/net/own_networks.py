@@ -28,7 +28,9 @@ def _ipv4(lines: list[str]) -> list[Network]:
 def _ipv6(lines: list[str]) -> list[Network]:
     """From addresses: `fd00…02 04 40 00 82 eth0`, where 40 is the prefix length, in hexadecimal."""
     fields = [line.split() for line in lines]
-    return [ipaddress.IPv6Network((int(each[0], 16), int(each[2], 16)), strict=False) for each in fields]
+    return [
+        ipaddress.IPv6Network((int(columns[0], 16), int(columns[2], 16)), strict=False) for columns in fields
+    ]
 
 
 def _lines(table: Path) -> list[str]:

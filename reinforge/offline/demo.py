@@ -61,9 +61,9 @@ def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
 
 def demo_key(home: Path) -> str:
     """The demo's own API key, made once and readable by its owner alone; `REINFORGE_BOOTSTRAP_API_KEY` wins."""
-    given = settings.bootstrap_api_key()
-    if given:
-        return given
+    api_key = settings.bootstrap_api_key()
+    if api_key:
+        return api_key
     path = home / "demo-key"
     try:
         return path.read_text(encoding="ascii").strip()

@@ -22,9 +22,9 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return plain[matches[0]] if matches else None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     """A sentence with the nearest name, else with all of them if they are few; None otherwise."""
-    names = sorted(set(known))
+    names = sorted(set(names))
     if near := nearest(name, names):
         return f"Did you mean {near}?"
     return f"Known: {', '.join(names)}." if 0 < len(names) <= _MOST_LISTED else None
@@ -36,7 +36,7 @@ def fields_at(schema: Mapping[str, Any], location: Sequence[str | int]) -> list[
     for part in location:
         places = [inner for place in places for inner in _step(schema, place, part)]
     return sorted(
-        {name for place in places for each in _members(schema, place) for name in _properties(each)}
+        {name for place in places for member in _members(schema, place) for name in _properties(member)}
     )
 
 

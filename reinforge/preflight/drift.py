@@ -21,7 +21,7 @@ def favoured_tokens(observed: Observed) -> float:
     The mean of all if no fifth is clearly better: then lengths do not drift.
     """
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
-    usual = statistics.fmean(each.tokens for each in observed.completions)
+    usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:
         return usual
     size = len(scored) / PARTS
@@ -35,7 +35,7 @@ def favoured_tokens(observed: Observed) -> float:
 
 def growth(observed: Observed) -> float:
     """Mean length over the whole job as a multiple of the base model's."""
-    usual = statistics.fmean(each.tokens for each in observed.completions)
+    usual = statistics.fmean(completion.tokens for completion in observed.completions)
     return (1 + favoured_tokens(observed) / max(1.0, usual)) / 2
 
 

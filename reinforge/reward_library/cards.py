@@ -39,9 +39,9 @@ def library() -> tuple[RewardTemplate, ...]:
 
 def ready_reward(id: str) -> RewardTemplate:
     """Raises NotFound `template_not_found`."""
-    for each in library():
-        if each.id == id:
-            return each
+    for entry in library():
+        if entry.id == id:
+            return entry
     names = ", ".join(card.id for card in library())
     raise NotFound(
         f"There is no ready reward {id!r}.", code="template_not_found", hint=f"There are: {names}."

@@ -55,29 +55,31 @@ class AdversarialCase(BaseModel):
 
 def golden_cases(id: str) -> list[LibraryCase]:
     """Raises pydantic's ValidationError for a malformed file."""
-    found = []
+    library_cases = []
     for block in read_yaml(id, "golden.yaml"):
         cases = block.pop("cases")
         for expect in cases:
             completion = text_of(expect.pop("completion"))
             if "above" in expect:
                 expect["above"] = text_of(expect["above"])
-            found.append(LibraryCase(row=Row(**block), completion=completion, expect=Expectation(**expect)))
-    return found
+            library_cases.append(
+                LibraryCase(row=Row(**block), completion=completion, expect=Expectation(**expect))
+            )
+    return library_cases
 
 
 def adversarial_cases(id: str) -> list[AdversarialCase]:
     """Raises pydantic's ValidationError for a malformed file."""
-    found = []
+    adversarial = []
     for block in read_yaml(id, "adversarial.yaml"):
         cases, control = block.pop("cases"), text_of(block.pop("control"))
         usual = {"most": block.pop("most", 0.0)}
         for case in cases:
             text = text_of(case.pop("text"))
-            found.append(
+            adversarial.append(
                 AdversarialCase(row=Row(**block), control=control, completion=text, **{**usual, **case})
             )
-    return found
+    return adversarial
 
 
 def portable(id: str) -> list[GoldenCase]:

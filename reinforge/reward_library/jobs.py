@@ -15,18 +15,18 @@ def expanded(reward: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises NotFound `template_not_found` and InvalidInput `unknown_parameter` or `invalid_job_file`.
     """
-    given = dict(reward)
-    chosen = ready_reward(str(given.pop("ready")))
-    values = given.pop("parameters", None) or {}
-    if not isinstance(values, Mapping) or "source" in given or "path" in given:
+    declared = dict(reward)
+    chosen = ready_reward(str(declared.pop("ready")))
+    values = declared.pop("parameters", None) or {}
+    if not isinstance(values, Mapping) or "source" in declared or "path" in declared:
         raise InvalidInput(
             f"`ready: {chosen.id}` has `parameters`, a mapping, and neither `source` nor `path`.",
             code="invalid_job_file",
             param="rewards",
         )
     if chosen.type != "python":
-        return {**yaml.safe_load(chosen.source), **values, **given}
+        return {**yaml.safe_load(chosen.source), **values, **declared}
     fields: dict[str, Any] = {"type": "python", "name": chosen.id, "source": fill(chosen.source, values)}
     if chosen.granularity != "sample":
         fields["granularity"] = chosen.granularity
-    return {**fields, **given}
+    return {**fields, **declared}

@@ -35,7 +35,11 @@ class BlobCache:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def place(
-        self, sha256: str, target: Path, token: str | None = None, beat: ProgressCallback = ignore_progress
+        self,
+        sha256: str,
+        target: Path,
+        token: str | None = None,
+        on_progress: ProgressCallback = ignore_progress,
     ) -> None:
         """Put the blob at `target` (a hard link if possible). `token`: of the job that needs it.
 
@@ -45,7 +49,7 @@ class BlobCache:
         target.unlink(missing_ok=True)
         for _ in range(_PLACINGS):
             if not cached.exists():
-                self._download(sha256, cached, token, beat)
+                self._download(sha256, cached, token, on_progress)
                 self._prune(keep=sha256)
             try:
                 _link(cached, target)
@@ -71,13 +75,13 @@ class BlobCache:
                 if entry.name.startswith(".") and old:
                     Path(entry.path).unlink()
 
-    def _download(self, sha256: str, cached: Path, token: str | None, beat: ProgressCallback) -> None:
+    def _download(self, sha256: str, cached: Path, token: str | None, on_progress: ProgressCallback) -> None:
         # Two processes or threads may fetch the same blob; each writes its own file and the last rename wins.
         fresh = cached.with_name(f".{sha256}.{os.getpid()}.{threading.get_ident()}")
         pause = 0.2
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._fetch(sha256, fresh, token, beat)
+                self._fetch(sha256, fresh, token, on_progress)
                 fresh.replace(cached)
                 return
             except BackendAway as error:
@@ -86,7 +90,7 @@ class BlobCache:
                 log.info("object %s has to wait: %s", sha256[:12], error.message)
                 time.sleep(pause)
                 pause = min(2 * pause, 5.0)
-                beat()
+                on_progress()
             finally:
                 fresh.unlink(missing_ok=True)
 

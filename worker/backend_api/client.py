@@ -122,7 +122,11 @@ class WorkerApi:
         raise BackendAway("The object store redirects in circles.", code="redirect_loop")
 
     def get_blob(
-        self, sha256: str, path: Path, token: str | None = None, beat: ProgressCallback = ignore_progress
+        self,
+        sha256: str,
+        path: Path,
+        token: str | None = None,
+        on_progress: ProgressCallback = ignore_progress,
     ) -> None:
         """Download a blob to `path`, all or nothing. Raises BackendAway if the content does not match its
         hash.
@@ -144,7 +148,7 @@ class WorkerApi:
                 for chunk in response.iter_bytes(_CHUNK):
                     digest.update(chunk)
                     file.write(chunk)
-                    beat()
+                    on_progress()
             if digest.hexdigest() != sha256:
                 message = f"The object {sha256[:12]}… arrived damaged."
                 raise BackendAway(message, code="blob_damaged")

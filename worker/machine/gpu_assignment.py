@@ -166,14 +166,14 @@ class Hold:
         self.placement = Placement(self.placement.trainers)
 
     @property
-    def wanted(self) -> bool:
+    def requested(self) -> bool:
         """Whether a job is waiting for one of them."""
         now = time.time()
         for uuid in self.locks:
             with contextlib.suppress(OSError):
                 if (
                     self.folder is not None
-                    and now - _wanted(self.folder, uuid).stat().st_mtime < _REQUEST_SECONDS
+                    and now - _request_file(self.folder, uuid).stat().st_mtime < _REQUEST_SECONDS
                 ):
                     return True
         return False
@@ -208,11 +208,11 @@ class GpuLocks:
                 locks[gpu.uuid] = descriptor
             else:
                 for gpu in gpus:
-                    _wanted(self._folder, gpu.uuid).unlink(missing_ok=True)
+                    _request_file(self._folder, gpu.uuid).unlink(missing_ok=True)
                 return Hold(placement, locks, self._folder)
             Hold(locks=locks).release()
         for gpu in (*available.trainers, *available.samplers) if urgent else ():
-            _wanted(self._folder, gpu.uuid).touch()
+            _request_file(self._folder, gpu.uuid).touch()
         return None
 
     def lock(self, gpu: Gpu, seats: int, holder: str) -> int | None:
@@ -258,7 +258,7 @@ class GpuLocks:
         return [self._folder / (gpu.uuid if seat == 0 else f"{gpu.uuid}.{seat}") for seat in range(seats)]
 
 
-def _wanted(folder: Path, uuid: str) -> Path:
+def _request_file(folder: Path, uuid: str) -> Path:
     return folder / f"{uuid}.wanted"
 
 

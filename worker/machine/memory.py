@@ -16,7 +16,7 @@ _TEXTS = (
     "CUBLAS_STATUS_ALLOC_FAILED",
 )
 """Of plain RuntimeErrors: of PyTorch's CPU allocator, of the CUDA driver and of cuBLAS."""
-_ASKED = re.compile(r"tried to allocate ([\d.]+ [A-Za-z]+)", re.IGNORECASE)
+_REQUESTED = re.compile(r"tried to allocate ([\d.]+ [A-Za-z]+)", re.IGNORECASE)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -28,9 +28,9 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno == errno.ENOMEM
 
 
-def amount_asked(error: BaseException) -> str | None:
+def requested_amount(error: BaseException) -> str | None:
     """Size of the failed allocation, such as `2.00 GiB`, if its message names it."""
-    match = _ASKED.search(str(error))
+    match = _REQUESTED.search(str(error))
     return match[1] if match else None
 
 

@@ -114,7 +114,7 @@ class ModelProcess:
         """End the process if it is idle and a queued job wants its GPU."""
         if self._lock.acquire(blocking=False):
             try:
-                if self._launch.hold.wanted:
+                if self._launch.hold.requested:
                     self._idle.cancel()
                     self._end()
             finally:

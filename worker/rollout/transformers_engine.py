@@ -15,11 +15,11 @@ import torch
 from transformers import PreTrainedModel
 
 from worker.machine.memory import (
-    amount_asked,
     is_out_of_memory,
     memory_in_words,
     out_of_memory,
     release,
+    requested_amount,
     with_amount,
 )
 from worker.rollout.cpu import decoder_for
@@ -82,7 +82,7 @@ class TransformersEngine:
                 except (RuntimeError, MemoryError, OSError) as error:
                     if not is_out_of_memory(error):
                         raise
-                    requested = amount_asked(error)
+                    requested = requested_amount(error)
                 # Outside the handler, since the error references frames and their tensors. Noise depends on the row
                 # alone, so a retry in smaller batches gives the same completions.
                 release(self._model.device)

@@ -35,7 +35,7 @@ _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
 """A fast reward gets as many rows as it scores in 0.1 s: starting a process costs more than 16 fast rows."""
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
-_PACES_KEPT = 256
+_MAX_PACES = 256
 _RETRY_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")
@@ -280,7 +280,7 @@ class _Paces:
         with self._lock:
             self._seconds[key] = sum(result.wall_ms for result in results) / 1000 / len(results)
             self._seconds.move_to_end(key)
-            if len(self._seconds) > _PACES_KEPT:
+            if len(self._seconds) > _MAX_PACES:
                 self._seconds.popitem(last=False)
 
 

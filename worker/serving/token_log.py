@@ -27,16 +27,16 @@ class TokenTexts:
         self._specials = set(tokenizer.all_special_ids)
         decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
         self._byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()
-        self._known: dict[int, Entry] = {}
+        self._entries: dict[int, Entry] = {}
 
     def entry(self, token: int) -> Entry:
         """`{token, bytes}`; bytes is None for tokens that stand for no text."""
-        if token not in self._known:
+        if token not in self._entries:
             raw = self._tokenizer.convert_ids_to_tokens(token)
             content = None if raw is None or token in self._specials else self._bytes(raw)
             text = (raw or "") if content is None else content.decode(errors="replace")
-            self._known[token] = {"token": text, "bytes": None if content is None else list(content)}
-        return dict(self._known[token])
+            self._entries[token] = {"token": text, "bytes": None if content is None else list(content)}
+        return dict(self._entries[token])
 
     def _bytes(self, raw: str) -> bytes:
         if self._byte_level:

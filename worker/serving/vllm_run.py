@@ -43,7 +43,7 @@ class VllmRun:
         failed server. Raises InvalidInput.
         """
         self._order, self._news, self._lost, self._closed = order, news, lost, closed
-        self._quiet_seconds, self._heard = quiet_seconds, time.monotonic()
+        self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
         requests = _requests(order, model)
         texts = TokenTexts(model.tokenizer)
         decode = Text(model.tokenizer).completion
@@ -74,10 +74,10 @@ class VllmRun:
         if self._inbox.empty():
             self._news.wait(WAIT_SECONDS)
             self._news.clear()
-        if self._inbox.empty() and time.monotonic() - self._heard > self._quiet_seconds:
+        if self._inbox.empty() and time.monotonic() - self._last_output_at > self._quiet_seconds:
             raise self._lost(f"not a word for {self._quiet_seconds:g} s")
         while not self._inbox.empty():
-            self._heard = time.monotonic()
+            self._last_output_at = time.monotonic()
             number, piece = self._inbox.get()
             if isinstance(piece, Refused):
                 raise InvalidInput(f"vLLM refuses the request: {piece}", code="request_refused")

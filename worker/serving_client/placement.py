@@ -54,7 +54,7 @@ def choose(
     weights: int,
     ram: int | None,
     *,
-    asked: Literal["auto"] | Engine,
+    requested: Literal["auto"] | Engine,
     best: Engine,
 ) -> Place:
     """Raises Unavailable `gpu_busy`.
@@ -62,10 +62,10 @@ def choose(
     free: an unused GPU. busy: GPUs of jobs. weights: bytes of the model's files. ram: available bytes; None
     if unknown. best: the engine for an exclusive GPU.
     """
-    engine = best if asked == "auto" else asked
+    engine = best if requested == "auto" else requested
     if free is not None:
         return Place(engine, free)
-    if asked == "vllm":
+    if requested == "vllm":
         raise _busy("vLLM needs a GPU of its own.")
     needed = weights + weights // 5 + OVERHEAD
     roomiest = max(busy, key=lambda gpu: gpu.free)
@@ -104,19 +104,19 @@ class Places:
         locks: GpuLocks,
         seats: int,
         holder: str,
-        asked: Literal["auto"] | Engine,
+        requested: Literal["auto"] | Engine,
         gpus: Callable[[], list[Gpu]] = list_gpus,
         ram: Callable[[], int | None] = lambda: available_ram(),
     ) -> None:
         """seats: jobs that may share a GPU. holder: the text shown to waiting jobs."""
-        self._locks, self._seats, self._holder, self._asked = locks, seats, holder, asked
+        self._locks, self._seats, self._holder, self._requested = locks, seats, holder, requested
         self._gpus, self._ram = gpus, ram
 
     def find(self, folder: str) -> Launch:
         """For the model in a folder. Raises Unavailable `gpu_busy`."""
         gpus = self._gpus()
         if not gpus:
-            engine: Engine = "transformers" if self._asked == "auto" else self._asked
+            engine: Engine = "transformers" if self._requested == "auto" else self._requested
             return Launch(Place(engine))
         hold = self._take(gpus)
         try:
@@ -125,7 +125,7 @@ class Places:
                 gpus,
                 sum(path.stat().st_size for path in Path(folder).glob("*.safetensors")),
                 self._ram(),
-                asked=self._asked,
+                requested=self._requested,
                 best=gpu_engine()[0],
             )
         except BaseException:

@@ -99,7 +99,7 @@ class ServingProcess:
     def yield_gpu(self) -> None:
         """End the process if it is idle and a queued job needs its GPU."""
         with self._lock:
-            if self._open or self._child is None or not self._child.launch.hold.wanted:
+            if self._open or self._child is None or not self._child.launch.hold.requested:
                 return
             child, self._child = self._child, None
             if self._idle is not None:

@@ -167,7 +167,7 @@ class _Attempt:
                     self.parent.blobs,
                     self.parent.models,
                     self.parent.sandbox,
-                    watch.heard,
+                    watch.received,
                 )
             except Exception as error:  # noqa: BLE001 - reported as the job's end by `_not_prepared`
                 failure.append(error)
@@ -277,7 +277,7 @@ class _Attempt:
         return self.lease.lost is not None or self.parent.stop.is_set() or self.sender.failure is not None
 
     def _keep(self, record: Record) -> None:
-        self.watchdog.heard(record)
+        self.watchdog.received(record)
         self.last_sequence = record.sequence
         self.last_step = max(self.last_step, getattr(record, "step", None) or 0)
         self.outbox.put(record)

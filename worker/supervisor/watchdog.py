@@ -84,18 +84,18 @@ class PreparationWatchdog:
 
     def __init__(self, bounds: SilenceLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = bounds.seconds[PREPARING], clock
-        self._heard_at = clock()
+        self._received_at = clock()
 
-    def heard(self) -> None:
-        self._heard_at = self._clock()
+    def received(self) -> None:
+        self._received_at = self._clock()
 
     def overdue(self) -> JobFailure | None:
         """As `Watchdog.overdue`."""
-        silent = self._clock() - self._heard_at
+        silent = self._clock() - self._received_at
         if silent < self._seconds:
             return None
         return JobFailure(
-            f"The worker has got nothing for {silent:,.0f} s of what the trainer needs.",
+            f"No data arrived for {silent:,.0f} s while the model, dataset or resume state was fetched.",
             code=STALLED,
             hint="Is the disk with REINFORGE_HOME or the model's folder hanging? Another attempt is made, a few times. "
             f"If this really takes longer here, set REINFORGE_STALL_SECONDS={PREPARING}=SECONDS on the worker.",
@@ -107,12 +107,12 @@ class Watchdog:
 
     def __init__(self, bounds: SilenceLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._bounds, self._clock = bounds, clock
-        self._heard_at = clock()
+        self._received_at = clock()
         self._place: Phase | None = None
         self._step = 0
 
-    def heard(self, record: Record) -> None:
-        self._heard_at = self._clock()
+    def received(self, record: Record) -> None:
+        self._received_at = self._clock()
         if isinstance(record, Phase):
             self._place = record
         elif isinstance(record, StepMetrics):
@@ -120,7 +120,7 @@ class Watchdog:
 
     def overdue(self) -> JobFailure | None:
         """What to report of a trainer that has been silent for too long; None otherwise."""
-        silent = self._clock() - self._heard_at
+        silent = self._clock() - self._received_at
         phase = self._place.phase if self._place is not None else BETWEEN
         if silent < self._bounds.seconds[phase]:
             return None

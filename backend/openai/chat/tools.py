@@ -8,7 +8,7 @@ from reinforge.schemas.openai_chat import ToolCall
 def split(text: str) -> tuple[str | None, list[ToolCall]]:
     """The text without its calls (None if empty), and the calls in order, with ids."""
     remaining, calls = tool_calls.split(text)
-    return remaining, [ToolCall.model_validate(call.shown(new_id("call_"))) for call in calls]
+    return remaining, [ToolCall.model_validate(call.as_openai(new_id("call_"))) for call in calls]
 
 
 class Holder:

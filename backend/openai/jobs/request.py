@@ -93,7 +93,7 @@ def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: in
             spec = JobSpec.model_validate(raw_spec)
         except ValidationError as error:
             raise validation_error(error.errors(), raw_spec) from error
-    reinforcement_view: dict[str, Any] = {"grader": method.grader, "hyperparameters": resolved.shown}
+    reinforcement_view: dict[str, Any] = {"grader": method.grader, "hyperparameters": resolved.view}
     reinforcement_view["response_format"] = method.response_format
     openai_fields = {"suffix": body.suffix, "reinforcement": reinforcement_view}
     return Translated(raw_spec, spec, openai_fields, notes)

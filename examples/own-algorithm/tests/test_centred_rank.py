@@ -23,15 +23,15 @@ def rows_of(group: list[int]) -> Rows:
 def test_only_the_order_counts() -> None:
     rewards = torch.tensor([0.0, 1.0, 2.0, 9.0]).double()
     keep = torch.ones(4, dtype=torch.bool)
-    found = centred_rank(rows_of([0] * 4), rewards, keep)
-    torch.testing.assert_close(found, torch.tensor([-1, -1 / 3, 1 / 3, 1]).double())
-    torch.testing.assert_close(centred_rank(rows_of([0] * 4), rewards**3, keep), found)
+    advantages = centred_rank(rows_of([0] * 4), rewards, keep)
+    torch.testing.assert_close(advantages, torch.tensor([-1, -1 / 3, 1 / 3, 1]).double())
+    torch.testing.assert_close(centred_rank(rows_of([0] * 4), rewards**3, keep), advantages)
 
 
 def test_a_row_without_a_reward_is_not_compared() -> None:
     rewards = torch.tensor([1.0, float("nan"), 3.0]).double()
-    found = centred_rank(rows_of([0, 0, 0]), rewards, ~rewards.isnan())
-    assert found.tolist() == [-1, 0, 1]
+    advantages = centred_rank(rows_of([0, 0, 0]), rewards, ~rewards.isnan())
+    assert advantages.tolist() == [-1, 0, 1]
 
 
 def test_the_preset_is_an_algorithm() -> None:

@@ -110,7 +110,7 @@ class _Frame:
     is_object: bool
     key: str | int = 0
     wants_key: bool = False
-    seen: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -137,8 +137,8 @@ def tokens(text: str) -> Iterator[Token]:
             name = json.loads(raw, strict=False)
             top.key, top.wants_key = name, False
             path = tuple(frame.key for frame in stack)
-            yield Token(path, offset, raw, is_key=True, is_repeated=name in top.seen)
-            top.seen.add(name)
+            yield Token(path, offset, raw, is_key=True, is_repeated=name in top.keys)
+            top.keys.add(name)
         else:
             yield Token(tuple(frame.key for frame in stack), offset, raw)
             if raw in "{[":

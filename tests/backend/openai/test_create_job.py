@@ -85,7 +85,7 @@ def test_auto_is_echoed_as_what_it_became(wire: httpx.Client, rpc_backend: Backe
 def test_compute_multiplier_is_completions_per_prompt(multiplier: float, completions: int) -> None:
     resolved = hyperparameters.resolve(Hyperparameters(compute_multiplier=multiplier), 100, "m", 128)
     assert resolved.spec["rollout"]["completions_per_prompt"] == completions
-    assert resolved.shown["compute_multiplier"] == multiplier
+    assert resolved.view["compute_multiplier"] == multiplier
 
 
 @pytest.mark.parametrize(

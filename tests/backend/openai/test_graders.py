@@ -208,7 +208,7 @@ def test_validate_refuses_with_400_and_what_to_change(
 def test_a_metric_without_its_data_is_unavailable(
     wire: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(similarity, "_wordnet_found", lambda: False)  # the worker runs in this process
+    monkeypatch.setattr(similarity, "_has_wordnet", lambda: False)  # the worker runs in this process
     grader = {key: value for key, value in CHECK.items() if key != "operation"}
     grader |= {"type": "text_similarity", "evaluation_metric": "meteor"}
     error = wire.post("/validate", json={"grader": grader}).json()["error"]

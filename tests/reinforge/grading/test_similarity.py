@@ -74,7 +74,7 @@ def test_repeating_the_reference_does_not_help() -> None:
 
 
 def test_meteor_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similarity, "_wordnet_found", lambda: False)
+    monkeypatch.setattr(similarity, "_has_wordnet", lambda: False)
     assert "WordNet" in (similarity.unavailable("meteor") or "")
     with pytest.raises(MetricUnavailable, match="rouge_l"):
         similarity.similarity("meteor", "a", "b")

@@ -197,8 +197,8 @@ def test_seats_let_jobs_share_and_a_whole_gpu_needs_all_of_them(tmp_path: Path) 
     assert first is not None
     first.release()
     whole = locks.take_whole(THREE[0], 2, "serving")
-    assert whole is not None and locks.take(made, "a") is None and not whole.wanted
-    assert locks.take(made, "a", urgent=True) is None and whole.wanted, "a queued job asks for it"
+    assert whole is not None and locks.take(made, "a") is None and not whole.requested
+    assert locks.take(made, "a", urgent=True) is None and whole.requested, "a queued job asks for it"
 
 
 def test_half_of_a_pair_is_released(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_the_table_of_calls_is_the_kernels() -> None:
 def test_other_abis_and_unknown_calls(program: bytes) -> None:
     assert answer(program, nr("read"), arch=I386) == KILL
     assert answer(program, 0x40000000 + nr("read")) == bpf.ENOSYS
-    assert answer(program, bpf.NEWEST_KNOWN + 1) == bpf.ENOSYS
+    assert answer(program, bpf.NEWEST_SYSCALL + 1) == bpf.ENOSYS
     assert answer(program, nr("clone3")) == bpf.ENOSYS
 
 
@@ -147,7 +147,7 @@ def test_only_plain_file_controls() -> None:
 
 
 def test_the_child_may_do_less_than_the_zygote() -> None:
-    for number in range(bpf.NEWEST_KNOWN + 1):
+    for number in range(bpf.NEWEST_SYSCALL + 1):
         if answer(CHILD, number, OWN_PID) == ALLOW:
             assert answer(ZYGOTE, number, OWN_PID) == ALLOW
 

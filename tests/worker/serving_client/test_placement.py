@@ -52,16 +52,18 @@ def test_a_job_keeps_its_memory(
     free: Gpu | None, weights: float, ram: float, engine: Any, place: Place
 ) -> None:
     chosen = choose(
-        free, [ONE, OTHER], int(weights * GIB), int(ram * GIB) + 2 * OVERHEAD, asked=engine, best="vllm"
+        free, [ONE, OTHER], int(weights * GIB), int(ram * GIB) + 2 * OVERHEAD, requested=engine, best="vllm"
     )
     assert chosen == place
 
 
 def test_no_more_than_half_of_what_a_job_leaves_free_is_taken() -> None:
-    assert choose(None, [OTHER], GIB, None, asked="auto", best="vllm") == Place("transformers", OTHER, 0.1)
-    assert choose(None, [OTHER], 2 * GIB, None, asked="auto", best="vllm") == CPU
+    assert choose(None, [OTHER], GIB, None, requested="auto", best="vllm") == Place(
+        "transformers", OTHER, 0.1
+    )
+    assert choose(None, [OTHER], 2 * GIB, None, requested="auto", best="vllm") == CPU
     unknown = Gpu("0", "nvidia0")
-    assert choose(None, [unknown], 1, None, asked="auto", best="vllm") == CPU, (
+    assert choose(None, [unknown], 1, None, requested="auto", best="vllm") == CPU, (
         "of a GPU whose size nobody tells"
     )
 
@@ -69,7 +71,7 @@ def test_no_more_than_half_of_what_a_job_leaves_free_is_taken() -> None:
 @pytest.mark.parametrize(("engine", "weights", "why"), [("vllm", 1, "of its own"), ("auto", 40, "too large")])
 def test_what_finds_no_place_is_refused(engine: Any, weights: int, why: str) -> None:
     with pytest.raises(Unavailable, match=why) as refused:
-        choose(None, [ONE], weights * GIB, 64 * GIB, asked=engine, best="vllm")
+        choose(None, [ONE], weights * GIB, 64 * GIB, requested=engine, best="vllm")
     assert refused.value.code == "gpu_busy" and refused.value.hint
 
 

@@ -35,7 +35,7 @@ def test_every_record_is_a_sign_of_life() -> None:
     watch, clock = watched()
     clock.now += 59
     assert watch.overdue() is None
-    watch.heard(record(kind="log", level="info", message="still here"))
+    watch.received(record(kind="log", level="info", message="still here"))
     clock.now += 59
     assert watch.overdue() is None
     clock.now += 1
@@ -44,27 +44,27 @@ def test_every_record_is_a_sign_of_life() -> None:
 
 def test_phase_and_prompts_are_named() -> None:
     watch, clock = watched()
-    watch.heard(record(kind="phase", phase="generating", step=7, done=10, total=16, rows=[41, 52]))
+    watch.received(record(kind="phase", phase="generating", step=7, done=10, total=16, rows=[41, 52]))
     clock.now += 61
     assert watchdog_message(watch).endswith(
         "It was generating at step 7; 10 of 16 prompts were done; it waited for rows 41, 52 of the dataset."
     )
-    watch.heard(record(kind="phase", phase="updating", step=7))
+    watch.received(record(kind="phase", phase="updating", step=7))
     clock.now += 61
     assert watchdog_message(watch).endswith("It was updating at step 7.")
 
 
 def test_after_a_whole_step_it_is_between_steps() -> None:
     watch, clock = watched()
-    watch.heard(record(kind="phase", phase="updating", step=7))
-    watch.heard(record(kind="step_metrics", step=7, values={}))
+    watch.received(record(kind="phase", phase="updating", step=7))
+    watch.received(record(kind="step_metrics", step=7, values={}))
     clock.now += 61
     assert watchdog_message(watch).endswith("It was between steps, behind step 7.")
 
 
 def test_parts_of_the_engine_are_not_prompts() -> None:
     watch, clock = watched()
-    watch.heard(record(kind="phase", phase="starting_engine", step=0, done=2, total=5))
+    watch.received(record(kind="phase", phase="starting_engine", step=0, done=2, total=5))
     clock.now += 61
     assert watchdog_message(watch).endswith("It was starting engine at step 0; 2 of 5 parts were done.")
 
@@ -73,7 +73,7 @@ def test_a_preparation_that_gets_nothing_is_overdue() -> None:
     clock = Clock()
     watch = PreparationWatchdog(SilenceLimits.parse("preparing=7"), clock)
     clock.now += 6
-    watch.heard()
+    watch.received()
     clock.now += 6
     assert watch.overdue() is None
     clock.now += 1
@@ -92,10 +92,10 @@ def test_each_phase_has_a_bound_of_its_own(phase: str) -> None:
     watch = Watchdog(SilenceLimits.parse(f"{phase}=7"), clock)
     others = [other for other in PHASES if other != phase]
     for other in others:
-        watch.heard(record(kind="phase", phase=other, step=1))
+        watch.received(record(kind="phase", phase=other, step=1))
         clock.now += SECONDS[other] - 1
         assert watch.overdue() is None, other
-    watch.heard(record(kind="phase", phase=phase, step=1))
+    watch.received(record(kind="phase", phase=phase, step=1))
     clock.now += 6
     assert watch.overdue() is None
     clock.now += 1

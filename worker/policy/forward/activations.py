@@ -12,11 +12,11 @@ from torch import Tensor
 
 from reinforge.errors import JobFailure
 from worker.machine.memory import (
-    amount_asked,
     is_out_of_memory,
     memory_at_hand,
     out_of_memory,
     release,
+    requested_amount,
     with_amount,
 )
 from worker.policy.base import Sequences
@@ -130,7 +130,7 @@ class GradientPasses:
             except (RuntimeError, MemoryError, OSError) as error:
                 if not is_out_of_memory(error):
                     raise
-                requested = amount_asked(error)
+                requested = requested_amount(error)
             # Outside the handler: the error holds the frames and their tensors.
             if forget is not None:
                 forget()

@@ -12,7 +12,7 @@ from worker.sandbox.jails import Jail
 
 _JAILS_PER_TASK = 4
 """Jails of one task: with every library loaded each takes about 200 MB."""
-_SOURCES_KNOWN = 4096
+_MAX_SOURCES = 4096
 
 Needs = frozenset[str]
 """Modules a zygote loads before it forks."""
@@ -39,7 +39,7 @@ class SourceNeeds:
 
     def learn(self, source: str, needs: Needs) -> None:
         self._needs[_digest(source)] = needs
-        if len(self._needs) > _SOURCES_KNOWN:
+        if len(self._needs) > _MAX_SOURCES:
             self._needs.popitem(last=False)
 
 

@@ -103,7 +103,7 @@ class Pool:
     def __init__(self, jail: Jail, size: int) -> None:
         self.jail = jail
         self._line = FairQueue()
-        self._known = SourceNeeds()
+        self._source_needs = SourceNeeds()
         self._size = size
         self._families = [Family(jail) for _ in range(size + 1)]
         self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size + 1)]
@@ -154,18 +154,18 @@ class Pool:
 
     async def _run(self, slot: int, call: Call | ProgramCall) -> Answer:
         """Run a call in the jail that has its libraries; an unread source first runs without any."""
-        family, known_needs = self._families[slot], self._known.needs(call.source)
-        needs = known_needs or NOTHING
+        family, stored_needs = self._families[slot], self._source_needs.needs(call.source)
+        needs = stored_needs or NOTHING
         try:
             try:
                 answer: Answer = await call.serve(
-                    await family.session(needs), self.jail.name, known_needs is None
+                    await family.session(needs), self.jail.name, stored_needs is None
                 )
             except NeedsLibraries as error:
                 needs = error.modules
                 answer = await call.serve(await family.session(needs), self.jail.name, False)
             if answer.status == "ok":
-                self._known.learn(call.source, needs)
+                self._source_needs.learn(call.source, needs)
         except LibraryBroken as error:
             return call.failed("load_error", f"a library cannot be used in the sandbox: {error}")
         except JailDied as error:

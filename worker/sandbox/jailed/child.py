@@ -31,9 +31,9 @@ from .spellings import MODULE_NAME, SPELLINGS, Entry, NoReward, Row, choose_entr
 from .values import BadValue, Converted, convert
 
 FILE_NAME = "reward.py"
-_SHOWN_FILES = (FILE_NAME, PROGRAM_NAME, TEST_NAME, CALL_NAME)
+_TRACEBACK_FILES = (FILE_NAME, PROGRAM_NAME, TEST_NAME, CALL_NAME)
 _PROGRESS = 3
-_FRAMES_SHOWN = 8
+_MAX_FRAMES = 8
 _RUNNER_FAILED = 97
 _REHEARSALS = 16
 _REHEARSED = {"prompt": "p", "completion": "<answer> 1.5 </answer>", "item": {"answer": 1.5}}
@@ -143,15 +143,17 @@ def _describe(error: BaseException) -> tuple[str, int | None, int | None]:
         return str(error), None, None
     if isinstance(error, imports.NotAllowed):
         return str(error), error.line, None
-    if isinstance(error, SyntaxError) and error.filename in _SHOWN_FILES:
+    if isinstance(error, SyntaxError) and error.filename in _TRACEBACK_FILES:
         source_line = (error.text or "").strip()[:200]
         return (
             f"{type(error).__name__}: {error.msg}: {source_line}",
             _place(error.lineno),
             _place(error.offset),
         )
-    frames = [f for f in traceback.extract_tb(error.__traceback__, limit=-40) if f.filename in _SHOWN_FILES]
-    lines = [f"  line {f.lineno}, in {f.name[:100]}: {(f.line or '')[:200]}" for f in frames[-_FRAMES_SHOWN:]]
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__, limit=-40) if f.filename in _TRACEBACK_FILES
+    ]
+    lines = [f"  line {f.lineno}, in {f.name[:100]}: {(f.line or '')[:200]}" for f in frames[-_MAX_FRAMES:]]
     return "\n".join([text, *lines]), _place(frames[-1].lineno) if frames else None, None
 
 

@@ -33,14 +33,14 @@ class Report:
         self._at = 0
         """End of the finished rows' contents; the current row's prints come next, then its other contents."""
         self._printing: int | None = None
-        self._kept = 0
-        self._seen = 0
+        self._stored_bytes = 0
+        self._printed_bytes = 0
         self._state, self._unit, self._line, self._column = region.LOADING, 0, 0, 0
         self._clocks = time.monotonic(), time.thread_time()
 
     def begin(self, unit: int, row: int) -> tuple[float, float]:
         """Start a unit whose prints go to ``row``; returns the clocks, wall and CPU."""
-        self._printing, self._kept, self._seen = row, 0, 0
+        self._printing, self._stored_bytes, self._printed_bytes = row, 0, 0
         self._state, self._unit = region.LOADED, unit
         self._clocks = clocks = time.monotonic(), time.thread_time()
         region.HEADER.pack_into(self._shared, 0, region.LOADED, unit, 0, 0, 0, *clocks, self._at)
@@ -84,7 +84,7 @@ class Report:
         if value.steps or value.candidates:
             numbers += chain(chain.from_iterable(value.steps), chain.from_iterable(value.candidates))
         contents = b"".join((parts, criteria, reason, text, struct.pack(f"<{len(numbers)}d", *numbers)))
-        prints = self._kept if row == self._printing else 0
+        prints = self._stored_bytes if row == self._printing else 0
         self._printing = None
         place, start = self._at, self._space + self._at + prints
         self._shared[start : start + len(contents)] = contents
@@ -104,15 +104,15 @@ class Report:
         """
         if self._printing is None:
             return False
-        self._seen += len(data)
-        stored = data[: region.PRINTS_BYTES - self._kept]
-        start = self._space + self._at + self._kept
+        self._printed_bytes += len(data)
+        stored = data[: region.PRINTS_BYTES - self._stored_bytes]
+        start = self._space + self._at + self._stored_bytes
         self._shared[start : start + len(stored)] = stored
-        self._kept += len(stored)
+        self._stored_bytes += len(stored)
         at = region.slot_offset(self._printing) + region.PRINTS_OFFSET
-        _TWO_U32.pack_into(self._shared, at, self._kept, self._at)
-        _U32.pack_into(self._shared, region.USED_OFFSET, self._at + self._kept)
-        return self._seen <= _UNCOUNTED_PRINTS
+        _TWO_U32.pack_into(self._shared, at, self._stored_bytes, self._at)
+        _U32.pack_into(self._shared, region.USED_OFFSET, self._at + self._stored_bytes)
+        return self._printed_bytes <= _UNCOUNTED_PRINTS
 
 
 class Prints(io.RawIOBase):

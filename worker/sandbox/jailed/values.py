@@ -8,7 +8,7 @@ from itertools import islice
 from . import region
 
 KEYS = ("score", "reason", "parts", "steps", "criteria", "candidates")
-_KNOWN = frozenset(KEYS)
+_KEYS = frozenset(KEYS)
 
 
 class BadValue(Exception):
@@ -35,8 +35,8 @@ def convert(value: object) -> Converted:
     if type(value) is not dict and not isinstance(value, Mapping):
         return Converted(score=number(value, "the reward"))
     answer = dict(value)
-    if not _KNOWN.issuperset(answer):
-        unknown = [str(key)[:40] for key in answer if key not in _KNOWN]
+    if not _KEYS.issuperset(answer):
+        unknown = [str(key)[:40] for key in answer if key not in _KEYS]
         raise BadValue(f"unknown key {unknown[0]!r} in the returned mapping; known are {', '.join(KEYS)}")
     if "score" not in answer:
         raise BadValue("the returned mapping has no 'score'")

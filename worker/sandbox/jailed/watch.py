@@ -66,7 +66,7 @@ class Watch:
         self._unit = -1
         self._unit_began = self._unit_cpu = 0.0
         self.log = mmap(-1, call.stored + (1 << 16))
-        self.log_kept = 0
+        self.log_bytes = 0
         self._log_total = 0
         self._outcome = Outcome()
         self._feed()
@@ -175,13 +175,13 @@ class Watch:
         with memoryview(self.log) as log:
             while self._log_total <= self._call.flood:
                 try:
-                    count = os.readv(self._log_fd, [log[self.log_kept :]])
+                    count = os.readv(self._log_fd, [log[self.log_bytes :]])
                 except BlockingIOError:
                     return False
                 if count == 0:
                     return True
                 self._log_total += count
-                self.log_kept = min(self.log_kept + count, self._call.stored)
+                self.log_bytes = min(self.log_bytes + count, self._call.stored)
         return False
 
 

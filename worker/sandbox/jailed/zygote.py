@@ -176,10 +176,10 @@ class Zygote:
         used = min(header.used, call.rows * region.ROW_BYTES)
         done = region.DONE.pack(
             start, call.rows, outcome.status, outcome.cause, outcome.progress,
-            outcome.cpu, outcome.wall, outcome.unit_wall, used, watch.log_kept,
+            outcome.cpu, outcome.wall, outcome.unit_wall, used, watch.log_bytes,
         )  # fmt: skip
         size = region.space_offset(call.rows) + used
-        with memoryview(shared)[:size] as contents, memoryview(watch.log)[: watch.log_kept] as log:
+        with memoryview(shared)[:size] as contents, memoryview(watch.log)[: watch.log_bytes] as log:
             _send_frame(self._channel, region.REPLY, [done, contents, log])
 
 

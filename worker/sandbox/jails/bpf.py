@@ -41,7 +41,7 @@ SYSCALLS: dict[str, int] = {
     "membarrier": 324, "statx": 332, "rseq": 334, "pidfd_open": 434, "clone3": 435, "close_range": 436,
     "faccessat2": 439,
 }  # fmt: skip
-NEWEST_KNOWN = 450
+NEWEST_SYSCALL = 450
 
 INSPECTED = {
     "clone",
@@ -192,7 +192,7 @@ def _assemble(allowed: set[str], rules: dict[str, Code]) -> bytes:
     program = [
         _op(_LOAD, 4), _op(_JEQ, _AUDIT_ARCH_X86_64, 1, 0), _op(_RET, _KILL_PROCESS),
         _op(_LOAD, 0), _op(_JGE, _X32_BIT, 0, 1), _errno(ENOSYS),
-        _op(_JGE, NEWEST_KNOWN + 1, 0, 1), _errno(ENOSYS),
+        _op(_JGE, NEWEST_SYSCALL + 1, 0, 1), _errno(ENOSYS),
     ]  # fmt: skip
     for name, body in rules.items():
         program += [_op(_JEQ, SYSCALLS[name], 0, len(body)), *body]

@@ -14,16 +14,16 @@ def boxes_in(value):
     """[(x1, y1, x2, y2, label)], or raises ValueError."""
     if not isinstance(value, list) or len(value) > MOST_BOXES:
         raise ValueError(f"expected a list of at most {MOST_BOXES} boxes")
-    found = []
-    for each in value:
-        label = each.get("label") if isinstance(each, dict) else None
-        box = each.get("box") if isinstance(each, dict) else each
+    boxes = []
+    for entry in value:
+        label = entry.get("label") if isinstance(entry, dict) else None
+        box = entry.get("box") if isinstance(entry, dict) else entry
         if not isinstance(box, list) or len(box) != 4 or not all(type(x) in (int, float) for x in box):
             raise ValueError("a box is four numbers")
         if not all(abs(x) < 1e6 for x in box) or not (box[0] < box[2] and box[1] < box[3]):
             raise ValueError("a box is [left, top, right, bottom], with some area")
-        found.append((*box, label))
-    return found
+        boxes.append((*box, label))
+    return boxes
 
 
 def overlap(a, b):
@@ -40,19 +40,19 @@ def refuse(word):
 
 
 def grade(sample, item):
-    wanted = boxes_in(json.loads(item["boxes"]) if isinstance(item["boxes"], str) else item["boxes"])
+    expected = boxes_in(json.loads(item["boxes"]) if isinstance(item["boxes"], str) else item["boxes"])
     visible = sample["output_text"].rpartition("</think>")[2]
     if visible.count("<answer>") != 1 or visible.count("</answer>") != 1 or "<think>" in visible:
         return {"score": 0.0, "reason": "not exactly one <answer> block after the thinking"}
     try:
         text = visible.partition("<answer>")[2].partition("</answer>")[0]
-        given = boxes_in(json.loads(text, parse_constant=refuse))
+        predicted = boxes_in(json.loads(text, parse_constant=refuse))
     except (ValueError, RecursionError) as error:
         return {"score": 0.0, "reason": f"no boxes: {error}"[:200]}
-    if not wanted and not given:
+    if not expected and not predicted:
         return {"score": 1.0, "reason": "none, and there are none"}
     pairs = sorted(
-        ((overlap(a, b), i, j) for i, a in enumerate(wanted) for j, b in enumerate(given)), reverse=True
+        ((overlap(a, b), i, j) for i, a in enumerate(expected) for j, b in enumerate(predicted)), reverse=True
     )
     taken, left, total = set(), set(), 0.0
     for value, i, j in pairs:
@@ -60,5 +60,8 @@ def grade(sample, item):
             taken.add(i)
             left.add(j)
             total += value
-    score = total / max(len(wanted), len(given))
-    return {"score": score, "reason": f"{len(taken)} pairs of {len(wanted)} boxes and {len(given)} given"}
+    score = total / max(len(expected), len(predicted))
+    return {
+        "score": score,
+        "reason": f"{len(taken)} pairs of {len(expected)} boxes and {len(predicted)} predicted",
+    }

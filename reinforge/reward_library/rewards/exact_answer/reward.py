@@ -37,7 +37,7 @@ def grade(sample, item):
     if problem:
         return {"score": 0.0, "reason": problem}
     accepted = item["answer"] if isinstance(item["answer"], list) else [item["answer"]]
-    accepted = [same(each) for each in accepted if same(each)]
+    accepted = [same(text) for text in accepted if same(text)]
     if not accepted:
         return None  # this row has no answer to compare with
     right = same(answer) in accepted

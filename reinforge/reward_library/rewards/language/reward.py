@@ -38,18 +38,18 @@ def grade(sample, item):
         return None  # not a language that is known here
     text = unicodedata.normalize("NFC", sample["output_text"][:50000])
     letters = [letter for letter in text if letter.isalpha()]
-    wanted = SCRIPTS.get(language, ["LATIN"])
+    expected = SCRIPTS.get(language, ["LATIN"])
     named = {letter: script_of(letter) for letter in set(letters)}
-    share = sum(named[letter] in wanted for letter in letters) / max(1, len(letters))
+    share = sum(named[letter] in expected for letter in letters) / max(1, len(letters))
     words = re.findall(r"[^\W\d_]+", text.casefold())
-    said = len(words) if language in WORDS or language not in ("zh", "ja", "th") else len(letters) / 2
-    if not said:
+    amount = len(words) if language in WORDS or language not in ("zh", "ja", "th") else len(letters) / 2
+    if not amount:
         return {"score": 0.0, "reason": "no words"}
     typical = 1.0
     if language in WORDS:
-        counts = {each: sum(word in small.split() for word in words) for each, small in WORDS.items()}
+        counts = {name: sum(word in small.split() for word in words) for name, small in WORDS.items()}
         own, kinds = counts[language], len(set(words) & set(WORDS[language].split()))
-        other = max(count for each, count in counts.items() if each != language)
+        other = max(count for name, count in counts.items() if name != language)
         varied = min(1.0, kinds / (1.4 * own**0.5)) ** 2 if kinds < own else 1.0
         if own > LEAST:  # nothing but small words is no text
             varied *= min(1.0, (1 - own / len(words)) / 0.25)
@@ -57,7 +57,7 @@ def grade(sample, item):
     parts = {"script": share, "words": typical}
     # Squared: an eighth of another script is easily seen, and costs a quarter.
     return {
-        "score": share**2 * typical * min(1.0, said / LEAST),
+        "score": share**2 * typical * min(1.0, amount / LEAST),
         "parts": parts,
-        "reason": f"{share:.0%} of the letters are {'/'.join(wanted).lower()}; small words: {typical:.0%}",
+        "reason": f"{share:.0%} of the letters are {'/'.join(expected).lower()}; small words: {typical:.0%}",
     }

@@ -25,15 +25,15 @@ def answers_in(text):
     visible = text.rpartition("</think>")[2]
     if "<think>" in visible:
         return []
-    found = [part.partition("</answer>")[0] for part in visible.split("<answer>")[1:]]
-    found += [part.partition("\n")[0] for part in visible.split("####")[1:]]
+    answers = [part.partition("</answer>")[0] for part in visible.split("<answer>")[1:]]
+    answers += [part.partition("\n")[0] for part in visible.split("####")[1:]]
     for part in visible.split("\\boxed{")[1:]:
         depth, end = 1, 0
         while depth and end < min(len(part), 2 * LONGEST):
             depth += (part[end] == "{") - (part[end] == "}")
             end += 1
-        found.append("" if depth else part[: end - 1])
-    return found
+        answers.append("" if depth else part[: end - 1])
+    return answers
 
 
 def squeezed(text):
@@ -45,40 +45,40 @@ def squeezed(text):
 
 def sides(text):
     """("x", "3") of x=3 and ("", "3") of 3; 41=42 stays whole."""
-    found = re.fullmatch(r"([A-Za-z](?:\([a-z]\))?)=([^=]+)", text)
-    return found.groups() if found else ("", text)
+    match = re.fullmatch(r"([A-Za-z](?:\([a-z]\))?)=([^=]+)", text)
+    return match.groups() if match else ("", text)
 
 
 def number(text):
-    found = NUMBER.fullmatch(text)
-    if not found or not int(found["bottom"] or 1) or not int(found["divisor"] or 1):
+    match = NUMBER.fullmatch(text)
+    if not match or not int(match["bottom"] or 1) or not int(match["divisor"] or 1):
         return None
-    value = Fraction((found["top"] or found["digits"]).replace(",", "")) / int(
-        found["bottom"] or found["divisor"] or 1
+    value = Fraction((match["top"] or match["digits"]).replace(",", "")) / int(
+        match["bottom"] or match["divisor"] or 1
     )
-    return (-value if found["sign"] == "-" else value) / (100 if found["percent"] else 1)
+    return (-value if match["sign"] == "-" else value) / (100 if match["percent"] else 1)
 
 
-def compare(given, expected, prompt):
+def compare(answer, expected, prompt):
     """(1 or 0, why) for two squeezed answers."""
-    (left, given), (name, expected) = sides(given), sides(expected)
-    if given.count("=") != expected.count("=") or (left and name and left != name):
+    (left, answer), (name, expected) = sides(answer), sides(expected)
+    if answer.count("=") != expected.count("=") or (left and name and left != name):
         return 0, "another equation"
     if number(expected) is not None:
-        return number(given) == number(expected), f"{given[:40]}, expected exactly {expected[:40]}"
-    if given != expected and re.search(r"[-+*/^(\\]", given) and given in prompt:
+        return number(answer) == number(expected), f"{answer[:40]}, expected exactly {expected[:40]}"
+    if answer != expected and re.search(r"[-+*/^(\\]", answer) and answer in prompt:
         return 0, "copied from the question"
     if (
         expected[0] in "([\\"
         and "," in expected
         and "\\cup" not in expected
-        and (given[:2], given[-1]) != (expected[:2], expected[-1])
+        and (answer[:2], answer[-1]) != (expected[:2], expected[-1])
     ):
         return 0, "other brackets"
-    return verified(given, expected), f"{given[:40]} compared with {expected[:40]}"
+    return verified(answer, expected), f"{answer[:40]} compared with {expected[:40]}"
 
 
-def verified(given, expected):
+def verified(answer, expected):
     # Imported here: it takes a second, and numbers do without.
     from latex2sympy2_extended import NormalizationConfig
     from math_verify import LatexExtractionConfig, parse, verify
@@ -89,7 +89,10 @@ def verified(given, expected):
         "extraction_config": [LatexExtractionConfig(normalization_config=rules)],
         "parsing_timeout": SECONDS,
     }
-    both = [parse(f"\\boxed{{{each}}}", fallback_mode="no_fallback", **options) for each in (expected, given)]
+    both = [
+        parse(f"\\boxed{{{formula}}}", fallback_mode="no_fallback", **options)
+        for formula in (expected, answer)
+    ]
     return all(both) and verify(*both, timeout_seconds=SECONDS)
 
 
@@ -98,10 +101,10 @@ def reward_fn(prompt, completion, example):
     answers = answers_in(completion)
     if len(answers) != 1:
         return {"score": 0, "reason": f"{len(answers)} final answers, expected one"}
-    given = answers[0].strip()
-    if not 0 < len(given) <= LONGEST or not given.isascii():
+    answer = answers[0].strip()
+    if not 0 < len(answer) <= LONGEST or not answer.isascii():
         return {"score": 0, "reason": f"an answer is 1 to {LONGEST} ASCII characters"}
-    if REFUSED.search(given) and not REFUSED.search(expected):
+    if REFUSED.search(answer) and not REFUSED.search(expected):
         return {"score": 0, "reason": "not worked out, or more than one answer"}
-    score, reason = compare(squeezed(given), squeezed(expected), squeezed(prompt))
+    score, reason = compare(squeezed(answer), squeezed(expected), squeezed(prompt))
     return {"score": float(score), "reason": reason}

@@ -16,13 +16,13 @@ def spelled(text):
 
 def chosen(answer, choices):
     """The letter that an answer chooses, or None when it is not exactly one."""
-    found = re.fullmatch(r"(\*\*|\()?([A-Z])(\*\*|\))?([.:)]?)(?:\s+(.+))?", answer, re.DOTALL | re.ASCII)
-    if found and (found[1], found[3]) in ((None, None), ("**", "**"), ("(", ")"), (None, ")")):
-        letter, text = found[2], found[5]
+    match = re.fullmatch(r"(\*\*|\()?([A-Z])(\*\*|\))?([.:)]?)(?:\s+(.+))?", answer, re.DOTALL | re.ASCII)
+    if match and (match[1], match[3]) in ((None, None), ("**", "**"), ("(", ")"), (None, ")")):
+        letter, text = match[2], match[5]
         position = LETTERS.find(letter)
-        known = 0 <= position < (len(choices) or len(LETTERS))
-        agrees = text is None or (choices and known and spelled(text) == spelled(choices[position]))
-        return letter if known and agrees else None
+        exists = 0 <= position < (len(choices) or len(LETTERS))
+        agrees = text is None or (choices and exists and spelled(text) == spelled(choices[position]))
+        return letter if exists and agrees else None
     same = [
         letter for letter, text in zip(LETTERS, choices, strict=False) if spelled(text) == spelled(answer)
     ]

@@ -29,14 +29,14 @@ NUMBER = re.compile(
 
 def quantity(text):
     """(number, unit) when the text is that and nothing else, or None."""
-    found = NUMBER.fullmatch(text.strip()) if len(text) < 200 else None
-    if not found or (found["money"] and found["unit"]) or (found["money"] or found["unit"]) not in UNITS:
+    match = NUMBER.fullmatch(text.strip()) if len(text) < 200 else None
+    if not match or (match["money"] and match["unit"]) or (match["money"] or match["unit"]) not in UNITS:
         return None
-    divisor = Decimal(found["divisor"] or 1)
+    divisor = Decimal(match["divisor"] or 1)
     if not divisor:
         return None
-    number = Decimal(found["digits"].replace(",", "")).scaleb(int(found["power"] or 0)) / divisor
-    return (number if found["sign"] in ("", "+") else -number), found["money"] or found["unit"]
+    number = Decimal(match["digits"].replace(",", "")).scaleb(int(match["power"] or 0)) / divisor
+    return (number if match["sign"] in ("", "+") else -number), match["money"] or match["unit"]
 
 
 def answer_in(text):
@@ -49,17 +49,17 @@ def compare(text, item):
     expected = quantity(f"{item['answer']} {item.get('unit') or ''}")
     if expected is None:
         return None  # this row has no number to compare with
-    given = quantity(text)
-    if given is None:
+    answer = quantity(text)
+    if answer is None:
         return {"score": 0.0, "reason": f"not one number with a known unit: {text.strip()[:40]!r}"}
     number, unit = expected
     kind, factor = UNITS[unit]
-    given_kind, given_factor = UNITS[given[1] or ("" if UNIT_NEEDED else unit)]
-    if given_kind != kind:
-        return {"score": 0.0, "reason": f"a {given_kind}, expected a {kind}"}
+    answer_kind, answer_factor = UNITS[answer[1] or ("" if UNIT_NEEDED else unit)]
+    if answer_kind != kind:
+        return {"score": 0.0, "reason": f"a {answer_kind}, expected a {kind}"}
     whole = number == number.to_integral_value()
     margin = item.get("tolerance", 0 if whole else abs(number) * Decimal(str(RELATIVE)))
-    value = given[0] * Decimal(given_factor) / Decimal(factor)
+    value = answer[0] * Decimal(answer_factor) / Decimal(factor)
     right = abs(value - number) <= Decimal(str(margin))
     return {
         "score": float(right),

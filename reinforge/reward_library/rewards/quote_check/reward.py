@@ -24,7 +24,7 @@ def grade(sample, item):
     visible = sample["output_text"].rpartition("</think>")[2]
     if "<think>" in visible:
         return {"score": 0.0, "reason": "the thinking never ends"}
-    quotes = [plain(next((group for group in found if group), "")) for found in QUOTE.findall(visible)]
+    quotes = [plain(next((group for group in groups if group), "")) for groups in QUOTE.findall(visible)]
     if not quotes:
         return {"score": 0.0, "reason": "no quotes"}
     good, problems = set(), []

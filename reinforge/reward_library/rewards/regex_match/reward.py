@@ -25,7 +25,7 @@ def grade(sample, item):
                 "score": float(fits),
                 "reason": "fits" if fits else f"does not fit {pattern.pattern[:80]}",
             }
-        found = sum(1 for match in pattern.finditer(text, timeout=SECONDS) if match.group())
+        matches = sum(1 for match in pattern.finditer(text, timeout=SECONDS) if match.group())
     except TimeoutError:
         return {"score": 0.0, "reason": f"not matched within {SECONDS} s"}
-    return {"score": float(found == 1), "reason": f"found {found} times, expected once"}
+    return {"score": float(matches == 1), "reason": f"found {matches} times, expected once"}

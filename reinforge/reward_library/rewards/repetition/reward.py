@@ -29,7 +29,9 @@ def new_share(units, size):
 def blocks_share(text):
     """Distinct sentences, or lines, by all of them, weighed by their letters."""
     blocks = [
-        block for block in (" ".join(plain(each).split()) for each in re.split(r"[.!?\n]+", text)) if block
+        block
+        for block in (" ".join(plain(sentence).split()) for sentence in re.split(r"[.!?\n]+", text))
+        if block
     ]
     return sum(map(len, set(blocks))) / max(1, sum(map(len, blocks)))
 
@@ -38,8 +40,8 @@ def grade(sample, item):
     text = sample["output_text"][:20000]
     words = plain(text).split()
     letters = "".join(words)
-    said = max(len(words), len(letters) // 6)  # a script without spaces has words, too
-    if not said:
+    amount = max(len(words), len(letters) // 6)  # a script without spaces has words, too
+    if not amount:
         return {"score": 0.0, "reason": "no words"}
     parts = {
         "words": new_share(tuple(words), SIZE),
@@ -48,5 +50,5 @@ def grade(sample, item):
         "sentences": blocks_share(text),
     }
     share = min(parts.values())
-    score = min(1.0, max(0.0, (share - BAD) / (GOOD - BAD))) * min(1.0, said / LEAST)
+    score = min(1.0, max(0.0, (share - BAD) / (GOOD - BAD))) * min(1.0, amount / LEAST)
     return {"score": score, "parts": parts, "reason": f"{share:.0%} new by {min(parts, key=parts.get)}"}

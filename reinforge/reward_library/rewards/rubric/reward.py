@@ -14,8 +14,8 @@ LEAST_WORDS = 5  # a shorter completion meets no criterion
 MOST_WORDS = 400  # a longer one gets 0: a text of everything meets everything
 
 
-def has(text, wanted):
-    return regex.search(rf"(?<!\w){regex.escape(wanted.casefold())}(?!\w)", text) is not None
+def has(text, phrase):
+    return regex.search(rf"(?<!\w){regex.escape(phrase.casefold())}(?!\w)", text) is not None
 
 
 def met(criterion, text, judges):
@@ -25,10 +25,12 @@ def met(criterion, text, judges):
         result = result.get("score") if isinstance(result, dict) else result
         return None if result is None else min(1.0, max(0.0, float(result)))
     if "contains" in criterion:
-        wanted = criterion["contains"]
-        return float(all(has(text, each) for each in ([wanted] if isinstance(wanted, str) else wanted)))
+        phrases = criterion["contains"]
+        return float(
+            all(has(text, phrase) for phrase in ([phrases] if isinstance(phrases, str) else phrases))
+        )
     if "any_of" in criterion:
-        return float(any(has(text, each) for each in criterion["any_of"]))
+        return float(any(has(text, phrase) for phrase in criterion["any_of"]))
     if "pattern" in criterion:
         return float(regex.search(criterion["pattern"], text, regex.IGNORECASE, timeout=0.2) is not None)
     if "most_words" in criterion:

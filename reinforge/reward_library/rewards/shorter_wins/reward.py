@@ -10,7 +10,7 @@ BONUS = 0.2  # between the shortest and the longest right completion of a group
 
 def shorter_wins(prompts, completions, answer, **columns):
     texts = [text if isinstance(text, str) else text[-1]["content"] for text in completions]
-    right = [answered(text) == str(wanted).strip() for text, wanted in zip(texts, answer, strict=True)]
+    right = [answered(text) == str(expected).strip() for text, expected in zip(texts, answer, strict=True)]
     lengths = [len(text.encode()) for text, good in zip(texts, right, strict=True) if good]
     shortest, longest = min(lengths, default=0), max(lengths, default=0)
     spread = max(longest - shortest, 1)

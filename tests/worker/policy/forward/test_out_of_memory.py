@@ -18,7 +18,7 @@ from reinforge.errors import JobFailure
 from tests.support.short_memory import Pass, short_of_memory
 from tests.support.tiny_models import write_tiny_model
 from worker.machine import memory
-from worker.machine.memory import amount_asked, is_out_of_memory, total_ram
+from worker.machine.memory import is_out_of_memory, requested_amount, total_ram
 from worker.policy.base import Batch, LossValue, Sequences, TokenScores
 from worker.policy.critic import LoraCritic
 from worker.policy.forward import activations, micro_batches, out_of_memory
@@ -162,13 +162,13 @@ def test_sizes_count_padding_and_a_shared_prompt_once() -> None:
     ],
 )
 def test_out_of_memory_has_many_names(error: Exception, expected: str | None) -> None:
-    assert is_out_of_memory(error) and amount_asked(error) == expected
+    assert is_out_of_memory(error) and requested_amount(error) == expected
 
 
 def test_pytorchs_own_error_on_the_cpu_is_one() -> None:
     with pytest.raises(RuntimeError) as raised:
         torch.empty(10**15)
-    assert is_out_of_memory(raised.value) and amount_asked(raised.value) == "4000000000000000 bytes"
+    assert is_out_of_memory(raised.value) and requested_amount(raised.value) == "4000000000000000 bytes"
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
 
 
