@@ -79,7 +79,7 @@ def test_a_preparation_that_gets_nothing_is_overdue() -> None:
     clock.now += 1
     failure = watch.overdue()
     assert failure is not None and failure.code == "stalled"
-    assert failure.message == "The worker has got nothing for 7 s of what the trainer needs."
+    assert failure.message == "No data arrived for 7 s while the model, dataset or resume state was fetched."
     assert failure.hint is not None and "REINFORGE_STALL_SECONDS=preparing=" in failure.hint
 
 
