@@ -166,7 +166,7 @@ class RewardChange(RecordModel):
 
     type: Literal["reward"] = "reward"
     name: str
-    """Of one of the job's rewards."""
+    """Name of one of the job's rewards."""
     kind: Literal["python", "grader"] = "python"
     source: str
     """Python code, or a grader's JSON."""

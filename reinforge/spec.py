@@ -86,7 +86,7 @@ class Rollout(SpecModel):
     max_completion_tokens: int = Field(default=256, ge=1, le=1_048_576)
     """A completion is cut off here."""
     temperature: float = Field(default=1.0, gt=0, le=10)
-    """Of sampling: 1 samples what the policy says, less is more greedy."""
+    """Temperature of sampling: 1 samples what the policy says, less is more greedy."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Sample among the likeliest tokens that make up this much probability; 1 for all."""
     stop: list[str] = Field(default_factory=list, max_length=16)
@@ -226,7 +226,7 @@ class JobSpec(SpecModel):
     limits: Limits = Limits()
     """When the job ends, and what it keeps on the way."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """Of the held-out split, the order of rows and the sampling."""
+    """Seed of the held-out split, the order of rows and the sampling."""
     metadata: dict[str, str] = Field(default_factory=dict, max_length=16)
     """Texts of your own, kept with the job."""
 

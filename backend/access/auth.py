@@ -45,7 +45,7 @@ class Principal:
     """The authenticated sender, and the project of the request."""
 
     id: str
-    """Of the API key or user."""
+    """ID of the API key or user."""
     name: str
     role: str
     project_id: str
@@ -97,7 +97,7 @@ async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[boo
 
 
 async def is_owner(session: AsyncSession, user_id: str, project_id: str) -> bool:
-    """Of the project, or of every one."""
+    """Whether the user owns the project, or is an owner everywhere."""
     user = await session.get(User, user_id, populate_existing=True)
     if user is None or user.administrator:
         return user is not None
@@ -153,7 +153,7 @@ async def session_principal(database: Database, cookie: str, project: str | None
 
 
 async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
-    """The same within a transaction, which may have created the browser session itself."""
+    """Look up a browser session within a transaction, which may have created the browser session itself."""
     rows = await session.execute(
         select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)

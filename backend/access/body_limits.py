@@ -10,7 +10,7 @@ from backend.access.scopes import room
 KIB, MIB = 1024, 1024**2
 STRANGERS_BYTES = 64 * KIB
 JSON_BYTES = 64 * KIB
-"""Of an account, a key, a member, a webhook: JSON of names and settings."""
+"""Maximum bytes for an account, a key, a member, a webhook: JSON of names and settings."""
 JSON_BYTES_OF: dict[str, int] = {
     "datasets": MIB,
     "uploads": MIB,
@@ -28,7 +28,7 @@ JSON_BYTES_OF: dict[str, int] = {
 """By the first path segment after `/api/v1` or `/v1`. Fits sixteen rewards of 256 KiB with JSON escapes."""
 WORKER_BYTES = MIB
 RECORDS_BYTES = 128 * MIB
-"""Of a worker's records and RPC answers."""
+"""Maximum bytes of a worker's records and RPC answers."""
 OPEN = frozenset(
     f"/api/v1/{name}"
     for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")

@@ -17,7 +17,7 @@ from reinforge.schemas import resources
 @dataclass(frozen=True)
 class Download:
     sha256: str
-    """Of the stored object."""
+    """SHA-256 of the stored object."""
     card: str
     filename: str
     etag: str

@@ -58,7 +58,7 @@ class Inspection:
 
     @property
     def source_with_template(self) -> str:
-        """With the selected template."""
+        """The source with the selected template as suffix."""
         return with_template(self.source, self.template)
 
 

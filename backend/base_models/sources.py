@@ -8,7 +8,7 @@ TEMPLATE = "#template="
 
 
 def plain(source: str) -> str:
-    """Without the template suffix."""
+    """The source without the template suffix."""
     return source.partition(TEMPLATE)[0]
 
 

@@ -36,7 +36,7 @@ _AT_ONCE = 1000
 
 
 async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[str]:
-    """Those that no job, checkpoint, adapter, deployment or existing dataset needs.
+    """The hashes that no job, checkpoint, adapter, deployment or existing dataset needs.
 
     Some may still be in the object store: a finished job refers to its deleted dataset.
     """
@@ -73,7 +73,7 @@ class CacheTidying:
                 if removed := await self.tidy():
                     log.info("removed %d cached files that nothing needs", removed)
             except (SQLAlchemyError, OSError) as error:
-                log.warning("caches are not tidied: %s", error)
+                log.warning("could not clean up the caches: %s", error)
             await asyncio.sleep(EVERY_SECONDS)
 
     async def tidy(self) -> int:

@@ -34,11 +34,11 @@ from reinforge.errors import Unavailable
 from reinforge.schemas.datasets import PromptView
 
 MOST_CHARACTERS = 4_000_000
-"""Of prompts in one RPC, and on one page."""
+"""Maximum characters of prompts in one RPC, and on one page."""
 SAMPLE_CHARACTERS = 16_000_000
-"""Of all prompts of a sample; longer prompts reduce its rows."""
+"""Maximum characters of all prompts of a sample; longer prompts reduce its rows."""
 ANSWER_BYTES = 4 * 1024 * 1024
-"""Of rows in one response. More would block other requests."""
+"""Maximum bytes of rows in one response. More would block other requests."""
 AT_ONCE = 3
 """Concurrent readers of all projects; one project has at most two."""
 WAITING = 32

@@ -97,7 +97,7 @@ async def labels(session: AsyncSession, job_id: str) -> Sequence[Label]:
 async def existing_completions(
     session: AsyncSession, job_id: str, labels: Sequence[LabelCreate]
 ) -> set[tuple[str, int, int, int]]:
-    """Those of the labelled completions that the job has."""
+    """The labelled completions that the job has."""
     steps = {label.step for label in labels}
     query = select(Completion.split, Completion.step, Completion.prompt_no, Completion.sample_no)
     rows = await session.execute(query.where(Completion.job_id == job_id, Completion.step.in_(steps)))

@@ -47,7 +47,7 @@ ADOPT_SECONDS = 5.0
 SILENT = timedelta(seconds=60)
 """A running evaluation untouched for this long has lost its process."""
 TRIES = 5
-"""Of a call that fails for lack of a worker, with growing pauses."""
+"""Attempts of a call that fails for lack of a worker, with growing pauses."""
 FIRST_PAUSE_SECONDS = 2.0
 _LET_GO = datetime(2000, 1, 1, tzinfo=UTC)
 

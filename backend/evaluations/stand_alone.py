@@ -31,7 +31,7 @@ from reinforge.schemas.evaluations import (
 )
 
 MOST_CHARACTERS = 50_000_000
-"""Of all rows together: they are held while it runs."""
+"""Maximum characters of all rows together: they are held while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _by_row(scores: Iterable[tuple[int, float | None, int, str | None]]) -> list
 def summary(
     scores: Sequence[tuple[int, float | None, int, str | None]], pass_above: float
 ) -> EvaluationSummary:
-    """Of `repository.scores`."""
+    """Summary of the scores that `repository.scores` returns."""
     return summarise(
         _by_row(scores),
         pass_above=pass_above,

@@ -63,7 +63,7 @@ class BoundedHttp(HttpToolsProtocol):
     """Non-content bytes of the request, or of its header so far."""
     _content = 0
     _content_so_far = 0
-    """Of all requests on the connection."""
+    """Bytes of content so far, of all requests on the connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -18,7 +18,7 @@ from reinforge.errors import InvalidInput
 from reinforge.parsing.json_depth import DEEPEST, is_deeper, is_wider
 
 MOST_KEYS = 10_000
-"""Of one object: each unknown key costs an error of its own."""
+"""Maximum keys of one object: each unknown key costs an error of its own."""
 _ESCAPED_NUL = b"\\u0000"
 MOST_PARTS = 100_000
 """Objects and lists of a request, which take far more time and memory than text of the same size."""

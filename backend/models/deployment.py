@@ -28,7 +28,7 @@ class Deployment(Created, Base):
     """The model's name at that time."""
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
-    """Of the base model's files that the weights were trained on."""
+    """SHA-256 of the base model's files that the weights were trained on."""
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="SET NULL"), index=True)
     checkpoint_id: Mapped[str | None] = mapped_column(
         ForeignKey("checkpoint.id", ondelete="SET NULL"), index=True

@@ -24,11 +24,11 @@ class Reward(Created, Base):
     description: Mapped[str | None]
     granularity: Mapped[str]
     kind: Mapped[str] = mapped_column(default="python")
-    """Of the newest revision: Python code, or a grader's JSON."""
+    """Kind of the newest revision: Python code, or a grader's JSON."""
     revision: Mapped[int]
     """The newest revision's number."""
     entry: Mapped[str | None]
-    """Of the newest revision."""
+    """Entry of the newest revision."""
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
 

@@ -22,11 +22,11 @@ class Upload(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     filename: Mapped[str]
     name: Mapped[str | None]
-    """Of the dataset; None: the file's."""
+    """Name of the dataset; None: the file's."""
     bytes: Mapped[int]
     """As announced; a file of another size is refused at completion."""
     sha256: Mapped[str | None]
-    """Of the whole file, as announced."""
+    """SHA-256 of the whole file, as announced."""
     part_bytes: Mapped[int | None]
     """Size of every numbered part but the last; None in OpenAI's API, where parts have ids and any size."""
     bucket_upload: Mapped[str | None]

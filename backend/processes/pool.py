@@ -22,7 +22,7 @@ IDLE_SECONDS = 300.0
 """A child that is idle for this long is ended."""
 
 MEMORY_BYTES = 2 << 30
-"""Of a child's address space: rows of 8 MiB decoded several times, and Arrow's buffers; not the whole
+"""Maximum bytes of a child's address space: rows of 8 MiB decoded several times, and Arrow's buffers; not the whole
 file."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 

@@ -26,7 +26,7 @@ from reinforge.states import FINAL
 async def members(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[tuple[Member, User]], bool]:
-    """With their users, newest first."""
+    """Members with their users, newest first."""
     query = select(Member).where(Member.project_id == project_id)
     query = newest_first(query, Member.created_at, Member.id, limit=limit, after=after)
     rows, more = cut((await session.scalars(query)).all(), limit)
@@ -36,7 +36,7 @@ async def members(
 
 
 async def find_member(session: AsyncSession, project_id: str, id: str) -> tuple[Member, User] | None:
-    """With its user; the membership is locked."""
+    """A locked membership with its user."""
     query = (
         select(Member, User)
         .join(User, User.id == Member.user_id)

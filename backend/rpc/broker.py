@@ -26,7 +26,7 @@ class BrokerWatch:
         self._threads = anyio.CapacityLimiter(2)
         self._probe: asyncio.Task[BrokerState] | None = None
         self.state: BrokerState | None = None
-        """Of the latest probe; None before the first."""
+        """State of the latest probe; None before the first."""
 
     async def look(self) -> BrokerState:
         """Concurrent requests share a probe; it times out after five seconds."""

@@ -131,7 +131,10 @@ class CallStream(Generic[ResultT]):
 async def open_stream(
     calls: Calls, rpc: Rpc[RequestT, ResultT], request: RequestT, *, quiet_seconds: float
 ) -> CallStream[ResultT]:
-    """Events have to be read within LISTENER_SECONDS. Raises Unavailable `no_worker`."""
+    """Start a streaming call, whose events have to be read at least every LISTENER_SECONDS.
+
+    Raises Unavailable `no_worker`.
+    """
     return CallStream(calls, rpc, await calls.add(rpc, request, _listener_lease()), quiet_seconds)
 
 

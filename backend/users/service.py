@@ -52,7 +52,7 @@ class Browsers:
         return cookie
 
     async def open_for(self, user: User, project_id: str | None = None) -> str:
-        """For a user: in the given project, or the first that they joined. Raises NotAuthenticated."""
+        """Open a user's browser session in the given project or the first they joined. Raises NotAuthenticated."""
         user.last_seen_at = now()
         if project_id is None:
             memberships = (
@@ -68,7 +68,7 @@ class Browsers:
         return await self.open(project_id, user_id=user.id)
 
     async def with_token(self, token: str) -> str:
-        """With a one-time token (used up by this) or an API key. Raises NotAuthenticated."""
+        """Open a browser session with an API key, or a one-time token that this uses up. Raises NotAuthenticated."""
         used = await addresses.use(self.session, token, "sign_in", "start")
         if used is None:
             key = await principal_of_key(self.session, ApiKey.sha256 == digest(token))

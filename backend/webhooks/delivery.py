@@ -35,7 +35,7 @@ _HTTP_GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one attempt. status: HTTP status, None without a response."""
+    """Outcome of one attempt. status: HTTP status, None without a response."""
 
     status: int | None
     error: str | None

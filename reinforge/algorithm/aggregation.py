@@ -8,7 +8,7 @@ from reinforge.algorithm.base import SpecModel
 
 
 class AggregationModel(SpecModel):
-    """Base of averages, with the facts that rules between parts of the loss read."""
+    """Base of the ways to average the loss over tokens; its class attributes are read by the rules between parts."""
 
     by_completion: ClassVar[bool] = False
     """Fits objectives with one value per completion; other averages would weigh completions by length."""

@@ -20,9 +20,9 @@ class Job:
     """Facts about a job besides its algorithm."""
 
     environment: str
-    """Its `type`."""
+    """`type` of the environment."""
     rewards: tuple[str, ...]
-    """Their names."""
+    """Names of the rewards."""
     completions_per_prompt: int
     max_completion_tokens: int
 

@@ -24,7 +24,7 @@ def hidden_size(config: dict[str, Any]) -> int | None:
 
 
 def read_hidden_size(folder: Path) -> int | None:
-    """Of the model in a folder; None where its `config.json` cannot be read, or does not say it."""
+    """Hidden size of the model in a folder; None if its `config.json` cannot be read or lacks it."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

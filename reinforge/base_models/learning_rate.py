@@ -67,7 +67,7 @@ def _by_size(hidden_size: int) -> float:
 
 
 def explained(hidden_size: int) -> AutoLearningRate:
-    """The same, with how it was found."""
+    """The learning rate with its derivation."""
     value, initial = auto_learning_rate(hidden_size), auto_initial_learning_rate(hidden_size)
     measured = hidden_size in MEASURED
     reason = f"{SCALE:g} ÷ hidden size {hidden_size:,}"

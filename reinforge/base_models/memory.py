@@ -38,7 +38,7 @@ class MemoryEstimate(BaseModel):
     adapter: int | None = None
     """Rank 16, with gradients and optimizer."""
     activations: int | None = None
-    """Of a micro-batch of 4,096 tokens, logits included."""
+    """Activations of a micro-batch of 4,096 tokens, logits included."""
     kv_per_token: int | None = None
     serve: int | None = None
     """Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if that is shorter)."""

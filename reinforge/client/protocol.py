@@ -129,7 +129,7 @@ class Outage:
         """Seconds until the next try. Raises `error` after too long, TimeoutError at `deadline` (monotonic)."""
         now = time.monotonic()
         if deadline is not None and now >= deadline:
-            raise TimeoutError(f"{error.message} The time to wait is over.") from error
+            raise TimeoutError(f"{error.message} Timed out.") from error
         if not self._answered:
             raise error
         if not self._since:
@@ -141,13 +141,13 @@ class Outage:
 
 
 def headers(api_key: str | None) -> dict[str, str]:
-    """Of every request."""
+    """Headers of every request."""
     sent = {"user-agent": "reinforge-python"}
     return sent | {"authorization": f"Bearer {api_key}"} if api_key else sent
 
 
 def without_none(params: dict[str, Any]) -> dict[str, Any]:
-    """Without those that are None."""
+    """Parameters that are not None."""
     return {name: value for name, value in params.items() if value is not None}
 
 

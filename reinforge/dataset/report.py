@@ -62,7 +62,7 @@ class DatasetReport(_Frozen):
     format: Format
     bytes: int
     sha256: str
-    """Of the file's bytes: the content hash under which it is stored."""
+    """SHA-256 of the file's bytes: the content hash under which it is stored."""
     rows: int
     columns: list[ColumnReport]
     """In order of first appearance."""

@@ -100,7 +100,7 @@ class Context:
     rows: int | None = None
     """Held-out rows per evaluation."""
     outcome: Outcome | None = None
-    """Of the verdict on a job that has ended or paused."""
+    """Outcome of the verdict on a job that has ended or paused."""
     stopped: bool = False
     """No more steps follow by themselves: the job has ended or paused."""
 

@@ -20,7 +20,7 @@ class Judged:
     """What the reward said; None: it failed, or does not apply."""
     wall_ms: float = 0.0
     cost: float | None = None
-    """Of the judge's tokens, in the judge's currency; None where prices are not known."""
+    """Cost of the judge's tokens, in the judge's currency; None where prices are not known."""
 
 
 class CalibrationReport(BaseModel):

@@ -82,7 +82,7 @@ class GoldenOutcome(BaseModel):
     value: float | None = None
     status: str
     other_value: float | None = None
-    """Of the completion that has to get less."""
+    """Value of the completion that has to get less."""
     message: str | None = None
     """Why it did not pass."""
     wall_ms: float = 0.0

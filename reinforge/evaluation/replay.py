@@ -26,7 +26,7 @@ class Rescored:
     text: str
     wall_ms: float = 0.0
     cost: float | None = None
-    """Of the judges that the new revision asked."""
+    """Cost of the judges that the new revision asked."""
 
 
 class Flip(BaseModel):
@@ -68,7 +68,7 @@ class ReplayReport(BaseModel):
     reward_ms: float
     """Mean time inside the new revision per completion, in milliseconds."""
     cost: float | None = None
-    """Of this replay, in the currency of the judges' prices; None where no judge with a price was asked."""
+    """Cost of this replay, in the currency of the judges' prices; None where no judge with a price was asked."""
 
 
 def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:

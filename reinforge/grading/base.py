@@ -24,7 +24,7 @@ class GraderBase(SpecModel):
     """Shown beside its scores."""
 
     def templates(self) -> tuple[str, ...]:
-        """Its texts with variables, parts included."""
+        """Texts with variables, of the grader and its parts."""
         return ()
 
 
@@ -46,7 +46,7 @@ class Audio(SpecModel):
     data: TemplateText
     """Base64."""
     format: Literal["mp3", "wav"]
-    """Of the data."""
+    """Format of the data."""
 
 
 class AudioPart(SpecModel):

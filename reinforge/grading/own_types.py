@@ -84,7 +84,7 @@ class RankingJudge(GraderBase):
     sampling_params: SamplingParams = SamplingParams()
     """How the judge samples."""
     max_characters: int = Field(default=8000, ge=100, le=200_000)
-    """Of each completion; a longer one is cut in the middle, and the judge is told so."""
+    """Maximum characters of each completion; a longer one is cut in the middle, with a note to the judge."""
 
     @field_validator("criteria")
     @classmethod

@@ -21,7 +21,7 @@ class Called:
     """JSON, as the model wrote it."""
 
     def as_openai(self, id: str) -> dict[str, Any]:
-        """As a chat completion has it."""
+        """The tool call as in a chat completion."""
         function = {"name": self.name, "arguments": self.arguments}
         return {"id": id, "type": "function", "function": function}
 

@@ -23,7 +23,7 @@ COMPLETIONS = Rollout().completions_per_prompt
 """Completions per prompt at `compute_multiplier` 1."""
 AUTO_BATCH = Rollout().prompts_per_step
 AUTO_STEPS = Limits().steps
-"""Of `n_epochs: auto`; fewer where they would be more than OpenAI's largest number of epochs."""
+"""Steps of `n_epochs: auto`; fewer where they would be more than OpenAI's largest number of epochs."""
 AUTO_EVALUATIONS = AUTO_STEPS // Evaluation().every_steps
 AUTO_SAMPLES = Evaluation().samples_per_row
 MOST_EPOCHS = 50
@@ -196,7 +196,7 @@ def _unknown(name: str) -> InvalidInput:
 
 
 def name_of(path: str) -> str | None:
-    """The request's field for a field of the specification; None for other fields."""
+    """The field of OpenAI's request that sets a field of the job file; None if none does."""
     table = _THEIRS | {request_field: here for here, request_field in OURS.items()}
     for request_field, here in table.items():
         if path == request_field or path.startswith((f"{request_field}.", f"{request_field}[")):

@@ -137,7 +137,7 @@ class Guard:
 
 
 def _parts(url: str) -> tuple[SplitResult, str, int]:
-    """With host and port. Raises Refused."""
+    """The parts of a URL, its host and its port. Raises Refused."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port

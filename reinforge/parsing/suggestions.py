@@ -45,7 +45,7 @@ def _plain(name: str) -> str:
 
 
 def _members(root: Mapping[str, Any], place: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The place without references, and every member of a union."""
+    """The schema at `place` with its `$ref` resolved; for a union, the schema of every member."""
     if "$ref" in place:
         return _members(root, _referenced(root, place["$ref"]))
     unions = [member for key in ("anyOf", "oneOf", "allOf") for member in place.get(key, [])]

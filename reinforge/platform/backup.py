@@ -40,16 +40,16 @@ Progress = Callable[[int, int], None]
 class Manifest(BaseModel):
     format: int
     version: str
-    """Of the platform."""
+    """Version of the platform."""
     revision: str
-    """Of the database's schema."""
+    """Revision of the database's schema."""
     made_at: datetime
     database: str
     database_sha256: str
     objects: str
     count: int
     bytes: int
-    """Of all objects."""
+    """Bytes of all objects."""
     secret_key: bool
 
 

@@ -270,7 +270,7 @@ def check_sandbox() -> Check:
         ]
         user = "" if remote or cluster.as_root() else f"; jails run as this user (uid {os.geteuid()})"
         return Check("sandbox", "ok", message + "".join(weaker) + user)
-    remedy = f"Code rewards are refused; graders without code work. {_REMOTE_FIX if remote else _JAIL_FIXES}"
+    remedy = f"Every job pauses with `sandbox_unavailable` until a jail holds. {_REMOTE_FIX if remote else _JAIL_FIXES}"
     return Check("sandbox", "warn", f"no jail could be proved{where}: " + "; ".join(reasons), remedy)
 
 

@@ -68,7 +68,7 @@ class Environment:
         return {**_without(self._all, _BACKEND_ONLY), "REINFORGE_URL": self._worker_url()}
 
     def _worker_url(self) -> str:
-        """Of the worker API, which may have an address of its own."""
+        """URL of the worker API, which may have an address of its own."""
         host, _, port = self._all.get(_WORKER_LISTEN, "").rpartition(":")
         if not port:
             return self._local_url

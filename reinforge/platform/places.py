@@ -30,7 +30,7 @@ def make_private(folder: Path) -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file readable by its owner alone, all at once or not at all."""
+    """Atomically replace a file; only its owner can read it."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -78,7 +78,7 @@ def _timed(observed: Observed, key: str) -> list[float]:
 
 
 def _evaluation_share(spec: JobSpec, observed: Observed) -> float:
-    """Completions of all evaluations, in steps."""
+    """Completions of all evaluations, as a multiple of those of one step."""
     held_out = observed.facts.get("held_out_rows")
     rows = min(spec.evaluation.rows, held_out) if isinstance(held_out, int) else spec.evaluation.rows
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt

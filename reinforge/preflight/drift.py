@@ -16,7 +16,7 @@ LEARNED = 0.9
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean length of the best-rewarded fifth of completions, ordered by length.
+    """Mean length of the completions in the length quintile with the highest mean reward.
 
     The mean of all if no fifth is clearly better: then lengths do not drift.
     """

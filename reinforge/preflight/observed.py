@@ -26,7 +26,7 @@ class Observed:
     steps: list[dict[str, float | None]] = field(default_factory=list)
     """Metrics of each step, by the names in `reinforge.metrics`."""
     facts: dict[str, object] = field(default_factory=dict)
-    """Of the `started` record: device, parameters, memory once the model is loaded."""
+    """Facts of the `started` record: device, parameters, memory once the model is loaded."""
     load_seconds: float = 0.0
     """From the start of the trainer to its first step."""
     save_seconds: float = 0.0

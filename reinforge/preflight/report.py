@@ -85,7 +85,7 @@ class PreflightReport(ReportModel):
     """Completions equal to an earlier one of their group."""
     seconds_per_step: float
     hours: Range
-    """Of the whole job: as measured, and if every completion grew to the limit."""
+    """Hours of the whole job: as measured, and if every completion grew to the limit."""
     memory_gib: Range
     """Peak of the trainer: as measured, and if every completion grew to the limit."""
     tokens_in_all: Range

@@ -29,7 +29,7 @@ class Leak(Response):
 
     kind: Literal["equal", "near"]
     similarity: float
-    """Of three-word sequences, those that both prompts have (1: equal but for white space and capitals)."""
+    """Similarity of three-word sequences, those that both prompts have (1: equal but for white space and capitals)."""
     held_out_row: int
     train_row: int
     held_out_text: str

@@ -25,7 +25,7 @@ class ReplayCreate(Request):
     stored: str | None = None
     """Id of a stored reward (`rew_…`); by default the one that the job used."""
     revision: int | None = Field(default=None, ge=1)
-    """Of the stored reward; default its newest."""
+    """Revision of the stored reward; default its newest."""
     source: str | None = Field(default=None, max_length=262_144)
     """Code that is not stored."""
     entry: str | None = None
@@ -44,7 +44,7 @@ class SamplingSettings(Request):
     split_by: Literal["row", "prompt"] = "row"
     """`prompt`: rows with equal prompts are on one side, as in a job that says so."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """Of the split and of the sampling."""
+    """Seed of the split and of the sampling."""
     samples_per_row: int = Field(default=4, ge=1, le=16)
     max_tokens: int = Field(default=256, ge=1, le=4096)
     temperature: float = Field(default=1.0, ge=0, le=10)
@@ -73,12 +73,12 @@ class StandAloneCreate(SamplingSettings):
     reward: str | None = Field(default=None, max_length=100)
     """A stored reward (`rew_…`); else `source`."""
     revision: int | None = Field(default=None, ge=1)
-    """Of the stored reward; default its newest."""
+    """Revision of the stored reward; default its newest."""
     source: str | None = Field(default=None, min_length=1, max_length=262_144)
     """Code, or a grader's JSON as text."""
     entry: str | None = Field(default=None, max_length=200)
     granularity: Literal["sample", "group"] = "sample"
-    """Of `source`."""
+    """Granularity of `source`."""
 
     @model_validator(mode="after")
     def one_of_each(self) -> Self:
@@ -115,7 +115,7 @@ class Evaluation(Response):
     checkpoint: str | None = None
     dataset: str | None = None
     dataset_sha256: str | None = None
-    """Of the dataset's content; None for one that was made before this was kept."""
+    """SHA-256 of the dataset's content; None for older evaluations."""
     prompt_view: PromptView | None = None
     """How the dataset's rows become prompts; None for one that was made before this was kept."""
     settings: SamplingSettings | None = None
@@ -128,7 +128,7 @@ class Evaluation(Response):
     entry: str | None = None
     """The function that was asked for; None for the one that the code has."""
     reward_sha256: str | None = None
-    """Of the reward's code; None for one that was made before this was kept."""
+    """SHA-256 of the reward's code; None for older evaluations."""
     status: Literal["running", "succeeded", "failed", "cancelled"]
     done: int
     total: int

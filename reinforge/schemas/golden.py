@@ -8,7 +8,7 @@ from reinforge.evaluation.golden import Expectation, GoldenOutcome
 from reinforge.schemas.common import Request, Response, Timestamp
 
 MOST_CASES = 500
-"""Of one reward."""
+"""Maximum cases of one reward."""
 
 
 class Origin(Request):

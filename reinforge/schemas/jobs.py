@@ -60,7 +60,7 @@ class Job(Response):
     error: JobError | None = None
     progress: Progress
     queue: QueuePlace | None = None
-    """Of queued jobs; live events do not tell it."""
+    """Place in the queue, for queued jobs; not part of live events."""
     attempt: int
     model: str
     dataset: str
@@ -171,7 +171,7 @@ class Completion(CompletionRow):
     tokens: list[str] = []
     sampler_logprobs: list[float] = []
     trainer_logprobs: list[float] = []
-    """Of the policy that was trained; empty for evaluations."""
+    """Log-probabilities of the policy that was trained; empty for evaluations."""
     entropies: list[float] = []
 
 
@@ -216,7 +216,7 @@ class GroupHead(Response):
     rewards: list[float | None] = []
     """By `sample_no`."""
     tokens: int = 0
-    """Of all its completions."""
+    """Tokens of all its completions."""
     failed: int = 0
     truncated: int = 0
 

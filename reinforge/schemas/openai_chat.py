@@ -39,7 +39,7 @@ class ChatRequest(Request):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     logprobs: bool | None = None
-    """Of the sampled tokens, the end token included, at the request's temperature."""
+    """Log-probabilities of the sampled tokens, the end token included, at the request's temperature."""
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
     tools: list[dict[str, Any]] | None = Field(default=None, max_length=128)
     """For models whose chat template has a place for them."""
@@ -118,9 +118,9 @@ class Choice(Response):
 
 class Usage(Response):
     prompt_tokens: int = 0
-    """Of the rendered prompt, once, however many completions were asked for."""
+    """Tokens of the rendered prompt, counted once for any number of completions."""
     completion_tokens: int = 0
-    """Of all completions together, end tokens included."""
+    """Tokens of all completions together, end tokens included."""
     total_tokens: int = 0
 
 

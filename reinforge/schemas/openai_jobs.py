@@ -72,7 +72,7 @@ class FineTuningJob(WireObject):
     fine_tuned_model: str | None
     finished_at: int | None
     hyperparameters: dict[str, Any] = {}
-    """Of supervised jobs, which are not offered."""
+    """Hyperparameters of supervised jobs, which are not offered."""
     model: str
     organization_id: str
     """The project."""

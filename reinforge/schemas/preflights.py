@@ -16,7 +16,7 @@ class Preflight(Response):
     error: JobError | None = None
     progress: Progress
     spec: dict[str, Any]
-    """Of the job that it is about."""
+    """Specification of the job to estimate."""
     report: PreflightReport | None = None
     """Once it has ended."""
     created_at: Timestamp

@@ -100,7 +100,7 @@ class RewardSummary(Editable):
     entry: str | None
     granularity: str
     kind: Literal["python", "grader"] = "python"
-    """Of the newest revision."""
+    """Kind of the newest revision."""
     created_at: Timestamp
     updated_at: Timestamp
     jobs: int = 0
@@ -229,7 +229,7 @@ class WorkerInfo(Response):
     version: str
     last_seen_at: Timestamp
     job: str | None = None
-    """Of the asker's project."""
+    """Job of the asker's project."""
     busy: bool = False
     """Runs a job, of whichever project."""
     notice: str | None = None

@@ -29,7 +29,7 @@ class RewardProblem(Response):
     column: int | None = None
     """From 1."""
     field: str | None = None
-    """Of a grader that is JSON but no grader: where, such as `graders.exact.input` or `input[0].content`."""
+    """For an invalid grader, the field with the error, such as `graders.exact.input` or `input[0].content`."""
     hint: str | None = None
 
 

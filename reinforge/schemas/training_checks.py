@@ -14,4 +14,4 @@ class JobTrainingCheck(TrainingCheck):
     step: int
     """Completed steps of the job."""
     verdict: Outcome | None = None
-    """Of a job that has ended or paused; `message` is then the verdict's."""
+    """Verdict of a job that has ended or paused; `message` is then the verdict's."""

@@ -17,9 +17,9 @@ class DatasetUploadCreate(Request):
     filename: str = Field(min_length=1, max_length=255)
     bytes: int = Field(ge=1, le=2**53)
     name: str | None = Field(default=None, min_length=1, max_length=200)
-    """Of the dataset; the file's without it."""
+    """Name of the dataset; the file's without it."""
     sha256: Sha256 | None = None
-    """Of the whole file. With it an unfinished upload of the same file is found again instead of begun anew."""
+    """SHA-256 of the whole file. With it, an unfinished upload of the same file is continued."""
 
 
 class DatasetUploadPart(Response):

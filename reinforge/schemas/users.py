@@ -44,7 +44,7 @@ class Me(Editable):
     name: str
     role: Role
     scopes: list[Scope] | None = None
-    """Of a key that may not do everything that its role may."""
+    """Scopes of a key with fewer rights than its role."""
     project: str
     project_name: str
     version: str

@@ -42,11 +42,11 @@ class Register(Request):
     answers: list[CallKind] | None = None
     """Kinds of calls that it takes: one without torch does not sample. None: any."""
     broker: BrokerState | None = None
-    """Of workers that train."""
+    """Broker of workers that train."""
     engines: list[EngineName] | None = None
-    """Of workers that train: what `rollout.engine` may be, first what `auto` means there. None: it has not said."""
+    """Values of `rollout.engine` that a training worker supports; `auto` means the first. None: not reported."""
     waits_for: str | None = None
-    """Of workers that train: why it takes no job although it has none, as that every GPU is taken."""
+    """Why a worker that trains takes no job although it is idle, such as that every GPU is in use."""
     process: str | None = None
     """Random id of the process. Tells the backend that calls of an earlier process are lost."""
 
@@ -108,7 +108,7 @@ class Cached(Request):
 
 
 class Unused(Response):
-    """Those of them that nothing needs any more."""
+    """The objects among those requested that nothing needs any more."""
 
     objects: list[str]
     jobs: list[str]
@@ -130,7 +130,7 @@ class MetricColumns(RecordModel):
 
     kind: Literal["metric_columns"] = "metric_columns"
     sequence: int = Field(ge=1)
-    """Of the first."""
+    """Sequence number of the first record."""
     step: list[int] = Field(min_length=1, max_length=1000)
     """Ascending."""
     ts: list[float]

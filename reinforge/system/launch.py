@@ -12,7 +12,7 @@ from pathlib import Path
 RESULT_FD = 3
 """Descriptor on which a command writes its results."""
 TRAINING_OOM_SCORE = 500
-"""Of processes that hold models: the kernel ends them before the platform's own."""
+"""OOM score of processes that hold models: the kernel ends them before the platform's own."""
 _PR_SET_PDEATHSIG = 1
 
 

@@ -22,7 +22,7 @@ class Cache:
     """Objects that a worker keeps copies of."""
 
     names: Callable[[], Sequence[str]]
-    """Their hashes."""
+    """Hashes of the cached files."""
     forget: Callable[[Iterable[str]], None]
 
 

@@ -40,7 +40,7 @@ WARM = 4
 """Children that wait for the next request, as many as a worker has threads that render."""
 
 _NICE = 10
-"""Of children that answer calls: strangers' files may take a processor, but not from the server and from jobs."""
+"""Niceness of children that answer calls, so that untrusted files take no processor time from server and jobs."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _LENGTH = struct.Struct("<I")
 

@@ -97,7 +97,7 @@ def _from_nvidia_smi() -> list[Gpu]:
 
 
 def _from_the_kernel() -> list[Gpu]:
-    """Without nvidia-smi: device files, with name and id from the driver. CUDA numbers what it can open."""
+    """GPUs without nvidia-smi: device files, with name and id from the driver. CUDA numbers what it can open."""
     described: dict[str, dict[str, str]] = {}
     for information in sorted((DRIVER / "gpus").glob("*/information")):
         lines = information.read_text(errors="replace").splitlines()

@@ -15,7 +15,7 @@ _TEXTS = (
     "CUDA error: out of memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
 )
-"""Of plain RuntimeErrors: of PyTorch's CPU allocator, of the CUDA driver and of cuBLAS."""
+"""Texts of plain RuntimeErrors: of PyTorch's CPU allocator, of the CUDA driver and of cuBLAS."""
 _REQUESTED = re.compile(r"tried to allocate ([\d.]+ [A-Za-z]+)", re.IGNORECASE)
 
 

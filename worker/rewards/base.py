@@ -39,7 +39,7 @@ class Scorable:
         prompt: list[dict[str, Any]],
         tools: list[dict[str, Any]] | None,
     ) -> Self:
-        """With `sample` filled where the row has tools."""
+        """A completion to score, with `sample` set if the row has tools."""
         return cls(completion, item, prompt, tool_fields(completion) if tools else {}, tools)
 
 

@@ -140,7 +140,7 @@ async def _one(reward: LiveReward, rows: Sequence[Row]) -> Results:
 
 
 def _with_reward(reward: LiveReward, result: RewardResult) -> RewardResult:
-    """With the reward's name; an error that the job counts as 0 keeps its status beside the value."""
+    """The result with the reward's name; an error that the job counts as 0 keeps its status beside the value."""
     zero = reward.on_error == "zero" and result.failed and result.status not in STRANGERS
     return replace(
         result,

@@ -49,7 +49,7 @@ _EVENTS: TypeAdapter[list[SamplingEvent]] = TypeAdapter(list[SamplingEvent])
 
 
 class Sampler:
-    """Of one worker process; thread-safe. folder: its own, emptied at the start."""
+    """Sampling for one worker process. Thread-safe. folder: its own, emptied at the start."""
 
     def __init__(
         self, api: WorkerApi, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess

@@ -108,7 +108,7 @@ class CallWorker:
         work: Callable[[SandboxClient | None, RequestT], ResultT],
         request: RequestT,
     ) -> ResultT:
-        """With a sandbox client of its own, whose jails end if the caller disconnects."""
+        """Run with a sandbox client of its own, whose jails end if the caller disconnects."""
         if self._sandbox is None:
             return work(None, request)
         with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
@@ -216,7 +216,7 @@ def serve(settings: WorkerSettings) -> None:
 
 
 def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
-    """Of the process that samples on demand; its place adds the engine, transformers beside a job."""
+    """Command of the process that samples on demand; its placement adds the engine, transformers beside a job."""
     engine, why = serving_engine(settings.serving_engine)
     log.info("sampling on demand by %s: %s", engine, why)
     return (
@@ -227,7 +227,7 @@ def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]
 
 
 def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
-    """Of each thread. One never inspects models: downloads cannot occupy all."""
+    """Kinds of calls that each thread serves. One thread never inspects models, so downloads cannot occupy all."""
     samplers = settings.sample_threads
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")

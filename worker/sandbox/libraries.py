@@ -59,7 +59,7 @@ source chooses from it and cannot make the zygote import anything else."""
 LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
 
 LANGUAGE_DATA = ("tokenizers/punkt_tab", "tokenizers/punkt", "corpora/wordnet", "corpora/omw-1.4")
-"""Of NLTK; copied where this machine has them."""
+"""Language data of NLTK, copied if this machine has it."""
 
 
 def configuration(site: Path) -> dict[str, object]:

@@ -27,8 +27,8 @@ RLIMITS: dict[str, int] = {
     "RTPRIO": 0,
     "CPU": 120,
 }
-"""Of the process that runs untrusted code (bytes, counts, seconds). One process per call and no shared memory,
-so AS bounds the memory of a call. Left out: DATA and RSS (AS bounds them), RTTIME (RTPRIO is 0)."""
+"""Resource limits of the process that runs untrusted code (bytes, counts, seconds). One process per call and no shared
+memory, so AS bounds the memory of a call. Left out: DATA and RSS (AS bounds them), RTTIME (RTPRIO is 0)."""
 
 PRELOAD: tuple[str, ...] = (
     "math", "re", "string", "collections", "itertools", "functools", "statistics", "random",

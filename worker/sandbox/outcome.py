@@ -127,7 +127,7 @@ class EntryPoint:
     name: str
     spelling: str
     line: int | None = None
-    """Its first line, from 1."""
+    """First line of the function, from 1."""
     columns: list[str] = field(default_factory=list)
     """Columns of the dataset without which it fails on every row, as far as its source shows."""
 

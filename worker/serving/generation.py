@@ -111,7 +111,7 @@ class Generation:
         return True
 
     def _tokens(self, row: int, count: int) -> Event:
-        """Their number, and the log-probabilities of unreported tokens."""
+        """Number of tokens, and the log-probabilities of unreported tokens."""
         start, self._reported[row] = self._reported[row], count
         return {"tokens": count} | ({"logprobs": self._log.entries(row, start)} if self._log else {})
 

@@ -201,7 +201,7 @@ class _ServingRun:
                 try:
                     reply = Reply.model_validate_json(line)
                 except ValidationError as error:  # cut off by its death
-                    log.warning("the serving process said something that is no reply: %s", error)
+                    log.warning("unexpected reply of the serving process: %s", error)
                     continue
                 last = reply.ended or reply.error is not None
                 replies = self._replies.pop(reply.id, None) if last else self._replies.get(reply.id)

@@ -23,7 +23,7 @@ class Order(BaseModel):
 
     id: str
     model: str
-    """Its display name."""
+    """Display name of the model."""
     folder: str
     model_sha256: str | None = None
     adapter: str | None = None

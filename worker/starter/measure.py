@@ -68,7 +68,7 @@ def measure(
 def measure_pairs(
     model: PreTrainedModel, tokenizer: Tokenizer, pairs: list[tuple[int, int]], *, asking: str, seed: int
 ) -> Measured:
-    """The same over these pairs, one completion each."""
+    """Measure these pairs, with one completion each."""
     samples = len(pairs)
     completions = sample(model, tokenizer, [asking.format(a=a, b=b) for a, b in pairs], seed=seed)
     texts = [tokenizer.decode(ids, skip_special_tokens=True) for ids in completions]

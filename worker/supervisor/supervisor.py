@@ -318,7 +318,9 @@ def _post_end(api: WorkerApi, claimed: Claimed, end: Ended) -> bool:
     try:
         api.post_records(claimed.job, claimed.job_token, claimed.attempt, [end])
     except ReinforgeError as error:
-        log.error("%s: its end (%s) cannot be delivered: %s", claimed.job, end.reason, error.message)
+        log.error(
+            "%s: could not report that the attempt ended (%s): %s", claimed.job, end.reason, error.message
+        )
         return False
     return True
 

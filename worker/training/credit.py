@@ -23,7 +23,7 @@ from worker.training.forward_passes import Passes
 @dataclass(frozen=True, slots=True)
 class Choice:
     rows: Rows
-    """With the results of shaping and forward passes."""
+    """Rows with the results of shaping and forward passes."""
     shaped: Shaped
     selected: Selected
     reward_kl: State

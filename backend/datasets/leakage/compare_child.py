@@ -1,8 +1,8 @@
 """`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows in a child
 process.
 
-SOURCE and HELD are `compare.Source` and `compare.HeldOut` as JSON. Prints one JSON object: {"found": …}, or
-{"error": …}.
+SOURCE and HELD are `compare.Source` and `compare.HeldOut` as JSON, MEMORY its limit in bytes. Prints one
+JSON object: {"found": …}, or {"error": …}.
 """
 
 import json

@@ -16,7 +16,7 @@ NEAR = 0.8
 COMMON = 20
 """A sequence in more held-out prompts than this counts as template text."""
 MOST_SEQUENCES = 1_000_000
-"""Of all held-out prompts together; about 100 bytes each."""
+"""Maximum number of sequences of all held-out prompts together; about 100 bytes each."""
 MOST_WORDS = 2_000
 """Words of a prompt that are compared."""
 _LEAST = 4

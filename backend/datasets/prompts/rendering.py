@@ -175,7 +175,7 @@ def _widths() -> Iterator[int]:
 
 
 def _summary(counted: list[tuple[int, int]], total: int, *, failed: int, context: int | None) -> TokenLengths:
-    """Of (tokens, row) pairs; percentiles are lengths that occur (nearest rank)."""
+    """Statistics of (tokens, row) pairs; percentiles are lengths that occur (nearest rank)."""
     longest = max(counted, key=lambda pair: (pair[0], -pair[1]))
     tokens = sorted(length for length, _ in counted)
     return TokenLengths(

@@ -94,7 +94,7 @@ async def full(
 async def group(
     session: AsyncSession, cache: ObjectCache, job: Job, *, split: Split, step: int, prompt_no: int
 ) -> CompletionGroup:
-    """Without tokens. Raises NotFound."""
+    """A group of completions, without tokens. Raises NotFound."""
     split_rows = (Row.job_id == job.id, Row.split == split)
     query = (
         select(Row).where(*split_rows, Row.step == step, Row.prompt_no == prompt_no).order_by(Row.sample_no)

@@ -32,7 +32,7 @@ class Next(NamedTuple):
     frame: bytes | None
     """None: nothing yet."""
     seq: int
-    """Of the frame's last event; without one, the requested position."""
+    """Sequence number of the frame's last event; without one, the requested position."""
     over: bool = False
     """The job has ended, and nothing follows."""
 

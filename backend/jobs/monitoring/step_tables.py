@@ -11,9 +11,9 @@ import pyarrow.parquet as parquet
 from reinforge.errors import StateConflict
 
 MOST_BYTES = 256 << 20
-"""Of one row group, decoded: the completions of one prompt with a value per token."""
+"""Maximum bytes of one row group, decoded: the completions of one prompt with a value per token."""
 MOST_DEPTH = 100
-"""Of JSON in a cell."""
+"""Maximum depth of JSON in a cell."""
 _ROWS_AT_ONCE = 32
 
 _DAMAGE = (

@@ -28,7 +28,7 @@ async def engine_missing(session: AsyncSession, engine: str) -> str | None:
 
 
 async def _engines(session: AsyncSession) -> list[list[str] | None]:
-    """Of each online trainer; None if not reported."""
+    """Engines of each online trainer; None if not reported."""
     online_since = now() - timedelta(seconds=ONLINE_SECONDS)
     query = select(Worker.engines).where(Worker.kind == "trainer", Worker.last_seen_at > online_since)
     return list(await session.scalars(query))

@@ -74,7 +74,7 @@ class Submission(ABC, Generic[Answer]):
         return None
 
     async def earlier_answer(self, session: AsyncSession) -> Answer | None:
-        """Of the same request. Reserves nothing."""
+        """The stored answer to the same request. Reserves nothing."""
         return None
 
     @abstractmethod

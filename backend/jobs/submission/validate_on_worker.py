@@ -132,7 +132,7 @@ async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, 
 async def load_rewards(
     pinned: Sequence[PinnedReward | None], calls: Calls, tables: Sequence[Dataset], roles: ColumnRoles
 ) -> LoadedRewards:
-    """Also compares the columns that they read with the data's. Raises Unavailable."""
+    """Load the rewards in the sandbox and compare the columns that they read with the data's. Raises Unavailable."""
     pinned_rewards = [(index, reward) for index, reward in enumerate(pinned) if reward is not None]
     sources = [
         rewards.Source(reward.name, reward.source, reward.entry, f"rewards[{index}].{_origin(reward)}")

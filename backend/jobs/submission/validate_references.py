@@ -61,7 +61,7 @@ class Plan:
     split: tuple[int, int]
     """Number of training rows and held-out rows."""
     hidden_size: int | None
-    """Of the base model; None until a worker has read it."""
+    """Hidden size of the base model; None until a worker has read it."""
     engine: str
     """Resolved value of `rollout.engine: auto`."""
     warnings: Sequence[str] = ()

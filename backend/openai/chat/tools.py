@@ -29,5 +29,5 @@ class Holder:
         return text[:place]
 
     def rest(self) -> tuple[str | None, list[ToolCall]]:
-        """The text held back, at the end."""
+        """The text and tool calls that were held back, when the completion has ended."""
         return split(self._held)

@@ -54,7 +54,7 @@ def job_view(
 
 
 def method(job: Job, rows: int, hidden_size: int | None) -> dict[str, Any]:
-    """As requested, with `auto` resolved; for a native job, derived from its specification."""
+    """The method as requested, with `auto` resolved; for a native job, derived from its specification."""
     if job.openai is not None:
         reinforcement: dict[str, Any] = job.openai["reinforcement"]
         rate = {"learning_rate": job.resolved_spec["optimizer"]["learning_rate"]}

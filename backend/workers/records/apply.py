@@ -60,8 +60,8 @@ _EVENT = ("seq", "type", "data", "step", "count")
 
 
 class Applier:
-    """One batch. Points, events and usage are stored together by `finish`: after an outage steps arrive by
-    the hundred.
+    """Applies one batch of records. `finish` stores points, events and usage together, because after an outage
+    hundreds of steps arrive at once.
     """
 
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, wake_ups: WakeUps) -> None:

@@ -3407,7 +3407,7 @@ export interface components {
             data: string;
             /**
              * Format
-             * @description Of the data.
+             * @description Format of the data.
              * @enum {string}
              */
             format: "mp3" | "wav";
@@ -6122,7 +6122,7 @@ export interface components {
             status: string;
             /**
              * Other Value
-             * @description Of the completion that has to get less.
+             * @description Value of the completion that has to get less.
              */
             other_value?: number | null;
             /**
@@ -7464,7 +7464,7 @@ export interface components {
             limits?: components["schemas"]["Limits"];
             /**
              * Seed
-             * @description Of the held-out split, the order of rows and the sampling.
+             * @description Seed of the held-out split, the order of rows and the sampling.
              * @default 0
              */
             seed?: number;
@@ -7542,7 +7542,7 @@ export interface components {
             step: number;
             /**
              * Verdict
-             * @description Of a job that has ended or paused; `message` is then the verdict's.
+             * @description Verdict of a job that has ended or paused; `message` is then the verdict's.
              */
             verdict?: ("learned" | "no_change" | "worse_than_base" | "unknown") | null;
         };
@@ -8432,7 +8432,7 @@ export interface components {
             adapter?: number | null;
             /**
              * Activations
-             * @description Of a micro-batch of 4,096 tokens, logits included.
+             * @description Activations of a micro-batch of 4,096 tokens, logits included.
              */
             activations?: number | null;
             /** Kv Per Token */
@@ -9807,7 +9807,7 @@ export interface components {
             duplicate_share: number;
             /** Seconds Per Step */
             seconds_per_step: number;
-            /** @description Of the whole job: as measured, and if every completion grew to the limit. */
+            /** @description Hours of the whole job: as measured, and if every completion grew to the limit. */
             hours: components["schemas"]["Range"];
             /** @description Peak of the trainer: as measured, and if every completion grew to the limit. */
             memory_gib: components["schemas"]["Range"];
@@ -10494,7 +10494,7 @@ export interface components {
             sampling_params?: components["schemas"]["SamplingParams"];
             /**
              * Max Characters
-             * @description Of each completion; a longer one is cut in the middle, and the judge is told so.
+             * @description Maximum characters of each completion; a longer one is cut in the middle, with a note to the judge.
              * @default 8000
              */
             max_characters?: number;
@@ -10544,7 +10544,7 @@ export interface components {
             sampling_params?: components["schemas"]["SamplingParams"];
             /**
              * Max Characters
-             * @description Of each completion; a longer one is cut in the middle, and the judge is told so.
+             * @description Maximum characters of each completion; a longer one is cut in the middle, with a note to the judge.
              * @default 8000
              */
             max_characters?: number;
@@ -11039,7 +11039,7 @@ export interface components {
             reward_ms: number;
             /**
              * Cost
-             * @description Of this replay, in the currency of the judges' prices; None where no judge with a price was asked.
+             * @description Cost of this replay, in the currency of the judges' prices; None where no judge with a price was asked.
              */
             cost?: number | null;
         };
@@ -11715,7 +11715,7 @@ export interface components {
             max_completion_tokens?: number;
             /**
              * Temperature
-             * @description Of sampling: 1 samples what the policy says, less is more greedy.
+             * @description Temperature of sampling: 1 samples what the policy says, less is more greedy.
              * @default 1
              */
             temperature?: number;
@@ -12830,7 +12830,7 @@ export interface components {
         };
         /**
          * Unused
-         * @description Those of them that nothing needs any more.
+         * @description The objects among those requested that nothing needs any more.
          */
         Unused: {
             /** Objects */

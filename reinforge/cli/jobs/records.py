@@ -147,7 +147,7 @@ def _summary(series: Series) -> list[str]:
 
 
 def _figure(value: float | None) -> str:
-    """With four decimals; a learning rate of 1e-5 keeps its digits."""
+    """A number with four decimals; a learning rate of 1e-5 keeps its digits."""
     return f"{value:.3g}" if value is not None and 0 < abs(value) < 0.001 else number(value, 4)
 
 

@@ -39,7 +39,7 @@ class DeltaEvent(RpcModel):
     tokens: int | None = None
     """Number of sampled tokens so far."""
     logprobs: list[dict[str, Any]] | None = None
-    """Of the piece's tokens, as in OpenAI's `logprobs.content`."""
+    """Log-probabilities of the piece's tokens, as in OpenAI's `logprobs.content`."""
 
 
 class DoneEvent(RpcModel):

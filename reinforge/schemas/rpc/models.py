@@ -14,7 +14,7 @@ class ModelRequest(RpcModel):
 class PromptRows(RpcModel):
     rows: list[list[Message]]
     tools: list[list[Tool] | None] | None = None
-    """Of each row."""
+    """Tools of each row."""
     tolerant: bool = False
     """A row that the template refuses has an error, instead of failing the call."""
     texts: bool = True
@@ -41,7 +41,7 @@ class LongestRow(RpcModel):
 class RenderingResult(RpcModel):
     prompts: list[RowTokens]
     longest: LongestRow | None = None
-    """Of the rendered rows; None without any."""
+    """Longest of the rendered rows; None without any."""
     context_length: int | None = None
     hidden_size: int | None = None
     takes_tools: bool = False

@@ -18,9 +18,9 @@ class AdapterArchive(RpcModel):
 class SamplingPrompts(RpcModel):
     prompts: list[list[Message]]
     tools: list[Tool] | None = None
-    """Of the request: the chat template has to render them."""
+    """Tools of the request: the chat template has to render them."""
     row_tools: list[list[Tool] | None] | None = None
-    """Of each prompt, as in a dataset's row."""
+    """Tools of each prompt, as in a dataset's row."""
     max_tokens: int
 
 

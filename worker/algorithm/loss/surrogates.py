@@ -23,7 +23,7 @@ class Terms:
     advantages: Tensor
     """(N, 1) or (N, T), constant."""
     logprobs: Tensor
-    """With gradient."""
+    """Log-probabilities with gradient."""
     log_ratio: Tensor
     """logprobs - old_logprobs per token, with gradient."""
     mask: Tensor

@@ -70,7 +70,8 @@ def _works(device: torch.device, precision: torch.dtype) -> bool:
         if is_out_of_memory(error):
             raise
         log.warning(
-            "Scores are not fused: %s", str(error).strip().splitlines()[0] if str(error) else repr(error)
+            "Log-probabilities are computed without the fused kernel: %s",
+            str(error).strip().splitlines()[0] if str(error) else repr(error),
         )
         return False
     return True

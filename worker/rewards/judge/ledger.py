@@ -14,7 +14,7 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Of the prompt's, those that the server had cached."""
+    """Tokens of the prompt that the server had cached."""
     cost: float = 0.0
     from_cache: bool = False
 

@@ -18,8 +18,8 @@ RunPrograms = Callable[[str, Sequence[ProgramRun], ProgramLimits], ProgramsOutco
 """`SandboxClient.run_programs`: source, runs, limits → one result per run."""
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.?)*"?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|.', re.DOTALL)
-"""Of canonical values: texts, numbers, all else by character. A text that does not end takes the rest: no text makes
-the pattern start over."""
+"""Tokens of canonical values: texts, numbers, all else by character. A text that does not end takes the rest, so that
+the pattern never starts over."""
 _MAX_FAILURES = 3
 """Failed tests that `reason` lists."""
 

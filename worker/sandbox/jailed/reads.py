@@ -84,7 +84,7 @@ class _Reading:
 
 @dataclass
 class _Walk:
-    """Walks one function's statements in order. ``guarded``: the path depends on the row."""
+    """Walks one function's statements in order. ``guarded``: whether a statement runs depends on the row."""
 
     reading: _Reading
     item: str

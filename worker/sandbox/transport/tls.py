@@ -104,9 +104,9 @@ def explain(error: OSError | EOFError) -> TlsError:
         return error
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code == _EXPIRED:
-            return TlsError(f"its certificate has expired. {_RENEW}")
+            return TlsError(f"the sandbox's certificate has expired. {_RENEW}")
         if error.verify_code == _NOT_YET_VALID:
-            return TlsError("its certificate is not valid yet. Set the clocks of both machines")
+            return TlsError("the sandbox's certificate is not valid yet. Set the clocks of both machines")
         return TlsError(_OTHER_CERTIFICATE)
     if isinstance(error, TimeoutError):
         return TlsError(

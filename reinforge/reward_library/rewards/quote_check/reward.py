@@ -1,7 +1,7 @@
 """Which share of the completion's quotes stand word for word in the row's `source`?
 
-A quote is what stands between “ and ”, " and ", or <quote> and </quote>, after the thinking. It has to be of some
-words, each counts once, and together they may not be most of the source. Spaces, and nothing else, are forgiven.
+A quote is what stands between “ and ”, " and ", or <quote> and </quote>, after the thinking. A quote needs
+several words. Repeated quotes count once, and quotes that make up most of the source score 0. Only spaces may differ.
 """
 
 import re
