@@ -114,7 +114,7 @@ def test_a_key_file_of_another_user_says_who_has_to_read_it(tmp_path: Path) -> N
             )  # fmt: skip
     finally:
         shutil.rmtree(folder)
-    assert done.returncode == 2 and f"readable by uid {NORMAL_UID}" in done.stderr
+    assert done.returncode == 2 and f"by uid {NORMAL_UID}" in done.stderr
 
 
 def test_sigterm_ends_everything_and_removes_the_socket() -> None:

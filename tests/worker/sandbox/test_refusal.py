@@ -273,7 +273,7 @@ def test_there_is_no_option_to_run_without_a_jail(capsys: pytest.CaptureFixture[
         "--help",
         "--socket",
         "--listen",
-        "--token",
+        "--key",
         "--pool",
         "--jail",
     }

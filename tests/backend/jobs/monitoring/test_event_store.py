@@ -1,5 +1,6 @@
-"""Events that share a row: read, listed, undone and taken apart again as if each had its own."""
+"""Events of metrics: one row each; rows that steps share, which versions up to 0.2 stored, read the same."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,25 @@ def rows_of(backend: Backend, job: str) -> list[int]:
     return [int(str(row[0])) for row in rows]
 
 
-def test_neighbours_with_the_same_keys_share_a_row(backend: Backend, trainer: Trainer) -> None:
+def share_row(backend: Backend, job: str, steps: list[int]) -> None:
+    """Store metrics of consecutive steps with the same keys in one row, as versions up to 0.2 did."""
+    rows = backend.sql(
+        "SELECT seq, data FROM event WHERE job_id = %s AND type = 'metrics' AND step = ANY(%s) ORDER BY seq",
+        job,
+        steps,
+    )
+    data = [fields for _, fields in rows]
+    shared = {"kind": "train", "step": steps, "ts": [fields["ts"] for fields in data]}
+    shared["values"] = {key: [fields["values"][key] for fields in data] for key in data[0]["values"]}
+    *earlier, last = [seq for seq, _ in rows]
+    backend.sql("DELETE FROM event WHERE job_id = %s AND seq = ANY(%s)", job, earlier)
+    backend.sql(
+        "UPDATE event SET data = %s::jsonb, count = %s WHERE job_id = %s AND seq = %s",
+        json.dumps(shared), len(steps), job, last,
+    )  # fmt: skip
+
+
+def test_each_step_has_a_row(backend: Backend, trainer: Trainer) -> None:
     job = trainer.claimed["job"]
     evaluated = {
         "kind": "evaluated",
@@ -59,7 +78,7 @@ def test_neighbours_with_the_same_keys_share_a_row(backend: Backend, trainer: Tr
         {"kind": "log", "level": "info", "message": "between"},
         step(7, **{"reward/mean": 1.0}),
     )
-    assert rows_of(backend, job) == [4, 2, 1, 1]
+    assert rows_of(backend, job) == [1] * 8
     metrics = [event["data"] for event in pages(backend, job, 1000) if event["type"] == "metrics"]
     assert [(metric["step"], metric["kind"]) for metric in metrics] == [
         *((number, "train") for number in range(1, 7)),
@@ -99,12 +118,13 @@ def test_openai_lists_them_newest_first(backend: Backend, trainer: Trainer, limi
     assert means == [number / 64 for number in range(30, 0, -1)]
 
 
-def test_a_resume_undoes_the_end_of_a_row(backend: Backend, trainer: Trainer) -> None:
+def test_a_resume_undoes_the_end_of_a_shared_row(backend: Backend, trainer: Trainer) -> None:
     job = trainer.claimed["job"]
     trainer.step(1)
     trainer.resume_state(1)
     trainer.send(*[step(number, **{"reward/mean": number / 8}) for number in range(2, 7)])
     trainer.resume_state(4)
+    share_row(backend, job, [2, 3, 4, 5, 6])
     before = [event for event in pages(backend, job, 1000) if (event["data"].get("step") or 0) <= 4]
     backend.sql("UPDATE job SET lease_until = now() - interval '1 s' WHERE id = %s", job)
     backend.sweep()
@@ -123,7 +143,8 @@ def test_an_older_version_finds_a_row_for_each(database_url: str, tmp_path: Path
         trainer.send(*[step(number, **fields) for number, fields in enumerate(values, 1)])
         job = trainer.claimed["job"]
         before = pages(backend, job, 1000)
-        assert rows_of(backend, job) == [2]
+        share_row(backend, job, [1, 2])
+        assert rows_of(backend, job) == [2] and pages(backend, job, 1000) == before
     command.downgrade(alembic_config(database_url), "0020")
     with psycopg.connect(database_url, autocommit=True) as connection:
         rows = connection.execute(
