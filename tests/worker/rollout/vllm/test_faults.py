@@ -58,7 +58,7 @@ def test_it_is_started_again_once_with_its_adapter(python: Path, trainer: Traine
         hang.start()
         answers = bench.generate(trainer.ask(PROMPTS, version=3, max_tokens=400, stop_ids=()))
         assert any(
-            "not a word for 10 s" in message and "started again" in message for message in bench.messages
+            "not a word for 10 s" in message and "is restarted once" in message for message in bench.messages
         )
         assert gone(first, 5)  # stopped processes too
         assert len(answers) == 2 and trainer.gap(answers) < 1e-4
@@ -91,7 +91,8 @@ def test_one_that_is_killed_asleep_is_started_again(bench: Bench, trainer: Train
     messages = len(bench.messages)
     bench.publish(4)
     assert (
-        sum("started again" in line for line in bench.messages[messages:]) == 1 and bench.server.pid != first
+        sum("is restarted once" in line for line in bench.messages[messages:]) == 1
+        and bench.server.pid != first
     )
     assert trainer.gap(bench.generate(trainer.ask(PROMPTS, version=4))) < 1e-4
 

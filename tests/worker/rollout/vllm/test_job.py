@@ -119,7 +119,7 @@ def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: 
     finally:
         process.kill()
     assert job.status == 0, job.output[-3000:]
-    assert any("started again" in record["message"] for record in job.records_of("log"))
+    assert any("is restarted once" in record["message"] for record in job.records_of("log"))
     assert [record["step"] for record in job.records_of("step_metrics")] == [*range(1, KILLED_STEPS + 1)]
     assert rows(job, "train") == rows(undisturbed, "train")[:KILLED_STEPS]
     assert [step for step, _ in rows(job, "held_out")] == [0, KILLED_STEPS]
