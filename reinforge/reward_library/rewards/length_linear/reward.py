@@ -14,7 +14,9 @@ MOST = 400  # tokens that cost everything
 def grade(sample, item):
     tokens = len(sample["output_text"].encode()) / BYTES_PER_TOKEN
     free, most = item.get("free_tokens") or FREE, item.get("most_tokens") or MOST
-    visible_tokens = len("".join(sample["output_text"].split()).encode()) / BYTES_PER_TOKEN  # spaces say nothing
+    visible_tokens = (
+        len("".join(sample["output_text"].split()).encode()) / BYTES_PER_TOKEN
+    )  # spaces say nothing
     enough = min(1.0, visible_tokens / LEAST) if LEAST else 1.0
     left = min(1.0, max(0.0, (most - tokens) / (most - free)))
     return {
