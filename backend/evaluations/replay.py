@@ -183,7 +183,7 @@ class Replayer:
 
 
 def _calls(groups: Sequence[Sequence[Stored]], granularity: str) -> list[list[Stored]]:
-    """A group for a group reward, otherwise as many completions of a step as fit."""
+    """Batches for one RPC: a group for a group reward, otherwise as many completions of a step as fit."""
     if granularity == "group":
         return [list(group) for group in groups]
     flat = [completion for group in groups for completion in group]

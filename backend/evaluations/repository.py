@@ -49,7 +49,7 @@ async def completions(
 async def scores(
     session: AsyncSession, evaluation_id: str
 ) -> list[tuple[int, float | None, int, str | None]]:
-    """(row, reward, tokens, finish reason) of every completion, in order."""
+    """(row, reward, tokens, finish reason) of every completion of a stand-alone evaluation, in order."""
     completion = EvaluationCompletion
     value = case((completion.result["status"].astext == "ok", completion.result["value"].astext.cast(Double)))
     query = select(completion.row_no, value, completion.tokens, completion.finish_reason)

@@ -13,8 +13,9 @@ T = TypeVar("T")
 
 
 async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None = None) -> T:
-    """Retry while the project has its maximum of waiting RPCs, for `within` seconds. Raises TooManyRequests
-    then, and any other error of `ask`.
+    """The result of `ask`, retried while the project has its maximum of waiting RPCs.
+
+    within: seconds; None: no limit. Raises TooManyRequests after them, and any other error of `ask`.
     """
     began = time.monotonic()
     while True:

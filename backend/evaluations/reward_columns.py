@@ -16,8 +16,9 @@ LOAD_SECONDS = 5.0
 
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
-    """Raises InvalidInput `unknown_column`. Passes if it cannot know: unknown reward or dataset, code that
-    does not load, no worker.
+    """Raises InvalidInput `unknown_column` for a column that no row has.
+
+    Passes if it cannot know: unknown reward or dataset, code that does not load, no worker to load it.
     """
     try:
         async with database.transaction() as session:

@@ -1,7 +1,9 @@
-"""Stand-alone evaluations in this process, in batches: sample, score, store.
+"""Runs stand-alone evaluations in this process, in batches: sample, score, store.
 
-Another process can continue after the last stored batch. A process that stops releases its evaluations; one that
-dies is detected by its last touch. The row's `runner` is the fence: a process that reads another's name stops."""
+Every batch is stored before the next one, so another process can continue after the last. A process that
+stops releases its evaluations; one that dies is detected by its last touch. The row's `runner` is the fence:
+a process that finds another's name stops.
+"""
 
 import asyncio
 import hashlib
@@ -89,7 +91,7 @@ class Evaluator:
         self._spawn(id)
 
     def cancel(self, id: str) -> None:
-        """At once when it runs here; elsewhere after its batch."""
+        """Immediate when it runs here; in another process it stops after its batch."""
         if (task := self._tasks.get(id)) is not None:
             task.cancel()
 
@@ -253,7 +255,7 @@ class Evaluator:
         sampled: Sampled,
         results: dict[tuple[int, int], RewardResult],
     ) -> bool:
-        """Whether to continue: still running, and this process is the runner."""
+        """Store a batch; returns whether to continue: still running, and this process is the runner."""
         values = [
             {
                 "evaluation_id": id,
@@ -297,6 +299,7 @@ class Evaluator:
 
 
 def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[EvaluationPrompt]]:
+    """Batches whose completions fit one RPC and whose prompts fit one request."""
     batch: list[EvaluationPrompt] = []
     characters = 0
     for prompt in rows:

@@ -124,7 +124,9 @@ async def _policy(
 
 
 async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:
-    """Identity with content: a gate compares only evaluations scored alike. Raises InvalidInput."""
+    """Identity of the reward, including its content: a gate compares only evaluations scored alike. Raises
+    InvalidInput.
+    """
     if body.reward is None:
         source = body.source or ""
         sha256 = hashlib.sha256(source.encode()).hexdigest()
@@ -179,7 +181,7 @@ async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
 async def chosen_rows(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, view: PromptView
 ) -> list[int]:
-    """Ascending: at most `settings.rows` of the split, evenly spaced. Raises InvalidInput."""
+    """Row numbers, ascending: at most `settings.rows` of the split, evenly spaced. Raises InvalidInput."""
     pool: Sequence[int] = range(dataset.rows)
     if settings.split != "all":
         how = (settings.held_out_rows, settings.seed, settings.split_by)
@@ -197,7 +199,7 @@ async def chosen_rows(
 
 
 def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[EvaluationPrompt]:
-    """Raises DatasetError, TooLarge. Call outside the event loop."""
+    """The rows with these indices and their prompts. Call outside the event loop. Raises DatasetError, TooLarge."""
     how = PromptView.model_validate_json(view)
     remaining, prompts, characters = iter(indexes), [], 0
     following = next(remaining, None)
@@ -224,7 +226,10 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
 async def prompts_to_sample(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, stored: dict[str, Any] | None
 ) -> list[EvaluationPrompt]:
-    """Raises InvalidInput, TooLarge. stored: the evaluation's view; None (older releases): the dataset's."""
+    """The rows to sample. Raises InvalidInput, TooLarge.
+
+    stored: the evaluation's view; None (older releases): the dataset's.
+    """
     view = PromptView.model_validate(dataset.prompt_view if stored is None else stored)
     rows = await chosen_rows(objects, cache, dataset, settings, view)
     path = await datasets.local_file(objects, dataset, cache)

@@ -35,8 +35,9 @@ def every(tables: Sequence[tuple[int, str, int]], most: int) -> int:
 
 
 def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRoles) -> list[list[Stored]]:
-    """Every `stride`-th group of a step's file from `start % stride`. roles: the job's; older files hold
-    the plain row without `item.answer`.
+    """Every `stride`-th group of a step's file, starting at `start % stride`.
+
+    roles: the job's; files of older releases hold the plain row without `item.answer`.
     """
     groups = []
     with opened(path) as file:

@@ -32,7 +32,7 @@ async def create(
     purpose: Literal["train", "preflight"] = "train",
     openai: dict[str, Any] | None = None,
 ) -> Job:
-    """Store a validated job and queue it. raw_spec, openai: `Job.spec`, `Job.openai`."""
+    """Store a validated job and queue it. raw_spec: `Job.spec`. openai: `Job.openai`."""
     await usage.require_budget(session, project_id, usage.TRAINING)
     spec = plan.spec
     resolved = resolve(plan)
@@ -113,8 +113,9 @@ async def any_job(session: AsyncSession, project_id: str) -> bool:
 
 
 def resolve(plan: Plan) -> JobSpec:
-    """With revisions, entries and prompt limit as validated. The learning rate stays `auto` until a worker
-    has read the model's hidden size.
+    """The specification with everything resolved: revisions, entries and the prompt limit as validated.
+
+    The learning rate stays `auto` until a worker has read the model's hidden size.
     """
     spec = plan.spec.resolved(engine=plan.engine, hidden_size=plan.hidden_size).model_dump()
     spec["rollout"]["max_prompt_tokens"] = plan.prompt_limit

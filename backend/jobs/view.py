@@ -16,8 +16,8 @@ RECENT_STEPS = 20
 
 
 def progress(job: JobRow) -> Progress:
-    """Remaining time: steps left × median recent step time, bounds by the 10th and 90th percentile. None
-    unless a worker runs it and has finished a step.
+    """Progress and remaining time: steps left × median recent step time, with the 10th and 90th percentile as
+    bounds; None unless a worker is running it and has finished a step.
     """
     status = JobStatus(job.status)
     percent = 100.0 if status is JobStatus.SUCCEEDED else 100.0 * job.step / max(job.steps, 1)

@@ -18,7 +18,10 @@ _WITHIN_SECONDS = 5.0
 
 
 class BrokerWatch:
-    """Probes the broker every few seconds in threads of its own, so that a hanging one blocks nothing else."""
+    """Probes the broker every few seconds, so that requests read its state without waiting.
+
+    Probes run in their own threads, so that a hanging one blocks nothing else.
+    """
 
     def __init__(self, settings: Settings) -> None:
         url = settings.redis_url
@@ -29,7 +32,7 @@ class BrokerWatch:
         """State of the latest probe; None before the first."""
 
     async def look(self) -> BrokerState:
-        """Concurrent requests share a probe; it times out after five seconds."""
+        """The current state. Concurrent requests share a probe, which times out after five seconds."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ask())
         return await asyncio.shield(self._probe)

@@ -1,13 +1,16 @@
 """RPCs to workers: work that a request waits for.
 
-A call is a row with a deadline. A `worker calls` process long-polls (`take`) and answers (`answer`); NOTIFY wakes
-the waiting request (`ask`). Events of a running call (`store_chunk`) go through `backend.rpc.stream`. Nothing ever
-connects to a worker.
+A call is a row with a deadline. A `worker calls` process long-polls for rows (`take`) and answers (`answer`);
+NOTIFY wakes the waiting request (`ask`). A running call may send events (`store_chunk`), which
+`backend.rpc.stream` forwards. Nothing ever connects to a worker.
 
-Projects take turns, with at most PROJECT_CALLS running calls per online worker process. When the caller disconnects
-or times out, a waiting call is deleted; a running one's deadline passes, which stops the worker.
+The queue is fair: projects take turns, with at most PROJECT_CALLS running calls per online worker process.
+When the caller disconnects or times out, a waiting call is deleted; a running one's deadline passes, which
+stops the worker.
 
-A lost worker loses its calls ONLINE_SECONDS after it was last seen, or when another process takes its id."""
+A lost worker loses its calls ONLINE_SECONDS after it was last seen, or when another process registers under
+its id.
+"""
 
 import asyncio
 import time
@@ -64,17 +67,17 @@ IsGone = Callable[[], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Waiting:
-    """Most waiting calls of one project, over all API processes."""
+    """Maximum number of waiting calls of one project, over all API processes."""
 
     calls: int = 100
     samples: int = 1024
 
 
 class Calls:
-    """Queue of one process: `ask` for requests, `take` and `answer` for the worker API.
+    """RPC queue of one process: `ask` for requests, `take` and `answer` for the worker API.
 
-    gone: whether the caller has disconnected. project: None for the server's own calls. waits: called when waiting
-    starts.
+    gone: whether the caller has disconnected. project: None: the server's own calls. waits: called when
+    waiting starts.
     """
 
     def __init__(
@@ -92,7 +95,7 @@ class Calls:
         self._gone, self._project, self._limits, self._waits = gone, project, limits, waits
 
     def of(self, request: Request) -> "Calls":
-        """For one request: its project's calls, dropped when the caller disconnects."""
+        """The client for one request: its project's calls, dropped when the caller disconnects."""
         return Calls(
             self.database,
             self.hub,
@@ -106,7 +109,7 @@ class Calls:
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, *, timeout: float) -> ResultT:
-        """Waits up to `timeout` seconds, so never inside a transaction.
+        """Call a worker and return its result. Waits up to `timeout` seconds, so never call it inside a transaction.
 
         Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`, `malformed_rpc`), or the worker's
         error.
@@ -130,7 +133,7 @@ class Calls:
         return rpc.read_result(call.result or {})
 
     async def _answered(self, call_id: str, deadline: datetime) -> Call | None:
-        """None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
+        """The answered call; None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
         look = 0.0
         with self.hub.subscribe(f"call:{call_id}") as answered:
             while (remaining := (deadline - now()).total_seconds()) > 0:
@@ -150,14 +153,14 @@ class Calls:
         return None
 
     async def forget(self, call_id: str) -> None:
-        """A running call stays past its deadline until its worker answers."""
+        """Delete a waiting call; a running one stays past its deadline until its worker answers."""
         async with self.database.transaction() as session:
             # The update first: it waits for an answer that is being saved, so that the deletion sees it.
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
             await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
 
     async def add(self, rpc: Rpc[RequestT, ResultT], request: RequestT, deadline: datetime) -> str:
-        """Returns the call's id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
+        """Queue a call; returns its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
 
         A cancelled caller's call is dropped: its COMMIT may have taken effect, and nobody else knows the id.
         """
@@ -216,8 +219,9 @@ class Calls:
     async def take(
         self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: IsGone
     ) -> CallMessage | None:
-        """The next call of these kinds; None after `wait_seconds`. gone: whether the worker has
-        disconnected, so that no call is lost.
+        """The next call of these kinds, as soon as there is one; None after `wait_seconds`.
+
+        `gone`: whether the polling worker has disconnected, so that no call is lost.
         """
         until = now() + timedelta(seconds=wait_seconds)
         with self.hub.subscribe("calls") as arrived:
@@ -241,7 +245,7 @@ class Calls:
             return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=remaining)
 
     async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
-        """A repeated answer changes nothing. Raises NotFound when nobody waits any more."""
+        """Store a worker's answer; a repeated one changes nothing. Raises NotFound if no caller waits any more."""
         async with self.database.transaction() as session:
             call = await session.get(Call, call_id, with_for_update=True)
             abandoned = call is None or call.deadline < now()
@@ -257,8 +261,9 @@ class Calls:
             raise NotFound(f"No call {call_id} waits for an answer.", code="call_not_found")
 
     async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
-        """A repeated `seq` changes nothing. Raises NotFound when nobody waits any more, StateConflict after
-        the answer.
+        """Store events of a running call; a repeated `seq` changes nothing.
+
+        Raises NotFound if no caller waits any more, StateConflict after the answer.
         """
         async with self.database.transaction() as session:
             # The lock keeps the call from being deleted before its chunk is stored.
@@ -292,7 +297,7 @@ CallsDep = Annotated[Calls, Depends(get_calls)]
 
 
 def _payload(request: BaseModel) -> dict[str, Any]:
-    """Raises InvalidInput `nested_too_deep`, as rows of datasets can be."""
+    """The request as JSON. Raises InvalidInput `nested_too_deep`, as rows of datasets can be."""
     try:
         payload = dump(request)
         too_deep = is_deeper(payload, 2 * DEEPEST)
@@ -308,7 +313,7 @@ def _payload(request: BaseModel) -> dict[str, Any]:
 
 
 def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
-    """The oldest of the project with the fewest running calls; ties: the one served longest ago."""
+    """The oldest call of the project with the fewest running calls; ties go to the one served longest ago."""
     other_call = aliased(Call)
     same = other_call.project_id == Call.project_id
     under_way = (
@@ -345,7 +350,7 @@ def _runs(call: type[Call]) -> ColumnElement[bool]:
 
 
 async def stuck(session: AsyncSession) -> int:
-    """Calls that wait longer than SLOW_SECONDS though their project has none running."""
+    """Number of calls that wait longer than SLOW_SECONDS though their project has none running."""
     other_call = aliased(Call)
     busy = select(other_call.id).where(other_call.project_id == Call.project_id, _runs(other_call)).exists()
     late = now() - timedelta(seconds=SLOW_SECONDS)
@@ -390,7 +395,7 @@ def _online_since() -> datetime:
 
 
 def call_error(error: dict[str, Any]) -> ReinforgeError:
-    """error: the envelope's inner object."""
+    """A worker's error as a local exception. error: the envelope's inner object."""
     kind: type[ReinforgeError] = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
     if error.get("code") == "code_rewards_disabled":  # unchanged until the machine is reconfigured
         kind = StateConflict

@@ -1,7 +1,9 @@
 """Streaming RPCs: events of a running call, for one request.
 
-Chunks pass through the tables, since another process may receive them. The call's deadline is the listener's lease,
-renewed while somebody reads; without a listener the worker is refused (`Calls.store_chunk`) and stops."""
+The worker's chunks pass through the tables, since another process may receive them. The call's deadline is
+the listener's lease, renewed while somebody reads: a worker whose listener has disconnected or died is
+refused (`Calls.store_chunk`) and stops.
+"""
 
 import time
 from collections.abc import AsyncGenerator
@@ -26,7 +28,7 @@ _EVENT: TypeAdapter[RpcEvent] = TypeAdapter(RpcEvent)
 
 
 class CallStream(Generic[ResultT]):
-    """Created by `open_stream`; iterate `events` once."""
+    """Events of one call, created by `open_stream`; iterate `events` once."""
 
     def __init__(self, calls: Calls, rpc: Rpc[Any, ResultT], call_id: str, quiet_seconds: float) -> None:
         self._rpc = rpc
@@ -45,10 +47,10 @@ class CallStream(Generic[ResultT]):
         return (self._over or time.monotonic()) - self._first_event_at
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """In order; None now and then as a keep-alive. Ends with the worker's answer.
+        """The worker's events in order; None now and then as a keep-alive. Ends with the worker's answer.
 
-        Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`, `stream_stalled`,
-        `malformed_rpc`) or the worker's error. The call is dropped in every case.
+        Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`,
+        `stream_stalled`, `malformed_rpc`) or the worker's error. The call is dropped in every case.
         """
         began = last_event_at = time.monotonic()
         reported_waiting = False
@@ -86,7 +88,7 @@ class CallStream(Generic[ResultT]):
         await self._forget()
 
     async def _look(self) -> tuple[Any, list[RpcEvent]]:
-        """Raises Unavailable when nothing more can come."""
+        """The call and its new events. Raises Unavailable if nothing more can come."""
         database = self._calls.database
         async with database.transaction() as session:
             # The call first: a chunk stored before its answer is found by the second query.

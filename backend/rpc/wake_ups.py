@@ -1,6 +1,8 @@
 """Wake-ups through Celery: a message with a job's id.
 
-A lost one costs at most the 30 s until `background` resends it, so sending never fails a request."""
+A lost one costs at most the 30 s until `background` resends it, so sending never fails a request. The task is
+addressed by name: the backend does not import the worker.
+"""
 
 import logging
 from typing import Any
@@ -18,7 +20,7 @@ _SEND_SECONDS = 3.0
 
 
 def broker_options(settings: Settings) -> dict[str, Any]:
-    """Redis, or a folder that is polled every 0.1 s."""
+    """Celery settings of the broker: Redis, or a folder that is polled every 0.1 s."""
     if settings.redis_url is not None:
         return {
             "broker_url": settings.redis_url.get_secret_value(),
@@ -57,7 +59,7 @@ class WakeUps:
         )
 
     async def send(self, job_id: str) -> bool:
-        """False (and a log line) when the broker is unavailable."""
+        """Announce a queued job; False (and a log line) if the broker is unavailable."""
         try:
             await anyio.to_thread.run_sync(self._send, job_id)
         except Exception as error:

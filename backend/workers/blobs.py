@@ -12,8 +12,9 @@ from reinforge.storage.base import scratch_file
 async def receive(
     objects: Objects, body: AsyncIterator[bytes], *, sha256: str, kind: str, folder: Path, limit: int
 ) -> bool:
-    """False if it was already stored. Raises InvalidInput (`blob_mismatch`), TooLarge, StorageError
-    (`storage_full`).
+    """Store a body with this hash; False if it was already stored.
+
+    Raises InvalidInput (`blob_mismatch`), TooLarge, StorageError (`storage_full`).
     """
     with scratch_file(folder, "blob-") as file:
         size, digest = await spool(body, file, limit)

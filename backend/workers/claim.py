@@ -47,7 +47,9 @@ NOTHING = -1
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:
-    """The given job, or the next in the queue; None without one, or if another worker was faster."""
+    """Assign the given job, or the next in the queue, to a worker; None when there is none or another worker
+    was faster.
+    """
     job = await _find(session, body.job)
     while job is not None and await budgets.enforce(session, job):
         job = await _find(session, body.job)
@@ -123,7 +125,7 @@ async def _claimed(
 
 
 def _fork(job: Job, resume: ResumeState | None) -> ForkStart | None:
-    """The source's state, until the fork has a resume state of its own."""
+    """The source job's state, which a fork uses until it has a resume state of its own."""
     if resume is None or resume.attempt != BEFORE_ATTEMPTS:
         return None
     return ForkStart(step=resume.step, carried=job.carried or [])
@@ -172,8 +174,9 @@ def _grader(reward: ClaimedReward) -> Grader | None:
 
 
 async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
-    """Delete records after `step`; log lines and status events stay. Without a resume state the evaluation
-    before the first step goes, too: it is repeated.
+    """Delete what was recorded after `step` and notify the watchers; log lines and status events stay.
+
+    Without a resume state the evaluation before the first step is deleted too, since it is repeated.
     """
     series = select(MetricSeries.id).where(MetricSeries.job_id == job.id)
     await session.execute(

@@ -23,7 +23,7 @@ succeed."""
 async def end_attempt(
     session: AsyncSession, job: Job, attempt: Attempt, record: Ended, wake_ups: WakeUps
 ) -> None:
-    """A `cancelling` job becomes cancelled, whatever its trainer reports."""
+    """Apply an `ended` record to a locked job. A `cancelling` job becomes cancelled, whatever its trainer reports."""
     await count_time(session, job, attempt)
     attempt.ended_at, attempt.outcome, attempt.reason = now(), record.outcome, record.reason
     if job.status == JobStatus.CANCELLING:
@@ -72,7 +72,9 @@ async def _goes_on(
 
 
 async def _without_its_start(session: AsyncSession, job: Job, attempt: Attempt) -> bool:
-    """Delete the resume state that the attempt could not read; False without one of the job's own."""
+    """Delete the resume state that the attempt could not read, so that the next attempt uses an earlier one; False if
+    the job has none of its own.
+    """
     dropped = delete(ResumeState).where(
         ResumeState.job_id == job.id,
         ResumeState.step == attempt.resume_step,
@@ -95,7 +97,10 @@ def _error(record: Ended) -> dict[str, Any]:
 
 
 async def _succeed(session: AsyncSession, job: Job, reason: str | None) -> None:
-    """The final checkpoint becomes the job's adapter; without one the job fails. reason: of an early end."""
+    """Make the final checkpoint the job's adapter. Without one the job fails.
+
+    `reason`: why it ended before its last step.
+    """
     checkpoint = await session.scalar(
         select(Checkpoint)
         .where(Checkpoint.job_id == job.id)

@@ -20,7 +20,10 @@ _LISTED = timedelta(days=7)
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Register a worker process. Requests that wait for an earlier process with the same id fail at once."""
+    """Register a worker or renew its registration.
+
+    Requests that wait for an earlier process with the same id fail at once.
+    """
     values = body.model_dump() | {"last_seen_at": now()}
     worker = await session.get(Worker, body.id, with_for_update=True)
     if worker is None or worker.process != body.process:

@@ -107,5 +107,5 @@ def take_reward_secrets() -> str:
 
 
 def plugins_enabled() -> bool:
-    """Whether algorithms of installed packages may be used."""
+    """As `reinforge.settings.plugins_enabled`, for `worker.algorithm`, which does not import `reinforge`."""
     return variable("REINFORGE_PLUGINS") != "off"

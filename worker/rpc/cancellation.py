@@ -23,7 +23,7 @@ class _Running:
 
 
 class CallWatch:
-    """Thread-safe; its thread starts with the first call."""
+    """Running calls and how to cancel each; thread-safe. Its thread starts with the first call."""
 
     def __init__(self, api: WorkerApi) -> None:
         self._api = api
@@ -33,7 +33,7 @@ class CallWatch:
 
     @contextlib.contextmanager
     def watching(self, call_id: str, cancel: Callable[[], None]) -> Iterator[None]:
-        """`cancel` is called once, from another thread, if the caller disconnects."""
+        """Context of a running call. `cancel` is called once, from another thread, if the caller disconnects."""
         with self._changed:
             self._running[call_id] = _Running(time.monotonic(), cancel)
             if not self._started:

@@ -39,8 +39,9 @@ from worker.sandbox.outcome import ProgramRun, Validation
 
 
 def validate_grader(client: SandboxClient | None, reward: NamedGrader) -> ValidatedReward:
-    """Its parts as entries, with the columns that code reads; the caller reads the templates. client: loads
-    its code.
+    """The grader's parts as entries, with the columns that code reads. client: loads the code.
+
+    The caller reads the columns in templates.
     """
     columns: dict[str, list[str]] = {}
     error = _fault(client, reward.grader, columns)
@@ -77,7 +78,7 @@ def _error(code: str, message: str) -> LoadError:
 
 
 def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
-    """Empty if the source has several functions and none is named."""
+    """Columns of the function that would be called; None if the source has several and none is named."""
     called = [candidate for candidate in outcome.entries if entry is None or candidate.name == entry]
     return called[0].columns if len(called) == 1 else []
 
@@ -85,7 +86,7 @@ def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
 def grade(
     sandbox: SandboxClient | None, models: ModelStore, process: ModelProcess, request: GraderScoring
 ) -> ScoreResult:
-    """Raises Unavailable `sandbox_unavailable`."""
+    """Score rows, which are one group, with a grader. Raises Unavailable `sandbox_unavailable`."""
     grader = request.grader
     client, jail = proved(sandbox) if runs_code(grader) else (None, None)
     try:

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class InspectionProgress:
-    """Set by the work, read by the reporting thread."""
+    """Progress of a model's inspection; set by the work, read by the reporting thread."""
 
     def __init__(self) -> None:
         self.phase = "looking"
@@ -27,15 +27,15 @@ class InspectionProgress:
         self.phase, self._target, self._total = "hashing", None, 0
 
     def bytes(self) -> tuple[int, int] | None:
-        """(done, total) of a download, with the library's own small files."""
+        """(done, total) of a download. Includes the library's own files, which are small."""
         target = self._target
         return None if target is None else (min(bytes_there(target), self._total), self._total)
 
 
 class ProgressThread:
-    """Calls `report` after `first` seconds, then every `every` seconds.
+    """Calls `report` after `first` seconds and then every `every` seconds while the block lasts.
 
-    Stops at the first refusal, saved in `refused`; an unreachable backend is retried.
+    It stops at the first refusal, saved in `refused`; an unreachable backend is retried.
     """
 
     def __init__(self, report: Callable[[], None], *, first: float, every: float, name: str) -> None:

@@ -16,7 +16,10 @@ from worker.models.tokenizer_files import read_json
 
 
 def render(apart: Apart, models: ModelStore, request: RenderingRequest) -> RenderingResult:
-    """Raises InvalidInput with `row` in its `errors` at the first refused row, unless `tolerant`."""
+    """Render rows with the model's chat template and count their tokens.
+
+    Raises InvalidInput with `row` in its `errors` at the first refused row, unless `tolerant`.
+    """
     folder = models.resolve(request.model_source, token=request.hub_token, added=True)
     rows = request.model_dump(include=set(PromptRows.model_fields), exclude_unset=True)
     return RenderingResult.model_validate(apart.ask("render", folder, rows))

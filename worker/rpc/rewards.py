@@ -28,7 +28,7 @@ _OURS = ("sandbox_unavailable", "sandbox_error")
 
 
 def validate(sandbox: SandboxClient | None, request: ValidateRequest) -> ValidateResult:
-    """Raises Unavailable `sandbox_unavailable`."""
+    """Load rewards and list their functions or errors. Raises Unavailable `sandbox_unavailable`."""
     code = any(isinstance(reward, NamedCode) or runs_code(reward.grader) for reward in request.rewards)
     client, jail = proved(sandbox) if code else (None, None)
     return ValidateResult(rewards=[_validated(client, reward) for reward in request.rewards], jail=jail)
@@ -51,8 +51,9 @@ def _validated(client: SandboxClient | None, reward: NamedCode | NamedGrader) ->
 
 
 def score(sandbox: SandboxClient | None, request: CodeScoring) -> ScoreResult:
-    """No results if the source does not load (`load_error` says why). Raises Unavailable
-    `sandbox_unavailable`.
+    """Score rows with a reward's code. No results if it does not load; `load_error` says why.
+
+    Raises Unavailable `sandbox_unavailable`.
     """
     client, jail = proved(sandbox)
     seconds = request.timeout_seconds

@@ -65,7 +65,10 @@ class Sampler:
         self._apart.close()
 
     def sample(self, call_id: str, request: SamplingRequest) -> NoResult:
-        """Raises InvalidInput, Unavailable, WorkerApiRefused (the caller is gone), BackendAway."""
+        """Sample completions; returns once the backend has all events.
+
+        Raises InvalidInput, Unavailable, WorkerApiRefused (the caller has disconnected), BackendAway.
+        """
         chunks = _Chunks(self._api, call_id)
         order = self._prepare(call_id, request, chunks)
         with self._serving.order(order, lambda: chunks.status("Starting the sampler")) as replies:
@@ -141,7 +144,7 @@ class Sampler:
         return folder
 
     def cached(self) -> list[str]:
-        """Hashes of unpacked archives, without those just requested."""
+        """Hashes of the unpacked archives, without those an order has just requested."""
         with self._unpacking:
             if not self._adapters.is_dir():
                 return []
@@ -163,7 +166,7 @@ class Sampler:
 
 
 class _Chunks:
-    """Posts events of one call, each once, in order."""
+    """Posts events of one call, each once and in order."""
 
     def __init__(self, api: WorkerApi, call_id: str) -> None:
         self._api, self._call = api, call_id
@@ -216,7 +219,7 @@ def _forward(replies: Replies, chunks: _Chunks) -> None:
 
 
 def _next(replies: Replies) -> list[Reply]:
-    """Available replies, after a short wait for the first."""
+    """Available replies, after a short wait for the first; [] if none come."""
     batch = []
     try:
         batch.append(replies.get(timeout=ASK_SECONDS))

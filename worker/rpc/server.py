@@ -1,7 +1,14 @@
-"""RPC server: answers the backend's synchronous calls (`reinforge.schemas.rpc`).
+"""RPC server: answers the backend's synchronous calls.
 
-Several threads take calls, so that a long one (a download) does not hold up the others. Those that sample do
-nothing else. Nothing here loads torch."""
+    validate        load reward sources in the sandbox and list their functions
+    score           score given completions in the sandbox
+    render          prompts through a model's chat template, and their lengths
+    inspect_model   what a base model is, from its files
+    sample          completions of a model, streamed while a process of their own makes them
+
+Several threads ask for calls at the same time, so that a long one (a download) does not hold up the others.
+Those that sample do nothing else. Nothing here loads torch.
+"""
 
 import logging
 import signal
@@ -64,7 +71,7 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 
 class CallWorker:
-    """Every thread runs `loop`."""
+    """Takes calls one at a time and answers them; every thread runs `loop`."""
 
     def __init__(
         self,

@@ -82,7 +82,7 @@ def _results(rollout: Rollout) -> tuple[RewardResult, ...]:
 
 
 def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode) -> Steps | None:
-    """None if there are none."""
+    """Steps from the rewards with ends in tokens; None if there are none."""
     steps = [
         (row, end_token(rollout, end, decode), weight * value)
         for row, rollout in enumerate(rollouts)

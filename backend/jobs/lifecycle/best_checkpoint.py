@@ -9,8 +9,9 @@ BEST_CHECKPOINTS = 3
 
 
 async def rank_checkpoints(session: AsyncSession, job: Job) -> None:
-    """Mark the best checkpoint of a locked job; delete all but the three best and the last. Ties: the later
-    step. None is best while none is above the base.
+    """Mark the best checkpoint of a locked job; delete all but the three best and the last.
+
+    Equal rewards: the later step wins. There is no best checkpoint while none is above the base.
     """
     await session.flush()
     query = select(Checkpoint).where(Checkpoint.job_id == job.id).order_by(Checkpoint.step)

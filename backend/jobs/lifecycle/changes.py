@@ -24,7 +24,7 @@ from reinforge.states import FINAL, JobStatus
 
 
 async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> tuple[int, RewardChange]:
-    """Raises InvalidInput, NotFound, StateConflict `job_ended`."""
+    """The reward's position in the job, and the change. Raises InvalidInput, NotFound, StateConflict `job_ended`."""
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other revision."
@@ -59,7 +59,7 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
 
 
 async def _check_columns(session: AsyncSession, job: Job, name: str, revision: RewardRevision) -> None:
-    """Raises InvalidInput `unknown_column`."""
+    """Raises InvalidInput `unknown_column` for a column that the job's data lacks."""
     reads = rewards.columns_read(revision.source, revision.entry, revision.entries)
     roles = ColumnRoles.model_validate(job.resolved_spec["data"]["columns"])
     for id in filter(None, (job.dataset_id, job.held_out_dataset_id)):
@@ -74,7 +74,7 @@ async def _check_columns(session: AsyncSession, job: Job, name: str, revision: R
 
 
 def _check_same_services(before: str, after: str) -> None:
-    """The running attempt has only the judges and checkpoints that it started with. Raises InvalidInput
+    """Refuse judges and checkpoints that the running attempt did not start with. Raises InvalidInput
     `other_services`.
     """
     old, new = parse_grader(before), parse_grader(after)
@@ -115,7 +115,7 @@ async def add(session: AsyncSession, job_id: str, change: Change, created_by: st
 async def add_setting(
     session: AsyncSession, job: Job, body: SettingChangeCreate, created_by: str
 ) -> JobChange:
-    """Raises StateConflict `job_ended`, InvalidInput."""
+    """Validate a setting on top of the locked job's changes. Raises StateConflict `job_ended`, InvalidInput."""
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other value."

@@ -13,8 +13,10 @@ from reinforge.states import JobStatus
 
 
 async def ask_for_checkpoint(session: AsyncSession, job: Job) -> JobCommand:
-    """Request a checkpoint and a resume state after the current step; a pending request is returned again.
-    Raises StateConflict `job_not_running`.
+    """Request a checkpoint and a resume state of a locked job after the current step.
+
+    Returns the pending request if there is one; it outlives a lost attempt. Raises StateConflict
+    `job_not_running`.
     """
     if job.status != JobStatus.RUNNING:
         raise StateConflict(
@@ -40,7 +42,7 @@ async def pending(session: AsyncSession, job_id: str) -> Sequence[JobCommand]:
 
 
 async def mark_received(session: AsyncSession, job: Job, ids: Sequence[str]) -> None:
-    """A checkpoint command stays pending until the trainer reports the checkpoint."""
+    """Mark commands as received. A checkpoint command stays pending until the trainer reports the checkpoint."""
     await _applied(session, job, job.step, JobCommand.id.in_(ids), JobCommand.kind != "checkpoint")
 
 

@@ -11,8 +11,9 @@ from reinforge.states import FINAL
 
 
 async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
-    """Usage stays; the background sweep deletes objects. Raises NotAllowed, NotFound, StateConflict
-    (`job_not_ended`, `job_has_forks`, `job_deployed`).
+    """The project's usage keeps the job's usage. The background sweep deletes unreferenced objects.
+
+    Raises NotAllowed, NotFound, StateConflict (`job_not_ended`, `job_has_forks`, `job_deployed`).
     """
     require_owner(who, "deleting jobs")
     query = select(Job).where(Job.id == id, Job.project_id == who.project_id, Job.purpose == "train")

@@ -1,7 +1,9 @@
 """Job queue, fair between projects.
 
 A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come first;
-ties go to the project that was served longest ago."""
+ties go to the project that was served longest ago. So a project with one job does not wait for another
+project's hundred.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -44,7 +46,7 @@ def _line() -> Subquery:
 
 
 async def next_job(session: AsyncSession) -> Job | None:
-    """The next queued job, locked; concurrent claims skip locked jobs."""
+    """The next queued job, locked. Concurrent claims skip locked jobs, so each takes a different one."""
     line = _line()
     job: Job | None = await session.scalar(
         select(Job)
@@ -58,6 +60,7 @@ async def next_job(session: AsyncSession) -> Job | None:
 
 
 async def served(session: AsyncSession, job: Job) -> None:
+    """Record that a worker has claimed a job of the project."""
     project = await session.get_one(Project, job.project_id)
     project.served_at = now()
 
@@ -90,7 +93,7 @@ def _notice(broker: BrokerState | None) -> str | None:
 
 
 async def workers(session: AsyncSession) -> tuple[int, int]:
-    """(online, idle) trainers."""
+    """Number of online trainers, and how many of them are idle."""
     busy = (
         select(Attempt.worker_id)
         .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))

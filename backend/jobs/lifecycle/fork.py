@@ -40,7 +40,7 @@ class Fork:
 
 
 async def starts(session: AsyncSession, job_id: str) -> list[Start]:
-    """Newest first; a resume state hides a checkpoint of its step."""
+    """Newest first; a resume state takes precedence over a checkpoint of the same step."""
     states = await session.scalars(
         select(ResumeState).where(ResumeState.job_id == job_id, ResumeState.step > 0)
     )
@@ -71,7 +71,7 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
 
 
 def store(session: AsyncSession, job: Job, fork: Fork) -> None:
-    """Set the new job's start, in the transaction that creates it. Raises InvalidInput."""
+    """Set the new job's start from the source job, in the transaction that creates it. Raises InvalidInput."""
     if job.model_sha256 != fork.source.model_sha256:
         raise InvalidInput(
             f"The files of {job.model_id} differ from those that {fork.source.id} was trained on.",
@@ -112,7 +112,7 @@ async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
 
 
 def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
-    """Set a dotted path. Raises InvalidInput if it does not exist."""
+    """Set a dotted path. Raises InvalidInput if the path does not exist."""
     if path == "algorithm.preset":
         spec["algorithm"] = {"preset": value}
         return
@@ -133,7 +133,7 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
 
 
 def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:
-    """Parts of the state that remain valid under the changed specification."""
+    """The parts of the state that remain valid in the fork under the changed specification."""
     parts: list[Carried] = ["weights"]
     old, new = before.algorithm, after.algorithm
     if whole:

@@ -29,6 +29,8 @@ async def fork_job(
 
 
 class ForkedJob(HttpSubmission):
+    """A job that starts from a step of another one."""
+
     def __init__(
         self, who: Principal, once: Idempotency, fingerprint: str, source_id: str, body: JobFork
     ) -> None:
@@ -43,7 +45,7 @@ class ForkedJob(HttpSubmission):
         )
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """From the same step, under the source's lock: it may have a newer state."""
+        """From the same step, under the source's lock: a newer state may have replaced the one it starts from."""
         source = await transitions.lock_job(session, self._source_id, self.project_id)
         self._body = self._body.model_copy(update={"step": self._fork.start.step})
         return await self._draft_from(session, source)

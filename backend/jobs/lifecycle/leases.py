@@ -23,7 +23,7 @@ STOPPED_BY = {JobStatus.PAUSING: "pause", JobStatus.CANCELLING: "cancel"}
 
 
 async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
-    """Each overdue lease in its own transaction; returns the jobs."""
+    """Expire every overdue lease, each in its own transaction; returns the jobs."""
     expired: list[str] = []
     while True:
         async with database.transaction() as session:
@@ -41,7 +41,9 @@ async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
 
 
 async def stop_overdue(database: Database) -> list[str]:
-    """End jobs that pause or cancel for too long, also with a live worker; returns them."""
+    """End every job that has been `pausing` or `cancelling` for too long, whether its worker is alive or not;
+    returns the jobs.
+    """
     async with database.transaction() as session:
         stopping = list(await session.scalars(select(Job.id).where(Job.status.in_(STOPPED_BY))))
     ended: list[str] = []
@@ -66,8 +68,9 @@ async def stop_overdue(database: Database) -> list[str]:
 
 
 async def wake_queued(database: Database, wake_ups: WakeUps) -> list[str]:
-    """Resend wake-ups for jobs that have waited, oldest first, one per idle worker: surplus messages would
-    pile up. Returns the jobs.
+    """Resend wake-ups for jobs that have been queued for a while; returns the jobs, oldest first.
+
+    One per idle worker: busy workers poll when they finish, and surplus messages would pile up.
     """
     async with database.transaction() as session:
         _, idle = await fair_queue.workers(session)

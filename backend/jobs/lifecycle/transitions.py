@@ -1,6 +1,8 @@
 """State transitions and event numbers of jobs, always under the job's row lock.
 
-`seq` is assigned while the lock is held until commit, so events become visible in the order of their numbers."""
+`seq` is assigned while the lock is held until commit, so events become visible in order: a reader that has
+seen number n never later finds a smaller one that it has not seen.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -45,8 +47,9 @@ def unknown_job(job_id: str) -> NotFound:
 async def append_event(
     session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
 ) -> int:
-    """Add an event to a locked job; returns its number. step: for events that a resume from an earlier step
-    deletes.
+    """Add an event to a locked job and wake its watchers; returns its number.
+
+    step: for events that a resume from an earlier step deletes.
     """
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
@@ -69,7 +72,7 @@ async def change_status(
     reason: str | None = None,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """Raises StateConflict for a transition that the table forbids."""
+    """Apply a transition to a locked job. Raises StateConflict when the table forbids it."""
     check_transition(JobStatus(job.status), status)
     job.status, job.reason, job.error = status, reason, error
     moment = now()
@@ -91,7 +94,9 @@ async def change_status(
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
-    """Wakes workers after the commit. A job whose attempt was interrupted keeps its place."""
+    """Queue a locked job and wake the workers after the commit. A job whose attempt was interrupted keeps its
+    place.
+    """
     before = job.queued_at
     await change_status(session, job, JobStatus.QUEUED, reason=reason)
     if reason is not None:
@@ -101,7 +106,10 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
 
 
 async def cancel(session: AsyncSession, job: Job) -> None:
-    """At once when no worker has the job, else by a command. Raises StateConflict (`job_not_cancellable`)."""
+    """Cancel a locked job: immediately when no worker has it, otherwise by a command to the worker.
+
+    Raises StateConflict (`job_not_cancellable`).
+    """
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
         raise StateConflict(
@@ -119,8 +127,10 @@ async def cancel(session: AsyncSession, job: Job) -> None:
 async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """At once when no worker has made a step, else by a command to save and stop. No effect on a pausing or
-    paused job. Raises StateConflict (`job_not_pausable`).
+    """Pause a locked job: immediately when no worker has made a step yet, otherwise by a command to save a
+    checkpoint and stop. No effect on a pausing or paused job.
+
+    Raises StateConflict (`job_not_pausable`).
     """
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):
@@ -144,7 +154,10 @@ async def pause(
 
 
 async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Raises StateConflict (`job_not_paused`)."""
+    """Queue a locked, paused job; its next attempt continues from the resume state.
+
+    Raises StateConflict (`job_not_paused`).
+    """
     status = JobStatus(job.status)
     if status is not JobStatus.PAUSED:
         raise StateConflict(
@@ -172,7 +185,9 @@ def _why_not_resumed(status: JobStatus) -> str:
 
 
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """The lease has expired: retry, finish a requested stop, or fail after too many losses."""
+    """Handle the expired lease of a locked job: retry, finish a requested stop, or fail after too many
+    losses.
+    """
     await _end_attempt_from_here(session, job, "lost")
     if not await try_again(session, job, wake_ups, reason="lease_lost"):
         error = {
@@ -185,8 +200,9 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
 
 
 async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
-    """Queue a job whose attempt was interrupted, or finish a requested stop. False, with nothing changed,
-    after too many interruptions without a resume state in between.
+    """Queue a locked job whose attempt was interrupted; finish a requested stop.
+
+    Returns False, with nothing changed, after too many interruptions without a resume state in between.
     """
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:
@@ -201,6 +217,7 @@ async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reaso
 
 
 async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:
+    """End a locked job whose trainer has not paused or cancelled in time."""
     await _end_attempt_from_here(session, job, "overdue")
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
@@ -214,7 +231,7 @@ async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> Non
 
 
 async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
-    """Increment the fence: the worker's further reports are refused."""
+    """Increment the fence, so that the worker's further reports are refused."""
     attempt = await session.get_one(Attempt, (job.id, job.attempt))
     attempt.ended_at, attempt.outcome = now(), outcome
 

@@ -32,8 +32,10 @@ async def list_rows(
     limit: int,
     offset: int,
 ) -> CompletionPage:
-    """One step, the newest by default. Without `sort`: by prompt in whole groups, so a page may exceed
-    `limit`. With it: one by one (`-` descending; rows without a value last).
+    """Completions of one step, the newest by default.
+
+    Without `sort`: by prompt, always whole groups, so a page may exceed `limit`. With it: one by one (`-`
+    descending; rows without a value last). `offset` and `total` count completions.
     """
     steps = list(
         await session.scalars(
@@ -129,6 +131,7 @@ async def group(
 
 
 def _answer(item: dict[str, Any], column: str | None) -> str | None:
+    """The reference answer as text: the job's answer column, or `answer` by default."""
     value = item.get(column or "answer")
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -136,7 +139,7 @@ def _answer(item: dict[str, Any], column: str | None) -> str | None:
 async def _read(
     cache: ObjectCache, rollouts: StepRollouts, prompt_no: int, sample_nos: set[int], *, tokens: bool = True
 ) -> dict[int, dict[str, Any]]:
-    """By `sample_no`. Raises NotFound if any is missing."""
+    """The file's rows of these completions by `sample_no`. Raises NotFound if any is missing."""
     async with cache.file(rollouts.sha256) as path:
         rows = await anyio.to_thread.run_sync(_read_group, str(path), prompt_no, tokens)
     row_by_sample = {row["sample_no"]: row for row in rows if row["sample_no"] in sample_nos}
@@ -149,7 +152,7 @@ async def _read(
 
 
 def _read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
-    """The one row group that holds the prompt, by the file's statistics."""
+    """Read the one row group that holds the prompt, found by the file's statistics."""
     with opened(path) as file:
         names = [name for name in file.schema_arrow.names if tokens or name not in TOKEN_LISTS]
         group_rows: list[dict[str, Any]] = []
@@ -180,7 +183,7 @@ def _join(job: Job, row: Row, stored: dict[str, Any]) -> Completion:
 
 
 def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
-    """Fields of `Completion`; a missing list becomes empty."""
+    """The Parquet row as fields of `Completion`; `None` lists (an engine without entropies) become empty."""
     return {
         "text": stored["text"],
         "prompt": stored["prompt"],

@@ -110,7 +110,7 @@ async def _rows(
     *,
     newest_first: bool,
 ) -> Sequence[Event]:
-    """As many rows as `limit` events need. shared: a row's events that count."""
+    """As many rows as needed for `limit` events. shared: how many of a row's events count."""
     order = desc if newest_first else asc
     rows = select(Event.job_id, Event.seq, shared.label("shared")).where(*where)
     few = rows.order_by(order(Event.seq)).limit(limit).subquery()

@@ -20,7 +20,9 @@ HEAD = 300
 async def heads(
     session: AsyncSession, cache: ObjectCache, job_id: str, *, split: Split, step: int | None
 ) -> GroupList:
-    """By `prompt_no`; the newest step by default; empty without completions."""
+    """The groups of a step by `prompt_no`; the newest step by default; empty when the step has no
+    completions.
+    """
     rollouts = await session.execute(
         select(StepRollouts.step, StepRollouts.sha256)
         .where(StepRollouts.job_id == job_id, StepRollouts.split == split)

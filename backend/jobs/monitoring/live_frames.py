@@ -1,7 +1,9 @@
 """Live frames of a job, read and encoded once per process for all its viewers.
 
-Requests for the same number within a moment share the bytes. A viewer that is behind gets all newer events in one
-frame."""
+The first viewer to request the events after a number has them read; others that request them within a moment
+share the bytes, so the tables are read once per event, however many watch. A viewer that is behind gets all
+newer events in a single frame.
+"""
 
 import asyncio
 import contextlib

@@ -1,7 +1,9 @@
 """Server-sent events: at most two frames a second and job, resumable from any `seq`.
 
-A frame carries every event after the cursor, in order, with the new cursor as its id. After a resume that deletes
-events, the next frame holds the `rewind`. NOTIFY only says when to read the table."""
+A frame carries every event after the cursor, in order, with the new cursor as its id. Events are read from
+the table; NOTIFY only says when to read. When a resume has deleted events that a client has received, its
+next frame holds the `rewind`.
+"""
 
 import asyncio
 import re
@@ -16,7 +18,7 @@ _LAST_EVENT_ID = re.compile(r"^(?:(?P<job>[A-Za-z0-9_-]{1,100}):)?(?P<seq>\d{1,1
 
 
 def cursor(job_id: str, last_event_id: str | None, after: int) -> int:
-    """`Last-Event-ID` (`ftjob-…:SEQ`) takes precedence over `?after=`. Raises InvalidInput."""
+    """Start position: `Last-Event-ID` (`ftjob-…:SEQ`) takes precedence over `?after=`. Raises InvalidInput."""
     if not last_event_id:
         return after
     match = _LAST_EVENT_ID.match(last_event_id.strip())

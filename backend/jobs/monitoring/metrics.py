@@ -1,7 +1,8 @@
 """Metric series of a job, columnar: every point, or one point with extremes per bucket of steps.
 
-Points and `seq` are one snapshot, so a stream from `seq` neither repeats nor skips a point. The database builds
-the JSON arrays: a long job has millions of points."""
+One statement reads points and `seq` in one snapshot, so a stream continued from `seq` neither repeats nor
+skips a point. The database builds the JSON arrays: a long job has millions of points.
+"""
 
 import hashlib
 from dataclasses import dataclass

@@ -16,6 +16,8 @@ LIMIT_BYTES = 512 * 1024 * 1024
 
 
 class ObjectCache:
+    """Files by SHA-256 in one folder; the least recently used are evicted."""
+
     def __init__(self, objects: Objects, folder: Path, limit: int = LIMIT_BYTES) -> None:
         self._objects, self._folder, self._limit = objects, folder, limit
         self._lock = asyncio.Lock()

@@ -98,8 +98,9 @@ async def find(
 ) -> CompletionHits:
     """One page and the total, counted up to COUNTED_TO. Raises InvalidInput.
 
-    All matches are collected first, up to one more than are counted: for a rare word the planner would scan all steps
-    for a full page. Only if there are more does a second query use the page's order.
+    First all matches are collected, up to one more than are counted, separately from the page's order: for a
+    rare word the planner would otherwise scan all steps for a full page. Only if there are more does a second
+    query use the page's order.
     """
     place = None if after is None else _decode(after, sort)
     narrow = select(*_KEY, Row.reward, Row.length).where(Row.job_id == job_id, *filters.conditions())
@@ -142,7 +143,7 @@ def _matches_key(job_id: str, page: Subquery) -> ColumnElement[bool]:
 
 
 def _keys(source: FromClause, sort: Sort) -> list[tuple[ColumnElement[Any], bool]]:
-    """Columns and whether each descends: value, newest step, prompt."""
+    """Sort columns and whether each descends: the value, then newest step first, then by prompt."""
     name, falls = sort.removeprefix("-"), sort.startswith("-")
     tie_breakers = [
         (source.c["split"], False),

@@ -60,7 +60,9 @@ def every_row(file: parquet.ParquetFile, columns: Sequence[str]) -> Iterator[dic
 
 
 def value_of(cell: str | None, empty: str) -> Any:
-    """Raises ValueError for JSON that is too deep or that output cannot hold."""
+    """The JSON in a cell. Raises ValueError if it is nested too deeply or contains text that JSON output
+    cannot hold.
+    """
     value = json.loads(cell or empty)
     level = [value]
     for _ in range(MOST_DEPTH + 1):

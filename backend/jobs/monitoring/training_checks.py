@@ -1,7 +1,8 @@
-"""The training check of a job, from its stored series; its problems are stored as findings.
+"""The training check of a job: computed from its stored series, and its problems stored as findings.
 
-A problem is one finding from the time it is first noticed; a later check updates the row or marks it resolved. Only
-a problem that appears, returns or is resolved is an event of the job."""
+A problem is one finding from the time it is first noticed: a later check updates the row, and marks it resolved when
+the problem is gone. Only a problem that appears, returns or is resolved is an event of the job.
+"""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -37,7 +38,7 @@ def is_due(before: int, after: int) -> bool:
 
 
 async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
-    """That of a stopped job has the message of its verdict."""
+    """The training check of a job. That of a stopped job has the message of its verdict."""
     verdict = job.verdict or {}
     stopped = job.status in FINAL or job.status == JobStatus.PAUSED
     check = await _check(session, job, verdict.get("outcome"), stopped=stopped)
@@ -49,7 +50,7 @@ async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
 
 
 async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool = False) -> None:
-    """emit: adds an event to the locked job."""
+    """Bring the findings of a locked job up to date with its stored series. emit: adds an event to the job."""
     if job.purpose != "train":
         return
     outcome: Outcome | None = None

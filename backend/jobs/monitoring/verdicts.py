@@ -17,13 +17,13 @@ _SAME = 1e-6
 
 
 async def refresh(session: AsyncSession, job: Job) -> None:
-    """For a locked job that has ended or paused."""
+    """Store the verdict on a locked job that has ended or paused."""
     if job.purpose == "train" and job.step > 0:
         job.verdict = judge(await evidence(session, job)).model_dump(mode="json")
 
 
 async def evidence(session: AsyncSession, job: Job, *, steps: Iterable[int] = ()) -> Evidence:
-    """steps: evaluations to compare with the base row by row, besides the newest and the best."""
+    """The job's series. steps: evaluations to compare with the base row by row, besides the newest and the best."""
     start = job.forked_step or 0
     series = await _series(session, job.id, start)
     held_out = _measured(series, *_HELD_OUT)

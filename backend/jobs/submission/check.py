@@ -1,4 +1,4 @@
-"""Check of a specification for a form: all problems at once, nothing stored."""
+"""Check of a specification for a form: all problems at once, by the rules for creating, nothing stored."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ async def check_job(
     *,
     quick: bool,
 ) -> JobCheck:
-    """quick: without worker checks. No online worker is a warning."""
+    """quick: skip the worker checks. Without an online worker there is a warning instead."""
     try:
         spec = JobSpec.model_validate(raw)
     except ValidationError as error:
@@ -119,6 +119,7 @@ def _unchecked(error: Unavailable) -> str:
 
 
 def _distinct(problems: list[InvalidInput]) -> list[JobProblem]:
+    """The same problem in two datasets is reported once per field."""
     distinct: dict[tuple[str | None, str], JobProblem] = {}
     for error in problems:
         problem = JobProblem(param=error.param, message=error.message, code=error.code, hint=error.hint)

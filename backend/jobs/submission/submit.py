@@ -1,6 +1,7 @@
-"""The one way to create a job: resolve references, check on workers, run golden cases, store and queue.
+"""The one way to create a job: look up references, ask workers, run golden cases, store and queue.
 
-Endpoints that create jobs differ in the source of the specification and in the answer. Each is a `Submission`."""
+Endpoints that create jobs differ in where the specification comes from and in what they answer. Each is a `Submission`.
+"""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -64,13 +65,15 @@ class Draft:
 
 
 class Submission(ABC, Generic[Answer]):
+    """A request for a job: what it asks for, and its answer."""
+
     def __init__(self, project_id: str, created_by: str) -> None:
         self.project_id = project_id
         self.created_by = created_by
 
     @property
     def model(self) -> str | None:
-        """The base model; a built-in one is described first, if needed."""
+        """The base model, which is described first if it is a built-in one that no worker has described yet."""
         return None
 
     async def earlier_answer(self, session: AsyncSession) -> Answer | None:
@@ -79,14 +82,14 @@ class Submission(ABC, Generic[Answer]):
 
     @abstractmethod
     async def draft(self, session: AsyncSession) -> Draft:
-        """Raises InvalidInput, NotFound."""
+        """The job that the request asks for. Raises InvalidInput, NotFound."""
 
     async def reserve(self, session: AsyncSession) -> Answer | None:
-        """Blocks the same request until the transaction ends; its answer if it came first."""
+        """Keep the same request out until the transaction ends; its answer if it came first."""
         return None
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """In the transaction that stores the job; sources may have changed."""
+        """The draft in the transaction that stores the job, where its sources may have changed since."""
         return draft
 
     @abstractmethod
@@ -114,7 +117,7 @@ class HttpSubmission(Submission[Response]):
 
 
 class SpecSubmission(HttpSubmission):
-    """The body is the specification."""
+    """A request whose body is the specification of the job."""
 
     def __init__(self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft) -> None:
         super().__init__(who, once, fingerprint)

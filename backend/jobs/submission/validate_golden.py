@@ -9,8 +9,10 @@ from backend.rpc.client import Calls
 
 
 async def ask_golden_cases(plan: Plan, project_id: str, database: Database, calls: Calls) -> None:
-    """With the job's revision, entry, granularity and time limit. Raises InvalidInput
+    """Run the golden cases of every stored reward of a validated job. Raises InvalidInput
     `golden_cases_failed`, Unavailable.
+
+    Uses the job's revision, entry, granularity and time limit.
     """
     checked = []
     async with database.transaction() as session:

@@ -1,4 +1,4 @@
-"""Job validation, part 2: rewards load in a sandbox; prompts fit the model."""
+"""Job validation, part 2: checks on a worker. Rewards load in a sandbox; prompts fit the model."""
 
 import heapq
 from collections.abc import Sequence
@@ -53,12 +53,13 @@ class MeasuredPrompts:
     hidden_size: int | None
     warnings: list[str]
     problem: InvalidInput | None
-    """The longest one does not fit."""
+    """Set if the longest prompt does not fit."""
 
 
 async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Plan:
-    """The plan with measured values. Raises InvalidInput with `param`, Unavailable (`no_worker`,
-    `call_timeout`, `sandbox_unavailable`).
+    """The plan with what workers measure, after checks of rewards and prompts.
+
+    Raises InvalidInput with `param`, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
     """
     validated = await validate_all(plan, calls, objects, cache)
     if validated.problems:
@@ -67,7 +68,7 @@ async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> P
 
 
 async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Validated:
-    """Returns all problems. Raises Unavailable."""
+    """Like `validate`, but returns all problems instead of raising the first. Raises Unavailable."""
     tables = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
         tables.append((plan.held_out, "data.held_out"))
@@ -103,7 +104,7 @@ async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) 
 
 
 async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, int], list[str]]:
-    """The split, counted if it is by prompts, and warnings about leaks."""
+    """The split, counted if it is by prompts, and warnings about held-out prompts that also train."""
     data = plan.spec.data
     if plan.held_out is None and plan.split[1] == 0:
         return plan.split, []
@@ -173,7 +174,7 @@ def _origin(reward: PinnedReward) -> str:
 
 
 def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
-    """The named one, the only one, or `grade`. Raises InvalidInput."""
+    """The function to call: the named one, the only one, or `grade`. Raises InvalidInput."""
     if reward.entry is not None:
         if reward.entry not in names:
             raise InvalidInput(
@@ -203,7 +204,7 @@ def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
 
 
 async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> Rows:
-    """Raises InvalidInput for a row without a prompt."""
+    """The rows with the longest prompts; checks that every row has a prompt. Raises InvalidInput."""
     arguments = (str(path), dataset.format, data.model_dump_json())
     result, failure = await read_in_background(dataset, read_longest, *arguments)
     if failure is not None:
@@ -222,7 +223,7 @@ def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any
 
 
 def longest_prompts(path: str, format: str, data: str) -> Rows:
-    """At most `LONGEST_ROWS`, longest first, without other columns. Raises DatasetError."""
+    """At most `LONGEST_ROWS` rows, longest prompt first, without their other columns. Raises DatasetError."""
     spec = DataSpec.model_validate_json(data)
     heap: list[tuple[int, int, PromptRow]] = []
     rows = iter_prompts(
@@ -249,7 +250,7 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
 
 
 async def _measure(plan: Plan, calls: Calls, rows: Rows, param: str) -> MeasuredPrompts:
-    """Raises InvalidInput if the model's template refuses a row."""
+    """Render the rows on a worker. Raises InvalidInput if the model's template refuses a row, Unavailable."""
     request = QueuedRendering(
         model_key=plan.model.key,
         model_source=plan.model.source,
@@ -261,15 +262,16 @@ async def _measure(plan: Plan, calls: Calls, rows: Rows, param: str) -> Measured
     except InvalidInput as error:
         raise _refused_prompts(error, rows, param) from error
     longest, limit = result.longest, plan.prompt_limit
-    assert longest is not None, "every row is rendered, and a dataset has rows"
+    if longest is None:
+        raise RENDER.malformed_result("it names no longest row, though all rows were rendered")
     context = result.context_length
     if limit is None and context is not None:
         limit = context - plan.spec.rollout.max_completion_tokens
     problem = None
     if limit is not None and longest.tokens > limit:
         problem = _too_long(plan, rows[longest.index].index + 1, longest.tokens, limit, context, param)
-    has_tools = any(row.tools for row in rows) and not result.takes_tools
-    warnings = [NO_PLACE_FOR_TOOLS] if has_tools else []
+    tools_are_ignored = any(row.tools for row in rows) and not result.takes_tools
+    warnings = [NO_PLACE_FOR_TOOLS] if tools_are_ignored else []
     return MeasuredPrompts(longest.tokens, result.hidden_size, warnings, problem)
 
 

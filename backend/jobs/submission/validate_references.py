@@ -78,6 +78,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Survey:
+    """Resolved references of a specification and all its problems, in field order."""
+
     plan: Plan | None
     """None if there are problems."""
     rewards: list[PinnedReward | None]
@@ -88,7 +90,7 @@ class Survey:
 
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
-    """Raises InvalidInput."""
+    """Resolve the specification's references and check that they fit together. Raises InvalidInput."""
     result = await survey(session, project_id, spec)
     if result.plan is None:
         raise result.problems[0]
@@ -96,7 +98,7 @@ async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan
 
 
 async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Survey:
-    """Returns all problems, in the order of fields."""
+    """Like `look_up`, but returns all problems instead of raising the first."""
     problems: list[InvalidInput] = []
 
     async def collect(lookup: Awaitable[T]) -> T | None:
@@ -237,7 +239,9 @@ async def _judge_problems(
 
 
 def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
-    """Columns in templates of a grader, or of judges that code calls."""
+    """Columns in the templates of a grader or of the judges that code calls; a worker finds the columns that
+    code reads.
+    """
     judging = reward.judges.values() if isinstance(reward, PythonReward) else ()
     graders = [*judging, *([pin.grader] if pin.grader is not None else [])]
     return frozenset().union(*map(columns, graders))
@@ -246,7 +250,7 @@ def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
 def lacking(
     reward: PinnedReward, index: int, reads: Collection[str], tables: Sequence[Dataset], roles: ColumnRoles
 ) -> list[InvalidInput]:
-    """Columns that no row has: every completion would fail."""
+    """Problems for columns that no row has: every completion would fail."""
     param = f"rewards[{index}]"
     return [
         problem

@@ -104,7 +104,7 @@ class Applier:
                 await end_attempt(self.session, self.job, self.attempt, record, self._wake_ups)
 
     async def finish(self) -> None:
-        """Call once, after the last record."""
+        """Store what was collected; call once, after the last record."""
         with self.session.no_autoflush:  # the job's row is written once, at the end
             await self._points.store()
             await self._meter.store()
@@ -117,7 +117,7 @@ class Applier:
                 await training_checks.refresh(self.session, self.job, self._emit)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
-        """Collect an event for `finish`; its number is fixed now."""
+        """Collect an event for `finish`; it is numbered now, which fixes its order."""
         self.job.seq += 1
         self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step, "count": 1})
 

@@ -22,7 +22,10 @@ _SERIES = select(
 
 
 class Points:
-    """Points of one batch. The job's row is locked, so series cannot race."""
+    """The points of one batch of records, stored together.
+
+    The job's row is locked, so series cannot race.
+    """
 
     def __init__(self, session: AsyncSession, job_id: str) -> None:
         self._session, self._job_id = session, job_id

@@ -1615,7 +1615,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Complete Upload
+         * Complete
          * @description Join the parts, inspect the file and create a dataset. Idempotent.
          */
         post: operations["completeDatasetUpload"];
@@ -2632,7 +2632,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Complete Upload
+         * Complete
          * @description Join the parts and inspect the file. A rejected file leaves the upload unchanged.
          */
         post: operations["completeUpload"];

@@ -37,7 +37,15 @@ class Rpc(Generic[RequestT, ResultT]):
 
     def read_result(self, result: Any) -> ResultT:
         """Raises Unavailable `malformed_rpc`."""
-        return _read(self.result, result, f"The server cannot read the worker's result of {self.kind!r}")
+        return _read(self.result, result, self._unreadable)
+
+    def malformed_result(self, reason: str) -> Unavailable:
+        """The error `malformed_rpc` for a result that has the right fields but makes no sense."""
+        return _malformed(self._unreadable, reason)
+
+    @property
+    def _unreadable(self) -> str:
+        return f"The server cannot read the worker's result of {self.kind!r}"
 
 
 def dump(model: BaseModel) -> dict[str, Any]:
@@ -55,8 +63,12 @@ def _read(adapter: TypeAdapter[ModelT], value: Any, problem: str) -> ModelT:
             for fault in error.errors(include_input=False, include_url=False, include_context=False)
         ]
         more = f" (and {len(faults) - _LISTED} more)" if len(faults) > _LISTED else ""
-        raise Unavailable(
-            f"{problem}: {'; '.join(faults[:_LISTED])}{more}",
-            code="malformed_rpc",
-            hint="Are the server and its workers of one release? Update the older one.",
-        ) from error
+        raise _malformed(problem, "; ".join(faults[:_LISTED]) + more) from error
+
+
+def _malformed(problem: str, reason: str) -> Unavailable:
+    return Unavailable(
+        f"{problem}: {reason}",
+        code="malformed_rpc",
+        hint="Are the server and its workers of one release? Update the older one.",
+    )

@@ -56,9 +56,11 @@ def test_the_trainer_gets_no_secrets(bench: Bench, monkeypatch: pytest.MonkeyPat
     ):
         monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.setenv("SANDBOX_KEY_FILE", "/keys/sandbox.pem")
     bench.run("end")
     environment = json.loads((bench.folder / "environment.json").read_text())
     assert "secret" not in environment.values()
+    assert environment["SANDBOX_KEY_FILE"] == "/keys/sandbox.pem", "the trainer scores by itself"
     assert environment["CUDA_VISIBLE_DEVICES"] == "1"
     assert environment["REINFORGE_RECORD_FD"] == "3"
 

@@ -28,7 +28,7 @@ class Product:
 
 
 class OrderedProduct(Product):
-    """With a copy of the weight in oneDNN's order. float32 on the CPU only."""
+    """A linear layer with a copy of its weight in oneDNN's order. float32 on the CPU only."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)

@@ -123,7 +123,7 @@ class VllmEngine:
         return api
 
     async def _recover(self, why: str) -> Api:
-        """Raises JobFailure the second time."""
+        """Start another server with everything that the last one held. Raises JobFailure the second time."""
         api = await self._server.restart(why)
         for version in self._adapters.held:
             try:

@@ -29,7 +29,7 @@ def best_at_k(rewards: Sequence[float], k: int) -> float:
 
 
 def maj_at_k(answers: Sequence[str | None], right: Sequence[bool], k: int) -> float:
-    """Probability that the most frequent answer of k is right; the first of several, never None.
+    """Probability that the most frequent answer among k is right. Ties go to the first; a missing answer never wins.
 
     Exact for at most SUBSETS choices of k, else the mean over SUBSETS fixed random ones.
     """

@@ -47,6 +47,17 @@ def test_the_tools_of_rows_are_measured_and_a_template_without_tools_is_a_warnin
     assert (NO_PLACE_FOR_TOOLS in answer["warnings"]) is not has_place
 
 
+def test_a_worker_that_measures_no_prompt_is_one_clear_error(backend: Backend) -> None:
+    def render(payload: dict[str, Any]) -> dict[str, Any]:
+        return agree_render(payload) | {"longest": None}
+
+    spec = backend.spec(data={"dataset": backend.add_dataset([{"prompt": "x"}])}, name="unmeasured")
+    with backend.rpc_worker(render=render):
+        response = backend.api.post("/jobs", json=spec)
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "malformed_rpc")
+    assert backend.sql("SELECT 1 FROM job WHERE name = 'unmeasured'") == []
+
+
 def test_a_dataset_with_bad_tools_is_refused(backend: Backend) -> None:
     text = json.dumps({"prompt": "a", "tools": ["add"]})
     answer = backend.api.post("/datasets", files={"file": ("rows.jsonl", text)})
