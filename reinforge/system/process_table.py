@@ -27,10 +27,15 @@ class ProcessIdentity:
 def identify(pid: int) -> ProcessIdentity | None:
     """The live process with this pid; None if there is none or only a zombie."""
     try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return None
-        return ProcessIdentity(pid, round((process.create_time() - psutil.boot_time()) * _TICKS))
+        while True:
+            # psutil adds the boot time to the start, and the boot time moves when the clock is set.
+            boot = psutil.boot_time()
+            process = psutil.Process(pid)
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return None
+            started = process.create_time() - boot
+            if psutil.boot_time() == boot:
+                return ProcessIdentity(pid, round(started * _TICKS))
     except psutil.Error:
         return None
 

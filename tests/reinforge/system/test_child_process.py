@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from reinforge.system.child_process import ChildProcess
@@ -144,3 +145,11 @@ def test_start_times_are_the_kernels_ticks() -> None:
     """Pid files of earlier versions hold them."""
     ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     assert identify(os.getpid()) == ProcessIdentity(os.getpid(), ticks)
+
+
+def test_a_clock_that_is_set_meanwhile_changes_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = identify(os.getpid())
+    boot, reads = psutil.boot_time(), iter(range(100))
+    # The clock is set by a second between the first two reads.
+    monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: boot + (next(reads) > 0))
+    assert before is not None and identify(os.getpid()) == before
