@@ -1,6 +1,5 @@
 """Dataset service: creation, lookup, content, deletion and expiry."""
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from reinforge.errors import NotFound, StateConflict
 from reinforge.records import Blob
 from reinforge.schemas import resources
 from reinforge.schemas.datasets import PromptView
+from reinforge.system.folder_cache import FolderCache
 
 CACHED_FILES = 16
 """Datasets with a local copy for reading rows."""
@@ -176,23 +176,12 @@ async def expire(session: AsyncSession, limit: int = 100) -> int:
 
 def _local_file(objects: Objects, sha256: str, format: str, cache: Path) -> Path:
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = cache / f"{sha256}.{format}"
-    try:
-        os.utime(path)  # touching would recreate a removed file as an empty one
-    except FileNotFoundError:
+    files, name = FolderCache(cache, max_entries=CACHED_FILES), f"{sha256}.{format}"
+    if (path := files.use(name)) is None:
+        path = cache / name
         objects.store.get_file(object_key(sha256), path)
-        _keep_newest(cache, path)
+        files.evict(keep={name})
     return path
-
-
-def _keep_newest(cache: Path, path: Path) -> None:
-    older = sorted(
-        (file for file in cache.iterdir() if file != path),
-        key=lambda file: file.stat().st_mtime,
-        reverse=True,
-    )
-    for file in older[CACHED_FILES - 1 :]:
-        file.unlink(missing_ok=True)
 
 
 def _unknown_dataset(id: str) -> NotFound:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from reinforge.system.folder_cache import FolderCache
 from worker.backend_api.client import BackendAway
 from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
 
@@ -31,7 +32,7 @@ class BlobCache:
     ) -> None:
         self._folder = folder
         self._fetch = fetch
-        self._max_bytes = max_bytes
+        self._cache = FolderCache(folder, max_bytes=max_bytes)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def place(
@@ -50,7 +51,7 @@ class BlobCache:
         for _ in range(_PLACINGS):
             if not cached.exists():
                 self._download(sha256, cached, token, on_progress)
-                self._prune(keep=sha256)
+                self._cache.evict(keep={sha256})
             try:
                 _link(cached, target)
                 return
@@ -93,20 +94,6 @@ class BlobCache:
                 on_progress()
             finally:
                 fresh.unlink(missing_ok=True)
-
-    def _prune(self, keep: str) -> None:
-        files = sorted(
-            (entry.stat().st_mtime, entry.stat().st_size, entry.path)
-            for entry in os.scandir(self._folder)
-            if entry.is_file() and not entry.name.startswith(".")
-        )
-        total = sum(size for _, size, _ in files)
-        for _, size, path in files:
-            if total <= self._max_bytes:
-                return
-            if Path(path).name != keep:
-                Path(path).unlink(missing_ok=True)
-                total -= size
 
 
 def _link(cached: Path, target: Path) -> None:

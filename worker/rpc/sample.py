@@ -22,6 +22,7 @@ from reinforge.schemas.rpc.events import DeltaEvent, DoneEvent, RpcEvent, Sampli
 from reinforge.schemas.rpc.sampling import SamplingPrompts, SamplingRequest
 from reinforge.schemas.worker_api import CallChunk
 from reinforge.system.archives import unpack
+from reinforge.system.folder_cache import FolderCache
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, WorkerApi
 from worker.isolated.process import Apart
@@ -139,8 +140,9 @@ class Sampler:
                 finally:
                     archive.unlink(missing_ok=True)
                     shutil.rmtree(fresh, ignore_errors=True)
-            folder.touch()
-            self._forget_old()
+            adapters = FolderCache(self._adapters, max_entries=CACHED_ADAPTERS)
+            adapters.use(sha256)
+            adapters.evict(keep={sha256})
         return folder
 
     def cached(self) -> list[str]:
@@ -158,11 +160,6 @@ class Sampler:
 
     def _is_quiet(self, path: Path) -> bool:
         return not path.name.startswith(".") and path.stat().st_mtime < time.time() - QUIET_SECONDS
-
-    def _forget_old(self) -> None:
-        folders = sorted(self._adapters.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in folders[CACHED_ADAPTERS:]:
-            shutil.rmtree(old, ignore_errors=True)
 
 
 class _Chunks:

@@ -13,6 +13,7 @@ from reinforge.grading.multi import checkpoints
 from reinforge.grading.source import parse_grader
 from reinforge.records import Blob, RewardCode, RunManifest
 from reinforge.schemas.worker_api import Claimed, ClaimedReward
+from reinforge.system.folder_cache import FolderCache
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, WorkerApiRefused
 from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
@@ -57,12 +58,12 @@ class RunFolder:
 
 def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
     """An empty folder for this attempt; removes jobs beyond the newest `RETAINED_JOBS`."""
-    _forget_old(runs, keep=claimed.job)
     path = runs / claimed.job / str(claimed.attempt)
     if path.exists():
         shutil.rmtree(path)
     (path / "blobs").mkdir(mode=0o700, parents=True)
     (path / "rewards").mkdir(mode=0o700)
+    FolderCache(runs, max_entries=RETAINED_JOBS, remove=_forget).evict(keep={claimed.job})
     descriptor = _open_lock(path.parent)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return RunFolder(path, descriptor)
@@ -160,17 +161,6 @@ def _checkpoints(claimed: Claimed, models: ModelStore, on_progress: ProgressCall
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}
     return {name: str(models.resolve(name, on_progress=on_progress)) for name in sorted(names)}
-
-
-def _forget_old(runs: Path, keep: str) -> None:
-    folders = sorted(
-        (entry for entry in os.scandir(runs) if entry.is_dir()),
-        key=lambda entry: entry.stat().st_mtime,
-        reverse=True,
-    )
-    for entry in folders[RETAINED_JOBS - 1 :]:
-        if entry.name != keep:
-            _forget(Path(entry.path))
 
 
 def job_folders(runs: Path) -> list[str]:

@@ -6,7 +6,6 @@ A large dataset takes a minute or more: a request waits briefly, then the client
 import asyncio
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from reinforge.errors import TooManyRequests
 from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.datasets import PromptView
 from reinforge.storage.base import replacing
+from reinforge.system.folder_cache import FolderCache
 
 MOST_REPORTS = 200
 """Reports."""
@@ -214,7 +214,7 @@ async def _source(objects: Objects, cache: Path, dataset: Dataset, how: PromptVi
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         overlap: dict[str, Any] = json.loads(path.read_text())
-        os.utime(path)
+        FolderCache(path.parent).use(path.name)
     except (FileNotFoundError, ValueError):
         return None
     return overlap
@@ -224,6 +224,4 @@ def _write(path: Path, overlap: dict[str, Any]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(json.dumps(overlap).encode())
-    newest = sorted(path.parent.glob("*.json"), key=lambda cached: cached.stat().st_mtime, reverse=True)
-    for cached in newest[MOST_REPORTS:]:
-        cached.unlink(missing_ok=True)
+    FolderCache(path.parent, max_entries=MOST_REPORTS).evict(keep={path.name})

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 
 from backend.data.objects import Objects, get_objects
 from backend.settings import Settings
+from reinforge.system.folder_cache import FolderCache
 
 LIMIT_BYTES = 512 * 1024 * 1024
 
@@ -19,39 +20,29 @@ class ObjectCache:
     """Files by SHA-256 in one folder; the least recently used are evicted."""
 
     def __init__(self, objects: Objects, folder: Path, limit: int = LIMIT_BYTES) -> None:
-        self._objects, self._folder, self._limit = objects, folder, limit
+        self._objects = objects
+        self._files = FolderCache(folder, max_bytes=limit)
         self._lock = asyncio.Lock()
         self._in_use: dict[str, int] = {}
 
     @asynccontextmanager
     async def file(self, sha256: str) -> AsyncIterator[Path]:
         """The object as a local file within the block. Raises ObjectNotFound."""
-        path = self._folder / sha256
         async with self._lock:
             self._in_use[sha256] = self._in_use.get(sha256, 0) + 1
         try:
             async with self._lock:
-                try:
-                    os.utime(path)
-                except FileNotFoundError:
-                    self._folder.mkdir(parents=True, exist_ok=True)
+                path = self._files.use(sha256)
+                if path is None:
+                    self._files.folder.mkdir(parents=True, exist_ok=True)
+                    path = self._files.folder / sha256
                     await self._objects.fetch(sha256, path)
-                    self._make_room()
+                    self._files.evict(keep=self._in_use)
             yield path
         finally:
             self._in_use[sha256] -= 1
             if not self._in_use[sha256]:
                 del self._in_use[sha256]
-
-    def _make_room(self) -> None:
-        files = [(file.stat(), file) for file in self._folder.iterdir() if file.is_file()]
-        total = sum(status.st_size for status, _ in files)
-        for status, file in sorted(files, key=lambda pair: pair[0].st_mtime):
-            if total <= self._limit:
-                return
-            if file.name not in self._in_use:
-                file.unlink(missing_ok=True)
-                total -= status.st_size
 
 
 def get_object_cache(request: Request) -> ObjectCache:

@@ -151,5 +151,5 @@ def test_a_clock_that_is_set_meanwhile_changes_no_identity(monkeypatch: pytest.M
     before = identify(os.getpid())
     boot, reads = psutil.boot_time(), iter(range(100))
     # The clock is set by a second between the first two reads.
-    monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: boot + (next(reads) > 0))
+    monkeypatch.setattr("psutil._psplatform.boot_time", lambda: boot + (next(reads) > 0))
     assert before is not None and identify(os.getpid()) == before

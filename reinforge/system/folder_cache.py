@@ -1,0 +1,67 @@
+"""A folder of files or folders whose least recently used entries are removed."""
+
+import os
+import shutil
+from collections.abc import Callable, Container
+from pathlib import Path
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder; one that another process has removed is no error."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+class FolderCache:
+    """Keeps the most recently used entries of `folder`, by modification time, within the limits.
+
+    Several processes may share the folder. Names that begin with a dot (unfinished downloads, locks) are neither
+    counted nor removed. Sizes are those of files; a folder counts as 0 bytes.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_entries: int | None = None,
+        max_bytes: int | None = None,
+        remove: Callable[[Path], None] = remove,
+    ) -> None:
+        self.folder = folder
+        self._max_entries, self._max_bytes, self._remove = max_entries, max_bytes, remove
+
+    def use(self, name: str) -> Path | None:
+        """The entry's path, marked as used now; None without such an entry."""
+        path = self.folder / name
+        try:
+            os.utime(path)  # `touch` would create a removed entry again, as an empty file
+        except FileNotFoundError:
+            return None
+        return path
+
+    def evict(self, keep: Container[str] = ()) -> None:
+        """Remove the least recently used entries beyond the limits, except those named in `keep`."""
+        entries = []
+        for path in self.folder.iterdir():
+            if path.name.startswith("."):
+                continue
+            try:
+                status = path.stat()
+            except FileNotFoundError:  # another process has removed it
+                continue
+            entries.append((status.st_mtime_ns, 0 if path.is_dir() else status.st_size, path))
+        entries.sort(key=lambda entry: entry[0])
+        count, total = len(entries), sum(size for _, size, _ in entries)
+        for _, size, path in entries:
+            if not self._exceeded(count, total):
+                return
+            if path.name not in keep:
+                self._remove(path)
+                count, total = count - 1, total - size
+
+    def _exceeded(self, count: int, total: int) -> bool:
+        return (self._max_entries is not None and count > self._max_entries) or (
+            self._max_bytes is not None and total > self._max_bytes
+        )
