@@ -1,1 +1,1 @@
-"""Datasets: streaming upload, inspection in a bounded child process, content-addressed storage."""
+"""Datasets: upload, inspection, storage."""

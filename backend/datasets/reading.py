@@ -1,7 +1,4 @@
-"""Reading of dataset rows for display, with bounded memory.
-
-Readers run outside the event loop, large files in a child process; their arguments and results are picklable.
-"""
+"""Reading of dataset rows with bounded memory, outside the event loop. Readers are picklable."""
 
 import asyncio
 import json
@@ -34,13 +31,13 @@ from reinforge.errors import Unavailable
 from reinforge.schemas.datasets import PromptView
 
 MOST_CHARACTERS = 4_000_000
-"""Maximum characters of prompts in one RPC, and on one page."""
+"""Of the prompts in one RPC, and on one page."""
 SAMPLE_CHARACTERS = 16_000_000
-"""Maximum characters of all prompts of a sample; longer prompts reduce its rows."""
+"""Maximum of a sample's prompts; longer prompts reduce its rows."""
 ANSWER_BYTES = 4 * 1024 * 1024
-"""Maximum bytes of rows in one response. More would block other requests."""
+"""Maximum of rows in one response; more would block other requests."""
 AT_ONCE = 3
-"""Concurrent readers of all projects; one project has at most two."""
+"""Concurrent readers; a project has at most two."""
 WAITING = 32
 """Queued readers of one project."""
 _ANSWER_CHARACTERS = 20_000
@@ -55,7 +52,7 @@ _turns: RunVar[Turns] = RunVar("turns at reading datasets")
 
 @dataclass(frozen=True, slots=True)
 class RowPrompt:
-    """The prompt of one row. Without a prompt `messages` is None and `error` gives the reason."""
+    """A row's prompt, or the `error` why it has none."""
 
     index: int
     messages: list[Message] | None
@@ -70,7 +67,6 @@ class RowPrompt:
 
 
 def turns() -> Turns:
-    """Slots for dataset readers, in this process and in children."""
     turns = _turns.get(None)
     if turns is None:
         _turns.set(turns := Turns(AT_ONCE, WAITING))
@@ -78,7 +74,7 @@ def turns() -> Turns:
 
 
 async def read_in_background(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
-    """Run `read(*arguments)` in a thread for a small file, otherwise in a child process with limited memory.
+    """Run `read` in a thread for a small file, otherwise in a child process with limited memory.
 
     Parquet never counts as small: a few hundred bytes may decode to gigabytes. Raises Unavailable
     `call_timeout`, TooLarge `file_too_complex`, TooManyRequests.
@@ -102,7 +98,7 @@ async def read_in_process(read: Callable[..., T], *arguments: Any) -> T:
 
 
 def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[bytes]:
-    """Consecutive rows as JSON: always the first, the others while they fit ANSWER_BYTES."""
+    """Read consecutive rows as JSON: always the first, more while they fit `ANSWER_BYTES`."""
     rows: list[bytes] = []
     size = 0
     for row in islice(iter_rows(Path(path), format), offset, offset + limit):
@@ -115,7 +111,7 @@ def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[b
 
 
 def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> list[RowPrompt]:
-    """Consecutive rows. Past `MOST_CHARACTERS` prompts are replaced by an error."""
+    """Read consecutive rows. Past `MOST_CHARACTERS` prompts are replaced by an error."""
     prompts, remaining = [], MOST_CHARACTERS
     for row in _prompts(path, format, view, range(offset, offset + limit)):
         remaining -= row.characters
@@ -129,9 +125,9 @@ def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> 
 
 
 def read_sample(path: str, format: Format, view: str, rows: int, count: int) -> list[RowPrompt]:
-    """At most `count` of the file's `rows`, evenly spaced.
+    """Read at most `count` evenly spaced rows of `rows`.
 
-    Beyond `SAMPLE_CHARACTERS` every second row is dropped, which keeps the spacing even.
+    Beyond `SAMPLE_CHARACTERS` every second row is dropped.
     """
     size = min(count, rows)
     chosen = [place * rows // size for place in range(size)]
@@ -149,7 +145,7 @@ def read_sample(path: str, format: Format, view: str, rows: int, count: int) -> 
 
 
 def _prompts(path: str, format: Format, view: str, indexes: range | list[int]) -> Iterator[RowPrompt]:
-    """Rows of these numbers, which must ascend."""
+    """`indexes` must ascend."""
     how = PromptView.model_validate_json(view)
     template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
     remaining = iter(indexes)

@@ -13,7 +13,7 @@ from reinforge.states import FINAL
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: str | None = None) -> Dataset | None:
-    """lock: `share` blocks deletion until the transaction ends, `update` also blocks use."""
+    """lock: `share` blocks deletion until the transaction ends, `update` also use."""
     query = select(Dataset).where(
         Dataset.id == id, Dataset.project_id == project_id, Dataset.deleted_at.is_(None)
     )
@@ -65,7 +65,7 @@ async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset
 
 
 async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """Dataset → newest dataset of the same name in its project, for those that are older."""
+    """Map the superseded datasets to the newest of the same name and project."""
     names = {(dataset.project_id, dataset.name) for dataset in datasets}
     query = (
         select(Dataset.project_id, Dataset.name, Dataset.id)
@@ -93,13 +93,12 @@ async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:
 
 
 async def forget_deleted(session: AsyncSession, before: datetime) -> None:
-    """Delete the rows of datasets that were deleted before then and that no job or pre-flight refers to."""
+    """Delete the rows of datasets deleted before then that no job or pre-flight refers to."""
     jobs = select(Job.id).where(or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id))
     await session.execute(delete(Dataset).where(Dataset.deleted_at < before, ~jobs.exists()))
 
 
 async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
-    """Number of jobs that use each dataset, for training or held out."""
     used = union_all(
         select(Job.dataset_id.label("dataset"), Job.id.label("job")).where(
             Job.dataset_id.in_(ids), Job.purpose == "train"

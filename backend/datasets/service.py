@@ -1,4 +1,4 @@
-"""Dataset service: creation, lookup, content, deletion and expiry."""
+"""Dataset service."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -19,11 +19,10 @@ from reinforge.schemas.datasets import PromptView
 from reinforge.system.folder_cache import FolderCache
 
 CACHED_FILES = 16
-"""Datasets with a local copy for reading rows."""
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Dataset:
-    """lock: prevents deletion until the transaction ends. Raises NotFound `dataset_not_found`."""
+    """`lock` prevents deletion until the transaction ends. Raises NotFound `dataset_not_found`."""
     dataset = await repository.find(session, project_id, id, lock="share" if lock else None)
     if dataset is None:
         raise _unknown_dataset(id)
@@ -31,7 +30,6 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
 
 
 def blob(dataset: Dataset) -> Blob:
-    """The dataset's bytes as the worker API names them."""
     return Blob(sha256=dataset.sha256, bytes=dataset.bytes)
 
 
@@ -40,7 +38,7 @@ def cache_folder(home: Path) -> Path:
 
 
 async def local_file(objects: Objects, dataset: Dataset, cache: Path) -> Path:
-    """A read-only local copy of the dataset's bytes, with the suffix of its format."""
+    """A read-only local copy, with the format's suffix."""
     return await anyio.to_thread.run_sync(_local_file, objects, dataset.sha256, dataset.format, cache)
 
 
@@ -53,7 +51,7 @@ async def add(
     *,
     lifetime_seconds: int | None = None,
 ) -> Dataset:
-    """Create the record of a dataset whose bytes are in the object store. lifetime_seconds: None: no expiry."""
+    """Create the record of a dataset whose bytes are in the object store."""
     moment = now()
     dataset = Dataset(
         id=new_id("file-"),
@@ -85,7 +83,7 @@ async def add(
 
 
 async def find_content(session: AsyncSession, project_id: str, sha256: str, name: str) -> Dataset | None:
-    """The newest dataset with these bytes under this name."""
+    """The newest dataset with these bytes and name."""
     return await repository.find_content(session, project_id, sha256, name)
 
 
@@ -100,7 +98,7 @@ async def update(
 
 
 def nothing_held_out(rows: int, held_out: int, requested: int | None) -> str | None:
-    """A warning when the dataset's split leaves no row for evaluation; None otherwise."""
+    """A warning if the split leaves no row for evaluation."""
     if held_out:
         return None
     if requested == 0:
@@ -117,7 +115,7 @@ async def page(
 async def page_behind(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None, oldest_first: bool
 ) -> tuple[list[Dataset], bool] | None:
-    """The page after dataset `after`, which may have been deleted; None if it never existed."""
+    """The page after a dataset, which may have been deleted; None if it never existed."""
     place = None if after is None else await repository.find_place(session, project_id, after)
     if after is not None and place is None:
         return None
@@ -138,7 +136,7 @@ async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources
 
 
 async def rows(objects: Objects, dataset: Dataset, cache: Path, *, offset: int, limit: int) -> list[bytes]:
-    """Rows in file order as JSON, as many as fit an answer. Takes time proportional to `offset`.
+    """Return rows as JSON, as many as fit a response, in time proportional to `offset`.
 
     Raises TooManyRequests, TooLarge `file_too_complex`, Unavailable.
     """
@@ -162,10 +160,9 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
 
 
 async def expire(session: AsyncSession, limit: int = 100) -> int:
-    """Delete expired datasets, except those that an unfinished job needs; returns how many.
+    """Delete expired datasets that no unfinished job needs; returns how many.
 
-    Rows of deleted datasets are removed an hour later with their bytes, unless a job refers to them. Until
-    then a list can continue after them.
+    Their rows remain for an hour, so that a list can continue after them, and while a job refers to them.
     """
     over = await repository.expired(session, limit)
     for dataset in over:

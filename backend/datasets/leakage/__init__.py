@@ -1,1 +1,1 @@
-"""Duplicate and near-duplicate prompts, within a dataset and between training and held-out rows."""
+"""Duplicate prompts, within a dataset and between training and held-out rows."""

@@ -1,8 +1,4 @@
-"""Comparison of prompts in a child process: duplicates in a dataset, and held-out prompts that also train.
-
-Memory is bounded by `MOST_ROWS` keys of 8 bytes with the set of duplicates (about 100 bytes a row together),
-and by the sequences of `near_duplicates`. The file is read three times; only the examples' texts are kept.
-"""
+"""Comparison of a dataset's prompts, run in a child process with bounded memory."""
 
 import time
 from array import array
@@ -32,13 +28,10 @@ MOST_ROWS = 2_000_000
 EXAMPLES = 20
 TEXT = 300
 _NO_PROMPT = 0
-"""Key of a row without a prompt; such rows equal none."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset's file, for reading in another process."""
-
     path: str
     format: Format
     rows: int
@@ -46,7 +39,7 @@ class Source:
     """`PromptView` as JSON."""
 
     def prompts(self, selects: Callable[[int], bool] | None = None) -> Iterator[tuple[str, str] | None]:
-        """(normalised, original) prompt of each row; None for a row that has none or is filtered out."""
+        """Yield each row's (normalised, original) prompt; None for a row without one or filtered out."""
         how = PromptView.model_validate_json(self.view)
         template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
         for index, row in enumerate(islice(iter_accepted(Path(self.path), self.format), MOST_ROWS)):
@@ -63,8 +56,6 @@ class Source:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The held-out rows: rows of the dataset by seed, or another dataset."""
-
     rows: int | None = None
     seed: int = 0
     split_by: Literal["row", "prompt"] = "row"
@@ -72,7 +63,7 @@ class HeldOut:
 
 
 def compare(source: Source, held_out: HeldOut) -> dict[str, Any]:
-    """The fields of a `DatasetOverlap` that need the rows. Raises DatasetError for an impossible split."""
+    """Compute the `DatasetOverlap` fields that need the rows. Raises DatasetError for an impossible split."""
     began = time.monotonic()
     keys = _keys(source)
     repeated = _repeated(keys)
@@ -93,7 +84,7 @@ def compare(source: Source, held_out: HeldOut) -> dict[str, Any]:
 def split_by_prompt(
     path: str, format: Format, view: str, held_out: int | None, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Training and held-out rows, with equal prompts on the same side. Raises DatasetError
+    """Split into training and held-out rows, equal prompts on one side. Raises DatasetError
     `invalid_held_out`.
     """
     return split_together(_apart(_keys(Source(path, format, 0, view))), held_out, seed)
@@ -106,7 +97,6 @@ def _keys(source: Source) -> "array[int]":
 
 
 def _repeated(keys: Sequence[int]) -> Counter[int]:
-    """Key → rows, for prompts that occur in several rows."""
     earlier_keys: set[int] = set()
     repeated: Counter[int] = Counter()
     for key in keys:
@@ -139,7 +129,6 @@ def _duplicates(source: Source, keys: Sequence[int], repeated: Counter[int]) -> 
 
 
 def _from_split(source: Source, keys: Sequence[int], held_out: HeldOut) -> Leakage | None:
-    """Leakage of the split of all rows; rows past `MOST_ROWS` are not compared."""
     if held_out.split_by == "prompt":
         train, held_out_rows = split_together(_apart(keys), held_out.rows, held_out.seed)
     else:
@@ -175,13 +164,11 @@ def _from_other(source: Source, keys: Sequence[int], held_out: Source) -> Leakag
 
 
 def _apart(keys: Sequence[int]) -> list[int]:
-    """Give each row without a prompt a key of its own."""
+    """Give each row without a prompt its own key."""
     return [key if key != _NO_PROMPT else -1 - row for row, key in enumerate(keys)]
 
 
 class _Search:
-    """Held-out rows, and the first training row equal or near to each."""
-
     def __init__(self, held_out: Sequence[int], keys: set[int]) -> None:
         self._keys = keys
         self._rows_of_key: dict[int, list[int]] = {}
@@ -192,9 +179,9 @@ class _Search:
         self._number = 0
         self._near: NearIndex | None = None
         self._equal: dict[int, tuple[int, str]] = {}
-        """Key → the first training row and its text."""
+        """Key → first training row, its text."""
         self._best_matches: dict[int, tuple[float, int, str]] = {}
-        """Held-out row → similarity, the nearest training row, its text."""
+        """Held-out row → similarity, nearest training row, its text."""
         self._texts: dict[int, str] = {}
 
     def add_held_out(self, row: int, prompt: tuple[str, str]) -> None:
@@ -220,13 +207,11 @@ class _Search:
         self._near = NearIndex(self._sequences)
 
     def selector(self, keys: Sequence[int], chosen: Container[int]) -> Callable[[int], bool]:
-        """Training rows to `look` at; without near-duplicate search only those whose prompt is held out."""
         if self._near:
             return lambda row: row not in chosen
         return lambda row: keys[row] in self._keys and row not in chosen
 
     def look(self, row: int, key: int, prompt: tuple[str, str]) -> None:
-        """Whether a training row's prompt is equal or near to a held-out one."""
         if key in self._keys:
             self._equal.setdefault(key, (row, prompt[1]))
             return

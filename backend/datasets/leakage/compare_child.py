@@ -1,8 +1,7 @@
-"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows in a child
-process.
+"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows.
 
-SOURCE and HELD are `compare.Source` and `compare.HeldOut` as JSON, MEMORY its limit in bytes. Prints one
-JSON object: {"found": …}, or {"error": …}.
+SOURCE and HELD are `compare.Source` and `compare.HeldOut` as JSON, MEMORY is in bytes. Prints
+{"found": …} or {"error": …}.
 """
 
 import json
@@ -20,7 +19,6 @@ def main(arguments: list[str]) -> None:
 
 
 def answer(source: dict[str, Any], held_out: dict[str, Any]) -> dict[str, Any]:
-    """The object to print."""
     other = held_out.pop("other", None)
     try:
         return {

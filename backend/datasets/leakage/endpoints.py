@@ -32,7 +32,7 @@ async def get(
 ) -> DatasetOverlap:
     """Duplicate prompts, and held-out prompts that also train, for the split by seed or another dataset.
 
-    `status` is `running` when it takes longer than `wait`: request it again.
+    `status` is `running` if it takes longer than `wait`: request it again.
     """
     dataset = await service.get(session, who.project_id, id)
     other_dataset = None if held_out is None else await service.get(session, who.project_id, held_out)

@@ -1,11 +1,7 @@
-"""Near-duplicate prompts, with bounded memory.
+"""Near-duplicate prompts: sets of three-word sequences that share `NEAR` of their union.
 
-A prompt is the set of hashes of its three-word sequences. Sequences that more than a few held-out prompts
-share (instructions, templates) are ignored on both sides, so prompts from one template are near only if their
-distinguishing text matches too. Two sets are near when they share `NEAR` of their union.
-
-Near sets must share one of the rarest few sequences of the held-out set (prefix filtering): only these are
-indexed.
+Sequences in more than `COMMON` held-out prompts (templates) are ignored on both sides. Near sets share one of
+the held-out set's rarest few sequences (prefix filtering); only these are indexed.
 """
 
 from collections import Counter
@@ -14,28 +10,24 @@ from collections.abc import Iterator
 WORDS = 3
 NEAR = 0.8
 COMMON = 20
-"""A sequence in more held-out prompts than this counts as template text."""
 MOST_SEQUENCES = 1_000_000
-"""Maximum number of sequences of all held-out prompts together; about 100 bytes each."""
+"""Maximum of all held-out prompts together; about 100 bytes each."""
 MOST_WORDS = 2_000
-"""Words of a prompt that are compared."""
 _LEAST = 4
-"""Minimum number of sequences; shorter prompts are compared for equality only."""
+"""Prompts with fewer sequences are only compared for equality."""
 
 Sequences = frozenset[int]
 
 
 def sequences(normalised: str) -> set[int]:
-    """Hashes of the three-word sequences of a normalised prompt; comparable within one process only."""
+    """Hash the three-word sequences of a normalised prompt; comparable within one process only."""
     words = normalised.split(" ", MOST_WORDS)[:MOST_WORDS]
     return set(map(hash, zip(words, words[1:], words[2:], strict=False)))
 
 
 class NearIndex:
-    """Index of held-out prompts for near-duplicate search."""
-
     def __init__(self, prompts: dict[int, set[int]]) -> None:
-        """`prompts`: row number → `sequences`; thinned evenly when there are too many."""
+        """`prompts`: held-out row → `sequences`; thinned evenly when there are too many."""
         thinned = _thinned(prompts)
         frequency = Counter(sequence for hashes in thinned.values() for sequence in hashes)
         self._common = {sequence for sequence, count in frequency.items() if count > COMMON}
@@ -52,11 +44,10 @@ class NearIndex:
         self._indexed = set(self._index)
 
     def __len__(self) -> int:
-        """Number of held-out prompts in the index."""
         return len(self._sets)
 
     def near(self, hashes: set[int]) -> Iterator[tuple[int, float]]:
-        """(held-out row, similarity) of every prompt near these sequences."""
+        """Yield (held-out row, similarity) of the near prompts."""
         candidates = {row for sequence in hashes & self._indexed for row in self._index[sequence]}
         if not candidates:
             return
@@ -70,7 +61,7 @@ class NearIndex:
 
 
 def _least_shared(size: int) -> int:
-    """Number of sequences that a near set must share with a set of this size."""
+    """Number of sequences that a near set must share with a set of `size`."""
     return -(-size * int(NEAR * 100) // 100)
 
 

@@ -1,7 +1,4 @@
-"""Overlap reports: computed once in a child process and cached.
-
-A large dataset takes a minute or more: a request waits briefly, then the client polls.
-"""
+"""Overlap reports, computed once in a child process and cached; clients poll while one runs."""
 
 import asyncio
 import hashlib
@@ -30,20 +27,16 @@ from reinforge.storage.base import replacing
 from reinforge.system.folder_cache import FolderCache
 
 MOST_REPORTS = 200
-"""Reports."""
 WAIT_SECONDS = 20.0
 _VERSION = 1
 _SMALL_BYTES = 4 * 1024 * 1024
-"""Total size up to which a shared child process is used, since starting one takes longer."""
+"""Total size up to which a shared child process is used, which starts faster."""
 
 PROJECT_REPORTS = 8
-"""Running and queued reports of one project."""
 
 
 @dataclass
 class Work:
-    """A running report. project: whose request started it. waiting: requests waiting for it now."""
-
     project: str
     task: "asyncio.Task[dict[str, Any]]"
     waiting: int = 0
@@ -62,10 +55,10 @@ async def report(
     view: PromptView | None = None,
     wait: float = WAIT_SECONDS,
 ) -> DatasetOverlap:
-    """Duplicates in a dataset, and its overlap with `other` or with the rows held out by seed.
+    """Report duplicates in a dataset, and its overlap with `other` or the rows held out by seed.
 
-    `cache` is the folder of local dataset copies. `view` None: the dataset's prompt view. Raises InvalidInput
-    (a view without a prompt, an impossible split), TooLarge `file_too_complex`, TooManyRequests.
+    `view` None: the dataset's. Raises InvalidInput (a view without a prompt, an impossible split), TooLarge
+    `file_too_complex`, TooManyRequests.
     """
     how = view or PromptView.model_validate(dataset.prompt_view)
     rendering.check_view(dataset, how)
@@ -96,7 +89,6 @@ async def report(
 
 
 def _check_count(running: dict[str, Work], project: str) -> None:
-    """Raises TooManyRequests."""
     if sum(running_work.project == project for running_work in running.values()) >= PROJECT_REPORTS:
         raise TooManyRequests(
             f"{PROJECT_REPORTS} reports of this project are already running.",
@@ -107,7 +99,7 @@ def _check_count(running: dict[str, Work], project: str) -> None:
 
 
 async def _is_done(work: Work, wait: float) -> bool:
-    """Wait at most `wait` seconds. When the last waiting request is cancelled, the work is too."""
+    """Wait at most `wait` seconds. Cancelling the last waiting request cancels the work."""
     work.waiting += 1
     try:
         done, _ = await asyncio.wait({work.task}, timeout=wait)
@@ -121,7 +113,6 @@ async def _is_done(work: Work, wait: float) -> bool:
 
 
 def advice(overlap: DatasetOverlap) -> list[str]:
-    """Findings of a report, with recommendations."""
     sentences = leaks(overlap)
     if overlap.duplicates and overlap.duplicates.rows:
         verb = "repeats" if overlap.duplicates.rows == 1 else "repeat"
@@ -138,7 +129,6 @@ def advice(overlap: DatasetOverlap) -> list[str]:
 
 
 def leaks(overlap: DatasetOverlap) -> list[str]:
-    """Findings about held-out prompts that also train."""
     sentences, leakage = [], overlap.leakage
     if leakage is None:
         return []

@@ -1,1 +1,1 @@
-"""A dataset's rows as prompts: rendering, token lengths, split."""
+"""Rendering of rows as prompts, token lengths, split."""

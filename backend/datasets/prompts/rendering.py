@@ -1,4 +1,4 @@
-"""Rendering of rows as prompts, their token lengths, and the split that a job would make."""
+"""Rendering of rows as prompts, token lengths, and a job's split."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +29,6 @@ from reinforge.schemas.rpc.base import dump
 from reinforge.schemas.rpc.models import RENDER, RowTokens
 
 CALL_ROWS = 2000
-"""Rows per RPC."""
 CALL_SECONDS = 20.0
 MOST_BINS = 40
 LISTED_HELD_OUT = 1000
@@ -38,9 +37,8 @@ LISTED_HELD_OUT = 1000
 async def render(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: RenderRequest
 ) -> RenderedPrompts:
-    """A page of rows as the model would read them; a row that cannot be rendered has an error instead.
-
-    Raises InvalidInput, Unavailable (`no_worker` …).
+    """Render a page of rows; a row that cannot be rendered has an error instead. Raises InvalidInput,
+    Unavailable.
     """
     rows: list[RowPrompt] = []
     check_view(dataset, body)
@@ -71,9 +69,7 @@ async def render(
 async def lengths(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: LengthsRequest
 ) -> TokenLengths:
-    """Prompt lengths of an evenly spaced sample of rows, in the model's tokens. Raises InvalidInput,
-    Unavailable.
-    """
+    """Measure an evenly spaced sample of rows. Raises InvalidInput, Unavailable."""
     check_view(dataset, body)
     path = await service.local_file(objects, dataset, cache)
     sample = (str(path), dataset.format, _view_json(body), dataset.rows, body.max_rows)
@@ -106,7 +102,7 @@ async def split_view(
     seed: int,
     split_by: Literal["row", "prompt"] = "row",
 ) -> SplitView:
-    """The split that a job with this seed makes. Raises InvalidInput `invalid_held_out`."""
+    """The split of a job with this seed. Raises InvalidInput `invalid_held_out`."""
     training, held_out = await divided(objects, cache, dataset, held_out_rows, seed, split_by)
     return SplitView(
         seed=seed,

@@ -1,1 +1,1 @@
-"""Uploads: multipart, resumable in parts, and inspection of the file in a child process."""
+"""Uploads: multipart, in parts, inspection."""

@@ -1,4 +1,4 @@
-"""Completion of an upload in numbered parts: join, inspect, create the dataset."""
+"""Completion of an upload in numbered parts."""
 
 import asyncio
 import hashlib
@@ -24,17 +24,17 @@ from reinforge.storage.base import disk_error, scratch_file
 
 _CHUNK = 1 << 20
 _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-"""Uploads being completed: a client without a response retries while the first request is still running."""
+"""Uploads being completed: clients retry while the first request still runs."""
 
 
 async def complete(
     database: Database, objects: Objects, project_id: str, id: str, by: str, *, folder: Path, limit: int
 ) -> DatasetUpload:
-    """The upload with its dataset; idempotent.
+    """Join the parts, inspect the file and create the dataset. Idempotent.
 
-    A missing part or an exceeded budget leaves the upload unchanged. A file that is rejected ends it, and
-    repeating the request gives the same error. Raises NotFound, StateConflict, InvalidInput (`missing_parts`,
-    `wrong_sha256`, `part_mismatch`, errors of `inspect_file`), StorageError.
+    A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it. Raises NotFound,
+    StateConflict, InvalidInput (`missing_parts`, `wrong_sha256`, `part_mismatch`, errors of `inspect_file`),
+    StorageError.
     """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
@@ -91,7 +91,7 @@ async def _stored(
 
 
 async def join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
-    """Concatenate stored objects into `file`; returns the MD5 of the whole. Raises StorageError."""
+    """Concatenate stored objects into `file`; returns their MD5. Raises StorageError."""
     return await anyio.to_thread.run_sync(_join, objects, hashes, file)
 
 
@@ -130,7 +130,7 @@ def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], 
 
 
 def _write(file: IO[bytes], chunk: bytes) -> None:
-    """An empty chunk flushes."""
+    """Write the chunk; an empty one flushes."""
     try:
         file.write(chunk)
         if not chunk:

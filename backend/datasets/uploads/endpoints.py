@@ -130,7 +130,7 @@ async def part_url(
 async def complete_upload(
     id: str, database: DatabaseDep, settings: SettingsDep, objects: ObjectsDep, who: Writer
 ) -> DatasetUpload:
-    """Join the parts, inspect the file and create a dataset. Idempotent."""
+    """Join the parts, inspect the file and create the dataset. Idempotent."""
     folder = settings.home_folder / "uploads"
     limit = settings.upload_limit_bytes
     return await complete.complete(

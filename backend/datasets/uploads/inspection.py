@@ -1,4 +1,4 @@
-"""Inspection of an uploaded file in a child process: starts it and parses its result."""
+"""Inspection of an uploaded file in a child process."""
 
 import asyncio
 import json
@@ -16,15 +16,14 @@ from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
 
 CROWDED = 4
-"""Extra wall time, since children run at low priority on a busy machine."""
+"""Factor of wall time for children, which run at low priority."""
 AT_ONCE = 2
-"""Concurrent inspections; more wait in the queue."""
 
 _turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
 
 
 async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
-    """Raises InvalidInput or TooLarge with the line and column of the first error in `errors[0]`."""
+    """Raises InvalidInput or TooLarge with the first error's line and column in `errors[0]`."""
     turns = _turns.get(None)
     if turns is None:
         _turns.set(turns := anyio.CapacityLimiter(AT_ONCE))
@@ -44,7 +43,7 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
 
 
 async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) -> tuple[bytes, int]:
-    """Output and exit status of a module run as a child process. Raises TooLarge when it takes too long."""
+    """Run a module as a child process; returns output and exit status. Raises TooLarge past `seconds`."""
     process = await pool.start(module, *arguments, stdin=asyncio.subprocess.DEVNULL)
     try:
         async with asyncio.timeout(seconds):
@@ -57,7 +56,6 @@ async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) 
 
 
 def as_error(status: int, inner: dict[str, Any]) -> ReinforgeError:
-    """The exception for a serialised error."""
     kind: type[ReinforgeError] = TooLarge if status == TooLarge.status else InvalidInput
     return kind(
         str(inner["message"]),

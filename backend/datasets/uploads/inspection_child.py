@@ -1,8 +1,8 @@
-"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: inspect one
+"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: inspect an
 uploaded file.
 
-Runs with bounded memory and time, since a hostile file can make its reader slow or large. Prints one JSON
-object: {"report": DatasetReport}, or {"error": …} with the HTTP status of the error.
+Bounded, since a hostile file can make its reader slow or large. Prints {"report": DatasetReport} or
+{"error": …} with its HTTP status.
 """
 
 import json
@@ -16,7 +16,6 @@ from reinforge.errors import ReinforgeError, TooLarge
 from reinforge.system.priority import give_way
 
 CPU_SECONDS = 900
-"""Default CPU limit of a child."""
 TOO_COMPLEX = "file_too_complex"
 
 
@@ -27,7 +26,7 @@ def main(arguments: list[str]) -> None:
 
 
 def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
-    """Limit this process's address space (bytes) and CPU time (seconds), and lower its priority."""
+    """Limit this process's address space (bytes) and CPU time, and lower its priority."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -1,7 +1,4 @@
-"""Streaming multipart upload to a file, with at most one chunk in memory.
-
-Bytes are hashed and counted as they arrive; the upload stops at the size limit.
-"""
+"""Streaming multipart upload to a file, hashed and counted on arrival; at most one chunk is in memory."""
 
 import contextlib
 import hashlib
@@ -30,8 +27,6 @@ _ABANDONED_SECONDS = 86_400
 
 @dataclass
 class Upload:
-    """A received file."""
-
     path: Path
     filename: str = ""
     bytes: int = 0
@@ -41,7 +36,7 @@ class Upload:
 
 @asynccontextmanager
 async def receive(request: Request, folder: Path, limit: int, *, part: str = _FILE) -> AsyncIterator[Upload]:
-    """Receive the form's file part named `part` into a temporary file in `folder`, deleted after the block.
+    """Receive the form's file `part` into a temporary file, deleted after the block.
 
     Raises TooLarge `file_too_large`, InvalidInput `missing_file`, `invalid_multipart`, StorageError.
     """
@@ -92,8 +87,6 @@ def too_large(limit: int) -> TooLarge:
 
 
 class _Parts:
-    """The parser's callbacks; data of the file part waits in `pending` until it is written."""
-
     def __init__(self, file: IO[bytes], limit: int, part: str) -> None:
         self._file, self._limit, self._part = file, limit, part
         self._header_name = b""

@@ -1,7 +1,6 @@
-"""Uploads in numbered parts of equal size.
+"""Uploads in numbered parts of equal size; only the last may be smaller.
 
-Every part but the last has `part_bytes`, so its number gives its position in the file. A repeated part
-replaces the first. If the store has an HTTP API, parts are in the bucket whichever way they were sent.
+A repeated part replaces the first. If the store has an HTTP API, all parts are in the bucket.
 """
 
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ _HINT = "Create another one; parts of an unfinished upload are kept for a day."
 
 
 async def create(session: AsyncSession, project_id: str, body: DatasetUploadCreate, by: str) -> Upload:
-    """A new upload, or the unfinished upload of the same file."""
+    """Create an upload, or return the unfinished one of the same file."""
     unfinished = await _same(session, project_id, body)
     moment = now()
     if unfinished is not None:
@@ -58,12 +57,12 @@ async def create(session: AsyncSession, project_id: str, body: DatasetUploadCrea
 
 
 async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
-    """The locked upload. Raises NotFound, StateConflict `upload_not_pending`."""
+    """Lock an upload. Raises NotFound, StateConflict `upload_not_pending`."""
     return resumable.require_pending(await resumable.find(session, project_id, id, numbered=True), hint=_HINT)
 
 
 def part_size(upload: Upload, number: int) -> int:
-    """Required size of the part in bytes. Raises InvalidInput `unknown_part`."""
+    """Required bytes. Raises InvalidInput `unknown_part`."""
     part_bytes, count = upload.part_bytes or 0, part_count(upload)
     if not 1 <= number <= count:
         raise InvalidInput(
@@ -80,9 +79,9 @@ def part_count(upload: Upload) -> int:
 
 
 async def bucket_upload(session: AsyncSession, objects: Objects, upload: Upload) -> str | None:
-    """The bucket's id for the multipart upload, created with the first part; None without an HTTP API.
+    """The bucket's id of the multipart upload, created with the first part; None without an HTTP API.
 
-    The upload's row is stored first, so the sweep finds every upload in the bucket.
+    The upload's row is stored first, so the sweep finds it.
     """
     if (parts := objects.store.parts) is None:
         return None
@@ -95,7 +94,6 @@ async def bucket_upload(session: AsyncSession, objects: Objects, upload: Upload)
 async def note_part(
     session: AsyncSession, upload: Upload, number: int, digest: str, *, in_bucket: bool
 ) -> None:
-    """Record a part of a locked upload: stored under its hash, or sent to the bucket."""
     values = {
         "bytes": part_size(upload, number),
         "digest": digest,
@@ -111,7 +109,6 @@ async def note_part(
 
 
 async def arrived(session: AsyncSession, objects: Objects, upload: Upload) -> list[UploadPart]:
-    """The received parts, by number."""
     query = select(UploadPart).where(UploadPart.upload_id == upload.id).order_by(UploadPart.number)
     rows: Sequence[UploadPart] = (await session.scalars(query)).all()
     if not rows or upload.bucket_upload is None or (parts := objects.store.parts) is None:
@@ -153,14 +150,13 @@ async def view(session: AsyncSession, objects: Objects, upload: Upload) -> Datas
 
 
 async def drop_part(session: AsyncSession, upload: Upload, number: int) -> None:
-    """Forget a part, so that it is sent again."""
+    """Forget a part, so that the client sends it again."""
     await session.execute(
         delete(UploadPart).where(UploadPart.upload_id == upload.id, UploadPart.number == number)
     )
 
 
 def _sizes(parts: PartStore, key: str, bucket_upload: str) -> dict[int, int] | None:
-    """None once the parts have become one object."""
     try:
         return parts.sizes(key, bucket_upload)
     except ObjectNotFound:

@@ -1,4 +1,4 @@
-"""Common lifecycle of uploads in parts of both APIs: access, end, expiry."""
+"""Lifecycle of uploads in parts, in both APIs."""
 
 from datetime import timedelta
 from typing import Literal
@@ -19,7 +19,7 @@ Ending = Literal["completed", "cancelled", "expired", "refused"]
 async def find(
     session: AsyncSession, project_id: str, id: str, *, numbered: bool, param: str | None = None
 ) -> Upload:
-    """A locked upload of one API (`numbered`: the native one). Raises NotFound `upload_not_found`."""
+    """Lock an upload of one API (`numbered`: native). Raises NotFound `upload_not_found`."""
     query = select(Upload).where(
         Upload.id == id, Upload.project_id == project_id, Upload.part_bytes.is_not(None) == numbered
     )
@@ -30,46 +30,41 @@ async def find(
 
 
 def require_pending(upload: Upload, *, hint: str, param: str | None = None) -> Upload:
-    """Raises StateConflict `upload_not_pending` for an upload that has ended."""
+    """Raises StateConflict `upload_not_pending`."""
     if (status := status_of(upload)) != "pending":
         raise StateConflict(f"The upload is {status}.", code="upload_not_pending", param=param, hint=hint)
     return upload
 
 
 def status_of(upload: Upload) -> str:
-    """Accounts for expiry before the sweep has run."""
+    """The upload's status, `expired` even before the sweep has run."""
     return "expired" if upload.status == "pending" and upload.expires_at < now() else upload.status
 
 
 def keep_while_checked(upload: Upload) -> None:
-    """Extend the expiry while the file is inspected, including an hour in the queue."""
+    """Extend the expiry for the inspection and an hour in its queue."""
     needed = timedelta(seconds=3600 + 4 * inspection_seconds(upload.bytes))
     upload.expires_at = max(upload.expires_at, now() + needed)
 
 
 async def end(session: AsyncSession, upload: Upload, status: Ending, dataset_id: str | None = None) -> None:
-    """End a locked upload and delete its parts."""
     upload.status, upload.dataset_id = status, dataset_id
     await session.execute(delete(UploadPart).where(UploadPart.upload_id == upload.id))
     await session.flush()
 
 
 def bucket_key(upload: Upload) -> str:
-    """Key of the multipart object in the bucket."""
     return f"uploads/{upload.id}"
 
 
 async def clear_bucket(objects: Objects, upload: Upload) -> None:
-    """Delete what the upload has left in the bucket. Raises StorageError."""
+    """Raises StorageError."""
     if (parts := objects.store.parts) is not None and upload.part_bytes is not None:
         await anyio.to_thread.run_sync(parts.abort, bucket_key(upload))
 
 
 async def expire(database: Database, objects: Objects, limit: int = 100) -> int:
-    """End expired uploads; returns how many.
-
-    The row stays locked while bucket parts are deleted; after a failure the next sweep retries.
-    """
+    """End expired uploads; the row stays locked while bucket parts are deleted."""
     over = select(Upload).where(Upload.status == "pending", Upload.expires_at < now())
     for ended in range(limit):
         async with database.transaction() as session:
