@@ -1,1 +1,1 @@
-"""Access control: authentication, scopes, quotas, limits."""
+"""Access control."""

@@ -1,11 +1,8 @@
-"""Admission of requests before routing: the sender is identified before the body is read.
+"""Admission of requests before routing: FastAPI parses a body before it authenticates.
 
-FastAPI parses a body before it runs the authentication dependencies. This middleware runs before both: a
-writing request without a valid key, session or worker token is refused by its headers alone. The body of an
-admitted request is counted and timed as it arrives, by its route's limits (`backend.access.body_limits`).
-
-While a request lasts, its authorisation is rechecked every few seconds: when the key is revoked or the member
-removed, the stream, download or upload ends.
+A writing request without valid credentials is refused by its headers alone. An admitted request's body is
+limited on arrival (`body_limits`), and its authorisation is rechecked while it lasts: when the key is revoked
+or the member removed, the stream, download or upload ends.
 """
 
 import asyncio
@@ -32,10 +29,10 @@ from reinforge.errors import NotAuthenticated, ReinforgeError, RequestTooSlow, T
 log = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 2.0
-"""How often a running request's authorisation is rechecked; streams end within twice that."""
+"""Revoked streams end within twice this interval."""
 _TOKENS_REMEMBERED = 1000
 _PROMPT_SECONDS = 0.05
-"""How long a body may pause before its request releases its slot."""
+"""Longest pause of a body during which its request keeps its slot."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -51,7 +48,7 @@ class Admission:
         self.app = app
         self._rights = Rights()
         self._job_tokens: OrderedDict[str, None] = OrderedDict()
-        """Digests of known job tokens, to save a lookup per heartbeat and record batch."""
+        """Digests of known job tokens, to save a query per heartbeat and record batch."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -129,7 +126,7 @@ class Admission:
 
 
 def protect(start: Message) -> None:
-    """Add default security headers: no caching, no framing, no type sniffing."""
+    """Add default headers: no caching, no framing, no type sniffing."""
     if start["type"] == "http.response.start":
         own = {name.lower() for name, _ in start["headers"]}
         start["headers"] = [
@@ -139,7 +136,7 @@ def protect(start: Message) -> None:
 
 
 class Body:
-    """The request's `receive`, with size and rate limits until the body is complete."""
+    """The request's `receive`, with limits on size and rate."""
 
     def __init__(
         self, receive: Receive, limit: BodyLimit, request: Request, place: sender_slots.Place | None
@@ -150,7 +147,7 @@ class Body:
         """Raised at the next read."""
 
     def check_announced(self) -> None:
-        """Raises TooLarge, TooManyRequests by Content-Length, before anything is read."""
+        """Check Content-Length. Raises TooLarge, TooManyRequests."""
         announced = self._request.headers.get("content-length", "")
         if announced.isdigit():
             self._check_size(int(announced))
@@ -180,7 +177,6 @@ class Body:
         return message
 
     async def _next_piece(self) -> Message:
-        """Releases the request's slot while waiting for data."""
         if self._place is None or not self._place.held:
             return await self._receive()
         timer = asyncio.get_running_loop().call_later(_PROMPT_SECONDS, self._place.leave)
@@ -206,13 +202,13 @@ class Body:
 
 
 class Rights:
-    """Rechecks credentials, once per credential and interval, however many streams it has."""
+    """Rechecks each credential once per interval, however many streams it has."""
 
     def __init__(self) -> None:
         self._lookups: dict[tuple[str, ...], tuple[float, asyncio.Task[Principal | None]]] = {}
 
     async def hold(self, request: Request, who: Principal) -> bool:
-        """Whether the credential is still valid. An unavailable database revokes nothing."""
+        """Whether the credential is still valid; an unavailable database revokes nothing."""
         headers = request.headers
         key = (headers.get("authorization", ""), headers.get("cookie", ""), who.project_id)
         checked_at, lookup = self._lookups.get(key, (0.0, None))
@@ -240,7 +236,7 @@ class Rights:
 
 
 class Vigil:
-    """An admitted request whose authorisation is rechecked while it lasts."""
+    """Rechecks the authorisation of an admitted request while it lasts."""
 
     def __init__(self, app: ASGIApp, request: Request, body: Body, rights: Rights) -> None:
         self._app, self._request, self._body, self._rights = app, request, body, rights
@@ -297,8 +293,6 @@ class Vigil:
 
 
 async def _refuse(request: Request, error: ReinforgeError | SQLAlchemyError, send: Send) -> None:
-    """Respond without calling the application or reading the body."""
-
     async def send_protected(message: Message) -> None:
         protect(message)
         await send(message)

@@ -1,14 +1,10 @@
 """Authentication: API keys, browser sessions, and the workers' shared token.
 
-Secrets have 160 or more random bits, so a plain SHA-256 at rest suffices. Roles: `viewer` reads, `editor`
-also changes things, `owner` also manages the project. Endpoints depend on a `Reader` or a `Writer`; both
-check a key's scopes (`backend.access.scopes`).
+Secrets have 160 or more random bits, so a plain SHA-256 at rest suffices. Endpoints depend on a `Reader` or a
+`Writer`; both check a key's scopes. A project that the caller is no member of is treated as nonexistent.
 
-A key belongs to one project. A browser session has a current project; `X-Reinforge-Project` selects another
-one for a single request. A project that the caller is no member of is treated as nonexistent.
-
-Cross-site requests: a change with the session cookie has to come from this server's pages, by
-`Sec-Fetch-Site` or `Origin`, which browsers set and other sites' scripts cannot forge (`check_same_origin`).
+A change with the session cookie must come from this server's pages, by `Sec-Fetch-Site` or `Origin`, which
+other sites' scripts cannot forge.
 """
 
 import dataclasses
@@ -37,15 +33,15 @@ PROJECT_HEADER = "x-reinforge-project"
 SESSION_LIFETIME = timedelta(days=30)
 ROLES: tuple[Role, ...] = ("viewer", "editor", "owner")
 _USED_EVERY = timedelta(minutes=1)
-"""Precision of `last_used_at` and `last_seen_at`: a write for every request would serialise them."""
+"""Precision of `last_used_at` and `last_seen_at`: a write per request would serialise them."""
 
 
 @dataclass(frozen=True)
 class Principal:
-    """The authenticated sender, and the project of the request."""
+    """Authenticated sender, and the project of the request."""
 
     id: str
-    """ID of the API key or user."""
+    """Id of the API key or user."""
     name: str
     role: str
     project_id: str
@@ -54,12 +50,11 @@ class Principal:
     """None for an API key, also in a browser that signed in with one."""
     key_id: str | None = None
     administrator: bool = False
-    """Platform administrator: owner of every project."""
+    """Owner of every project."""
     maker_id: str | None = None
-    """The person whose rights bound what is created here: the user, or the key's creator. None: the
-    platform."""
+    """Person whose rights bound what is created: the user or the key's creator. None: the platform."""
     scopes: frozenset[str] | None = None
-    """Narrowed scopes of a key; None: all that its role allows."""
+    """None: all that the role allows."""
 
 
 def digest(secret: str) -> str:
@@ -71,16 +66,12 @@ def new_api_key() -> str:
 
 
 def bearer(request: Request) -> str | None:
-    """The token of the Authorization header; None without one."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
 
 
 async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[bool]) -> Principal | None:
-    """None for a key that is revoked or expired, or whose creator has left the project.
-
-    Its rights are the intersection of its role's and its creator's current rights.
-    """
+    """Intersect the key's role with its creator's rights; None if revoked, expired or the creator has left."""
     query = (
         select(ApiKey, Member.role, User.administrator)
         .outerjoin(User, User.id == ApiKey.maker_id)
@@ -97,7 +88,7 @@ async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[boo
 
 
 async def is_owner(session: AsyncSession, user_id: str, project_id: str) -> bool:
-    """Whether the user owns the project, or is an owner everywhere."""
+    """Includes platform administrators."""
     user = await session.get(User, user_id, populate_existing=True)
     if user is None or user.administrator:
         return user is not None
@@ -120,15 +111,13 @@ def _of_key(key: ApiKey, role: str) -> Principal:
 
 
 def _works(key: ApiKey) -> bool:
-    """Neither revoked nor expired."""
     return key.revoked_at is None and (key.expires_at is None or key.expires_at > now())
 
 
 async def key_principal(database: Database, token: str, project: str | None = None) -> Principal | None:
     """Look up an API key and record its use.
 
-    A key naming another project than its own is refused, so that a mistake cannot hit the wrong project.
-    Administrators' keys work for any project. Raises NotFound.
+    A key naming another project than its own raises NotFound, against mistakes; administrators' keys work for any.
     """
     async with database.transaction() as session:
         who = await principal_of_key(session, ApiKey.sha256 == digest(token))
@@ -144,16 +133,13 @@ async def key_principal(database: Database, token: str, project: str | None = No
 
 
 async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
-    """Look up a browser session for its current project or the named one, and record its use.
-
-    Raises NotFound for a named project that the user is no member of.
-    """
+    """Look up a browser session and record its use. Raises NotFound unless the user is in `project`."""
     async with database.transaction() as session:
         return await principal_of(session, cookie, project)
 
 
 async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
-    """Look up a browser session within a transaction, which may have created the browser session itself."""
+    """Look up a browser session in the transaction that may have created it."""
     rows = await session.execute(
         select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)
@@ -179,7 +165,7 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
 async def _of_user(
     session: AsyncSession, user: User, browser: BrowserSession, project: str | None
 ) -> Principal | None:
-    """None for a user without any project. A user who has left the current project gets another of theirs."""
+    """None for a user without projects. One who has left the current project gets another."""
     project_id = project or browser.project_id
     member = await membership(session, user.id, project_id)
     if member is None and user.administrator:
@@ -225,7 +211,7 @@ def unknown_project(project: str) -> NotFound:
 
 
 def check_same_origin(request: Request) -> None:
-    """Refuse a change with a session cookie from another site's page. Raises NotAllowed."""
+    """Refuse a change with a session cookie from another site. Raises NotAllowed."""
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
     if site is not None:
@@ -241,9 +227,9 @@ def check_same_origin(request: Request) -> None:
 
 
 async def identify(request: Request, database: Database, project: str | None = None) -> Principal:
-    """The principal of the request, by its headers alone.
+    """Identify the sender by headers alone; `project` overrides the request's.
 
-    Raises NotAuthenticated, NotAllowed (scopes), NotFound (project). project: overrides the request's.
+    Raises NotAuthenticated, NotAllowed (scopes), NotFound (project).
     """
     token, project = bearer(request), project or request.headers.get(PROJECT_HEADER)
     who: Principal | None = None
@@ -269,7 +255,7 @@ async def identify(request: Request, database: Database, project: str | None = N
 
 
 async def authenticated(request: Request, database: DatabaseDep) -> Principal:
-    """The principal of the request; for requests with a body `backend.access.admission` has looked it up.
+    """The principal, already identified by `admission` for requests with a body.
 
     Raises as `identify`, and TooManyRequests.
     """
@@ -289,9 +275,7 @@ async def _writer(who: Annotated[Principal, Depends(authenticated)]) -> Principa
 
 
 Reader = Annotated[Principal, Depends(authenticated)]
-"""Any role."""
 Writer = Annotated[Principal, Depends(_writer)]
-"""Editors and owners."""
 
 
 def require_owner(who: Principal, resource: str) -> None:
@@ -305,7 +289,7 @@ def require_owner(who: Principal, resource: str) -> None:
 
 
 def require_scopes_of(who: Principal, role: Role) -> None:
-    """A key with narrowed scopes cannot admit people, who have no scopes. Raises NotAllowed."""
+    """Raises NotAllowed: a key with narrowed scopes cannot admit people, who have none."""
     lacking = [] if who.scopes is None else [scope for scope in SCOPES_OF[role] if scope not in who.scopes]
     if lacking:
         raise NotAllowed(
@@ -324,10 +308,7 @@ SettingsDep = Annotated[Settings, Depends(get_settings)]
 
 
 async def require_worker(request: Request, settings: SettingsDep) -> None:
-    """Require the workers' shared token and a compatible protocol version.
-
-    Raises NotAuthenticated, StateConflict `worker_version`.
-    """
+    """Require the workers' token and a compatible protocol. Raises NotAuthenticated, StateConflict `worker_version`."""
     if not is_worker_token(bearer(request), settings):
         raise unknown_worker()
     spoken = request.headers.get(PROTOCOL_HEADER, "0")
@@ -341,7 +322,7 @@ async def require_worker(request: Request, settings: SettingsDep) -> None:
 
 
 def is_worker_token(token: str | None, settings: Settings) -> bool:
-    """Whether it is the workers' shared token: the current one, or the previous one if configured."""
+    """Whether it is the current or the previous worker token."""
     accepted = [
         secret for secret in (settings.worker_token, settings.previous_worker_token) if secret is not None
     ]

@@ -1,7 +1,4 @@
-"""Size and rate limits of request bodies, by route; docs/security.md has the table.
-
-Unlisted routes get the smallest limit, so that new endpoints are limited by default.
-"""
+"""Size and rate limits of request bodies, by route; unlisted routes get the smallest limit."""
 
 from dataclasses import dataclass
 
@@ -10,7 +7,6 @@ from backend.access.scopes import room
 KIB, MIB = 1024, 1024**2
 STRANGERS_BYTES = 64 * KIB
 JSON_BYTES = 64 * KIB
-"""Maximum bytes for an account, a key, a member, a webhook: JSON of names and settings."""
 JSON_BYTES_OF: dict[str, int] = {
     "datasets": MIB,
     "uploads": MIB,
@@ -25,10 +21,10 @@ JSON_BYTES_OF: dict[str, int] = {
     "sample": 8 * MIB,
     "chat": 8 * MIB,
 }
-"""By the first path segment after `/api/v1` or `/v1`. Fits sixteen rewards of 256 KiB with JSON escapes."""
+"""Limit by first path segment; fits sixteen rewards of 256 KiB with JSON escapes."""
 WORKER_BYTES = MIB
 RECORDS_BYTES = 128 * MIB
-"""Maximum bytes of a worker's records and RPC answers."""
+"""A worker's records and RPC results."""
 OPEN = frozenset(
     f"/api/v1/{name}"
     for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")
@@ -40,14 +36,12 @@ _PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
 
 @dataclass(frozen=True)
 class BodyLimit:
-    """Maximum size of a body, and minimum rate."""
-
     bytes: int | None
-    """None for files: their endpoints count while writing, up to the limits of the settings."""
+    """None for files, which their endpoints count while writing."""
     stall_seconds: float = 20.0
-    """Longest wait for its next piece."""
+    """Longest wait for the next piece."""
     least_rate: float = 4 * KIB
-    """Average bytes per second, after the first `stall_seconds`."""
+    """Average bytes per second after `stall_seconds`."""
 
 
 STRANGERS = BodyLimit(STRANGERS_BYTES, stall_seconds=10.0)
@@ -55,7 +49,6 @@ FILE = BodyLimit(None, stall_seconds=60.0, least_rate=KIB)
 
 
 def needs_identity(path: str) -> bool:
-    """Whether a body for this path is read only from authenticated senders."""
     return path.startswith(_PREFIXES) and path not in OPEN
 
 

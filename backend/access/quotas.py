@@ -1,8 +1,7 @@
-"""Concurrency limits per key and per project.
+"""Concurrency limits per key and per project, in each API process.
 
-Counted per process: several API processes have these limits each. A request counts from its identification
-until its response is sent; a live stream counts as a stream instead. Body bytes count for the whole request,
-since they may be held that long.
+A request counts from identification until its response is sent, its body's bytes included; a live stream counts
+as a stream instead.
 """
 
 from collections import Counter
@@ -32,14 +31,14 @@ _CODES: dict[Thing, str] = {
 
 @dataclass(frozen=True)
 class Sender:
-    """key: the id of the API key or person."""
+    """`key`: id of the API key or person."""
 
     key: str
     project: str
 
 
 class Bounds:
-    """Usage in this process, by holder: a key or person, and a project."""
+    """Usage by holder: a key or person, and a project."""
 
     def __init__(self, settings: Settings) -> None:
         self._amounts: Counter[tuple[Thing, str]] = Counter()
@@ -66,7 +65,6 @@ class Bounds:
                 del self._amounts[thing, holder]
 
     def _holders(self, who: Sender, thing: Thing) -> list[tuple[str, int, str]]:
-        """The holders, with limit and setting prefix."""
         holders = [(who.project, self._of_project[thing], "project")]
         if thing in self._of_key:
             holders.append((who.key, self._of_key[thing], "key"))
@@ -108,7 +106,7 @@ class Ticket:
 
 
 def count(request: Request, key: str, project: str) -> None:
-    """Count a request whose sender has been identified, once. Raises TooManyRequests."""
+    """Count an identified request once. Raises TooManyRequests."""
     if ticket_of(request) is None:
         request.state.ticket = Ticket(request.app.state.bounds, Sender(key, project))
 
@@ -119,7 +117,7 @@ def ticket_of(request: Request) -> Ticket | None:
 
 
 def count_stream(request: Request) -> None:
-    """Count the response as a live stream. Raises TooManyRequests: call before anything starts."""
+    """Count the response as a live stream, before anything starts. Raises TooManyRequests."""
     if (ticket := ticket_of(request)) is not None:
         ticket.become_stream()
 

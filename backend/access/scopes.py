@@ -1,7 +1,6 @@
-"""API key scopes needed by each request, by method and path, in one table.
+"""API key scopes that requests need, by method and path.
 
-Reading needs `read`; a change needs the scope of its resource. Unlisted resources need `admin`, so that new
-ones are closed to narrow keys by default (a test requires a decision).
+Unlisted resources need `admin`, so that new ones are closed to narrow keys.
 """
 
 from reinforge.errors import NotAllowed
@@ -33,11 +32,11 @@ WRITES: dict[str, Scope] = {
     "judges": "admin",
     "webhooks": "admin",
 }
-"""First path segment after `/api/v1` or `/v1` → scopes that changes there need."""
+"""First path segment → scopes for changes."""
 ADMIN_READS = frozenset({"keys", "invitations", "audit", "signing-secret", "webhooks"})
 INFERENCE_READS = frozenset({"models", "deployments", "chat"})
 ANY = frozenset({"me", "meta", "sign-in", "sign-out", "sign-in-links", "password-reset"})
-"""Any API key."""
+"""Open to any API key."""
 
 
 def room(path: str) -> str:
@@ -46,7 +45,7 @@ def room(path: str) -> str:
 
 
 def needed(method: str, path: str) -> frozenset[Scope]:
-    """Any one of these suffices; empty when every key may."""
+    """Any one suffices; empty: every key may."""
     where = room(path)
     if where in ANY:
         return frozenset()

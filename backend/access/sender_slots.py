@@ -1,10 +1,8 @@
-"""Fair slots for concurrent requests, per sender and process.
+"""Fair slots for concurrent requests, per sender and process: one thread interleaves all requests.
 
-One thread interleaves all requests, so a sender of hundreds at once would starve the others. Each project has
-a few slots, as do all unauthenticated senders together, and half as many while others are active; further
-requests of a sender wait in order. A request releases its slot while it waits for something outside this
-process, and after `HOLD_SECONDS` at the latest: slots bound processor time, not the number of open requests
-(`backend.access.quotas`).
+Each project has a few slots, as do all unauthenticated senders together, and half as many while others are
+active. A request releases its slot while it waits for something outside this process, and after `HOLD_SECONDS`:
+slots bound processor time, not open requests (`quotas`).
 """
 
 import asyncio
@@ -21,20 +19,16 @@ _REMEMBERED = 10_000
 
 
 class SenderSlots:
-    """The senders' slots of one process."""
-
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
-        """Used slots by sender."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._projects: OrderedDict[bytes, str] = OrderedDict()
-        """Digest of a valid credential → its project. It selects a sender and authorises nothing."""
+        """Digest of a valid credential → its project. Selects a sender and authorises nothing."""
 
     def place(self, request: Request) -> "Place":
         return Place(self, self._projects.get(_credential(request), STRANGERS))
 
     def remember(self, request: Request, project: str) -> None:
-        """Map a valid credential to its project."""
         key = _credential(request)
         self._projects[key] = project
         self._projects.move_to_end(key)
@@ -63,7 +57,6 @@ class SenderSlots:
             self._let_in(crowded)
 
     def _most(self, sender: str) -> int:
-        """Number of slots of a sender: half while others are active."""
         places = STRANGER_PLACES if sender == STRANGERS else PROJECT_PLACES
         return places // 2 if any(active != sender for active in self._held) else places
 
@@ -79,7 +72,7 @@ class SenderSlots:
 
 
 class Place:
-    """The slot of one request, which may leave and enter again."""
+    """One request's slot, which may leave and enter again."""
 
     def __init__(self, slots: SenderSlots, sender: str) -> None:
         self._slots, self._sender = slots, sender
@@ -102,7 +95,7 @@ class Place:
 
 
 def leave(request: Request) -> None:
-    """Release the request's slot before it waits for a worker, a process or a client."""
+    """Release the request's slot before a wait for a worker, process or client."""
     place = getattr(request.state, "place", None)
     if isinstance(place, Place):
         place.leave()

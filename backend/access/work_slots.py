@@ -1,4 +1,4 @@
-"""Fair, bounded slots for slow work in this process; work is cancelled when its client disconnects."""
+"""Fair, bounded slots for slow work in this process."""
 
 import asyncio
 from collections import Counter, deque
@@ -17,20 +17,18 @@ _HANG_UP_SECONDS = 0.5
 
 
 class Turns:
-    """`places` concurrent pieces of work. A project has at most all but one of them, and `waiting` more in
-    the queue.
-    """
+    """`places` concurrent pieces of work; a project has at most all but one, and `waiting` more in the queue."""
 
     def __init__(self, places: int, waiting: int) -> None:
         self._free, self._waiting = places, waiting
         self._most = max(1, places - 1)
         self._running: Counter[str] = Counter()
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}
-        """Waiting work by project, the next project first."""
+        """Queues by project, the next project first."""
 
     @asynccontextmanager
     async def turn(self, project: str) -> AsyncIterator[None]:
-        """Raises TooManyRequests when too many of the project are waiting."""
+        """Raises TooManyRequests when too much work of the project waits."""
         line = self._lines.setdefault(project, deque())
         if len(line) >= self._waiting:
             raise TooManyRequests(
@@ -77,9 +75,7 @@ class Turns:
 
 
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """The result of the work, which is cancelled when the client disconnects. Raises Unavailable
-    `caller_gone` then.
-    """
+    """Cancel the work when the client disconnects. Raises Unavailable `caller_gone` then."""
     task = asyncio.ensure_future(work)
     try:
         sender_slots.leave(request)

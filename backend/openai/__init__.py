@@ -1,1 +1,1 @@
-"""OpenAI-compatible API: translates requests to the services, and holds no state."""
+"""OpenAI-compatible API: a stateless translation to the services."""

@@ -1,4 +1,4 @@
-"""Conventions of all `/v1` routes: error format, timestamps, lists."""
+"""Error format, timestamps and lists of all `/v1` routes."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=WireObject)
 
 
 class OpenAIRoute(StrictRoute):
-    """An invalid request is a 400 in this API; in the native API it is a 422."""
+    """Route that answers an invalid request with 400; the native API uses 422."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
@@ -36,12 +36,10 @@ class OpenAIRoute(StrictRoute):
 
 
 def seconds(moment: datetime) -> int:
-    """Unix time."""
     return int(moment.timestamp())
 
 
 def listed(objects: Sequence[T], *, has_more: bool) -> WireList[T]:
-    """`first_id` and `last_id` are None for an empty list."""
     return WireList(
         data=list(objects),
         has_more=has_more,

@@ -84,7 +84,6 @@ async def delete(model: str, session: Session, who: Writer) -> Deleted:
 
 
 async def _checkpoints(session: AsyncSession, project_id: str) -> list[ModelView]:
-    """Checkpoints of the project's jobs, and those shared with it."""
     shared = select(CheckpointPermission.checkpoint_id).where(CheckpointPermission.project_id == project_id)
     query = (
         select(Checkpoint, Job, Project)

@@ -1,11 +1,11 @@
-"""One rule for the names of models on OpenAI's wire, and how a name is looked up.
+"""Names of models in OpenAI's API.
 
-    starter-arith                                               a base model, or a deployment: no name is both
+    starter-arith                                               a base model or deployment; no name is both
     ft:<base>:<project>:<suffix>:<8 characters>                 the adapter of a finished job
-    ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>   a checkpoint of a job, finished or not
+    ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>   a checkpoint of any job
 
-The eight characters are the first of the job's id behind `ftjob-`. The project stands in a name for people: it is not
-compared, because projects may be renamed. No name has a slash, which clients spell differently in paths.
+The eight characters begin the job's id after `ftjob-`. The project is not compared: it may be renamed. No name
+has a slash, which clients encode differently in paths.
 """
 
 import re
@@ -29,29 +29,26 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class NamedModel:
-    """The model that a name resolves to."""
-
     base: BaseModel
     checkpoint: Checkpoint | None = None
-    """The adapter's weights; None for the base model itself."""
+    """None for the base model itself."""
     job: Job | None = None
-    """The job that created them."""
 
 
 def plain(text: str) -> str:
-    """The text as a segment of a name: letters, digits, `.`, `_` and `-`."""
+    """Reduce to a name's characters: letters, digits, `.`, `_` and `-`."""
     return _NOT_PLAIN.sub("-", text).strip("-")
 
 
 def tuned(job: Job, project: Project, *, step: int | None = None) -> str:
-    """Name of the job's adapter, or of its checkpoint after `step`."""
+    """Name the job's adapter, or its checkpoint after `step`."""
     suffix = plain(str((job.openai or {}).get("suffix") or ""))
     name = f"ft:{job.model_id}:{plain(project.name)}:{suffix}:{job.id.removeprefix('ftjob-')[:CODE_LENGTH]}"
     return name if step is None else f"{name}:ckpt-step-{step}"
 
 
 async def find(session: AsyncSession, project_id: str, name: str) -> NamedModel:
-    """Resolve a name in the project. Raises NotFound `model_not_found` (param `model`)."""
+    """Raises NotFound `model_not_found` (param `model`)."""
     match = _TUNED.fullmatch(name)
     if match is None:
         try:
@@ -82,9 +79,7 @@ async def find(session: AsyncSession, project_id: str, name: str) -> NamedModel:
 
 
 async def resolve(session: AsyncSession, project_id: str, name: str) -> tuple[BaseModel, Checkpoint | None]:
-    """The base model, and the checkpoint on top of it or None. Raises NotFound `model_not_found` (param
-    `model`).
-    """
+    """Resolve a name to base model and checkpoint. Raises NotFound `model_not_found` (param `model`)."""
     model = await find(session, project_id, name)
     return model.base, model.checkpoint
 

@@ -1,9 +1,7 @@
-"""Deduplication of retried requests.
+"""Deduplication of retried requests: OpenAI's clients send no idempotency key, only `x-stainless-retry-count`.
 
-OpenAI's clients send no idempotency key; a retry differs only in `x-stainless-retry-count`. The response is
-stored under the caller and a hash of the body while clients may retry; a new request with the same body
-creates a new job. A first request that completes after its own retry (the client timed out) returns the
-retry's job.
+The response is stored under the caller and a hash of the body while clients may retry. If a first request
+completes after its own retry (the client timed out), it returns the retry's job.
 """
 
 from datetime import datetime, timedelta
@@ -25,8 +23,6 @@ _FIRST, _AGAIN = "first", "again"
 
 
 class RetryDeduplication:
-    """One request, and whether it is a retry."""
-
     def __init__(self, request: Request, body: bytes, who: Principal) -> None:
         count = request.headers.get("x-stainless-retry-count", "0")
         self._again = count.isdigit() and int(count) > 0
@@ -35,9 +31,9 @@ class RetryDeduplication:
         self._where = {"project_id": who.project_id, "path": request.url.path, "key": key}
 
     async def find(self, session: AsyncSession) -> Response | None:
-        """The stored response for a retry; None for a first request, or if the earlier one stored nothing.
+        """Return the stored response for a retry; None for a first request or if none was stored.
 
-        A first request deletes an older response for the same body, so that its own retries cannot find that.
+        A first request deletes an older response for the same body, so that its retries cannot find that.
         """
         if not self._again:
             old = delete(IdempotencyKey).filter_by(**self._where)
@@ -47,7 +43,7 @@ class RetryDeduplication:
         return self._answer(row, self._since)
 
     async def begin(self, session: AsyncSession) -> Response | None:
-        """Reserve the request until the transaction ends; returns the stored response if there is one."""
+        """Reserve the request until the transaction ends; returns a stored response."""
         kind = _AGAIN if self._again else _FIRST
         fresh = {"request_sha256": kind, "created_at": now(), "status": None, "body": None}
         statement = insert(IdempotencyKey).values(**self._where, **fresh)

@@ -1,1 +1,1 @@
-"""POST /v1/chat/completions."""
+"""Chat completions."""

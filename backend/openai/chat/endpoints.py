@@ -24,7 +24,7 @@ T = TypeVar("T")
 router = APIRouter(prefix="/v1/chat", tags=["openai"], route_class=OpenAIRoute)
 
 FIRST_SECONDS = 5.0
-"""A stream starts after this long, even before the model has."""
+"""A stream starts after this time at the latest."""
 CLIENT_GONE = 499
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
@@ -65,7 +65,6 @@ async def create(
 
 
 async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
-    """The result of the work; None if the client disconnects first, which cancels it."""
     task, disconnect = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
     try:
         await asyncio.wait({task, disconnect}, return_when=asyncio.FIRST_COMPLETED)

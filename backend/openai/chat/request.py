@@ -1,4 +1,4 @@
-"""Validation of chat requests, and their translation to the worker call `sample`."""
+"""Validation of chat requests, and their translation to the RPC `sample`."""
 
 import secrets
 from dataclasses import dataclass
@@ -40,11 +40,8 @@ _REFUSED = {
 
 @dataclass(frozen=True)
 class ChatCall:
-    """A validated chat request."""
-
     project_id: str
     name: str
-    """The model's name in the request."""
     request: QueuedSampling
     fingerprint: str
     deployment: str | None
@@ -54,9 +51,7 @@ class ChatCall:
 
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
-    """Validate a request. Raises NotFound `model_not_found`, StateConflict, InvalidInput or TooLarge with
-    `param`.
-    """
+    """Raises NotFound `model_not_found`, StateConflict, InvalidInput or TooLarge with `param`."""
     _check_offered(body)
     messages = _messages(body)
     stop = _stop(body.stop)
@@ -94,7 +89,7 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
 async def _weights(
     session: AsyncSession, project_id: str, name: str
 ) -> tuple[BaseModel, AdapterArchive | None, str | None]:
-    """Base model, adapter and deployment of a model name. Raises NotFound `model_not_found`."""
+    """Resolve a name to base model, adapter and deployment. Raises NotFound `model_not_found`."""
     served = await deployments.serve(session, project_id, name)
     if served is not None:
         return served.model, served.adapter, served.id
@@ -141,7 +136,6 @@ def _check_offered(body: ChatRequest) -> None:
 
 
 def _messages(body: ChatRequest) -> list[dict[str, Any]]:
-    """The conversation for the chat template; validated like a dataset's messages."""
     if len(body.messages) > MOST_MESSAGES:
         raise TooLarge(
             f"A conversation may have {MOST_MESSAGES} messages.", code="too_many_messages", param="messages"

@@ -1,4 +1,4 @@
-"""Chat completions in OpenAI's format: whole, or as streamed chunks."""
+"""Chat completions in OpenAI's format, whole or streamed."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -27,7 +27,6 @@ WAITING = b": waiting\n\n"
 
 
 async def whole(run: ChatRun) -> ChatCompletion:
-    """All completions, after the last has ended. Raises ReinforgeError."""
     ends: dict[int, DoneEvent] = {}
     logprobs: dict[int, list[Any]] = {}
     async with aclosing(run.events()) as events:
@@ -48,7 +47,7 @@ async def whole(run: ChatRun) -> ChatCompletion:
 
 
 def written(completion: ChatCompletion) -> bytes:
-    """As JSON without null fields, except `tool_calls`."""
+    """Serialise without null fields, except `tool_calls`."""
     value = completion.model_dump()
     for choice in value["choices"]:
         if choice["message"]["tool_calls"] is None:
@@ -57,7 +56,7 @@ def written(completion: ChatCompletion) -> bytes:
 
 
 class Chunks:
-    """The completion as server-sent events. Await `first` before the response starts."""
+    """Completion as server-sent events. Await `first` before the response starts."""
 
     def __init__(self, run: ChatRun, *, include_usage: bool) -> None:
         self._run, self._include_usage = run, include_usage
@@ -73,10 +72,7 @@ class Chunks:
         self._holders = [tools.Holder() for _ in range(run.chat.n)]
 
     async def first(self, seconds: float) -> None:
-        """Wait until the model has started; errors before that get an HTTP status.
-
-        Raises ReinforgeError.
-        """
+        """Wait until the model has started; earlier errors get an HTTP status. Raises ReinforgeError."""
         until = time.monotonic() + seconds
         async for event in self._events:
             if event is not None and not isinstance(event, StatusEvent):
@@ -86,7 +82,7 @@ class Chunks:
                 return
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """Chunks, keep-alive comments, then `[DONE]`; a failure is an `error` and ends the stream."""
+        """Yield chunks and keep-alive comments, then `[DONE]`, or an `error`."""
         try:
             async with aclosing(self._events) as events:
                 for index in range(self._run.chat.n):

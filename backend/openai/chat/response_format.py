@@ -1,4 +1,4 @@
-"""`response_format` of a chat request: the JSON schema that constrains completions."""
+"""`response_format` of a chat request."""
 
 from typing import Any
 
@@ -9,16 +9,12 @@ from reinforge.parsing.json_depth import is_deeper
 from reinforge.schemas.openai_chat import ChatRequest
 
 LARGEST = 65_536
-"""Bytes of a schema as JSON."""
 DEEPEST = 64
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 
 def json_schema(body: ChatRequest) -> dict[str, Any] | None:
-    """The schema; None for plain text. Accepts `json_schema` nested or flat.
-
-    Raises InvalidInput, TooLarge.
-    """
+    """The requested schema, nested or flat; None for plain text. Raises InvalidInput, TooLarge."""
     response_format = body.response_format
     if response_format is None or response_format.type == "text":
         return None

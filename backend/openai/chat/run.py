@@ -1,4 +1,4 @@
-"""Execution of one chat request: worker events, token counts, deployment state."""
+"""Execution of one chat request."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -24,14 +24,13 @@ log = logging.getLogger(__name__)
 
 
 class ChatRun:
-    """Created by `begin`; iterate `events` once."""
+    """Chat RPC; created by `begin`, iterate `events` once."""
 
     def __init__(self, database: Database, stream: CallStream[NoResult], chat: ChatCall) -> None:
         self.chat = chat
         self._database, self._stream = database, stream
         self._prompt_tokens = 0
         self._tokens: dict[int, int] = {}
-        """Tokens of each completion so far."""
 
     @property
     def usage(self) -> Usage:
@@ -43,10 +42,7 @@ class ChatRun:
         )
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """The worker's events, None as a keep-alive; closing the iterator stops the worker.
-
-        Raises ReinforgeError.
-        """
+        """Yield the worker's events, None as a keep-alive; closing stops the worker. Raises ReinforgeError."""
         how = Answered(broken_off=True)
         try:
             async with aclosing(self._stream.events()) as events:
@@ -94,7 +90,6 @@ async def begin(database: Database, calls: Calls, chat: ChatCall) -> ChatRun:
 
 
 def as_chat_error(error: ReinforgeError) -> ReinforgeError:
-    """The error with the field names of a chat request."""
     if error.param is not None and error.param.startswith("prompts["):
         error.param = "messages"
     if error.code == "context_overflow":
@@ -103,7 +98,6 @@ def as_chat_error(error: ReinforgeError) -> ReinforgeError:
 
 
 async def _note(database: Database, chat: ChatCall, how: Answered) -> None:
-    """Count usage for project and deployment, including interrupted requests."""
     source = chat.deployment or chat.name
     try:
         async with database.transaction() as session:

@@ -1,4 +1,4 @@
-"""Tool calls in chat completions: parsed whole, or held back in a stream until complete."""
+"""Tool calls in chat completions, held back in a stream until complete."""
 
 from backend.data.ids import new_id
 from reinforge.grading import tool_calls
@@ -6,19 +6,18 @@ from reinforge.schemas.openai_chat import ToolCall
 
 
 def split(text: str) -> tuple[str | None, list[ToolCall]]:
-    """The text without its calls (None if empty), and the calls in order, with ids."""
+    """Split off the tool calls; the remaining text is None if empty."""
     remaining, calls = tool_calls.split(text)
     return remaining, [ToolCall.model_validate(call.as_openai(new_id("call_"))) for call in calls]
 
 
 class Holder:
-    """Streamed text up to a possible start of a call."""
+    """Holds back streamed text that may start a tool call."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def push(self, piece: str) -> str:
-        """The text that can be emitted now."""
         text = self._held + piece
         mark = tool_calls.MARK
         place = text.find(mark)
@@ -29,5 +28,4 @@ class Holder:
         return text[:place]
 
     def rest(self) -> tuple[str | None, list[ToolCall]]:
-        """The text and tool calls that were held back, when the completion has ended."""
         return split(self._held)

@@ -24,7 +24,6 @@ from reinforge.schemas.openai_files import ExpiresAfter, File
 router = APIRouter(prefix="/v1/files", tags=["openai"], route_class=OpenAIRoute)
 
 PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
-"""OpenAI's upload purposes."""
 _FORM: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -96,7 +95,7 @@ async def get(file_id: str, session: Session, who: Reader) -> File:
 
 @router.delete("/{file_id}", operation_id="deleteFile")
 async def delete(file_id: str, session: Session, who: Writer) -> Deleted:
-    """Refused while an unfinished job needs it. Finished jobs still refer to it, and its bytes stay for them."""
+    """Refused while an unfinished job needs it. Its bytes stay for the finished jobs that refer to it."""
     try:
         await datasets.delete(session, who.project_id, file_id)
     except NotFound as error:
@@ -145,7 +144,6 @@ def file_view(dataset: Dataset) -> File:
 
 
 def _lifetime_seconds(fields: dict[str, str]) -> int | None:
-    """From the form's `expires_after[anchor]` and `expires_after[seconds]`."""
     start, end = "expires_after[", "]"
     expiry = {
         name.removeprefix(start).removesuffix(end): value

@@ -1,7 +1,4 @@
-"""Storage of OpenAI-style upload parts, with ids and any size.
-
-Each part is a stored object until the upload has ended and the sweep deletes it.
-"""
+"""Storage of OpenAI-style upload parts, which have ids and any size."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,7 +14,6 @@ from reinforge.errors import InvalidInput
 from reinforge.schemas.openai_files import UploadCreate
 
 LIFETIME = timedelta(hours=1)
-"""From creation to completion, as in OpenAI's API."""
 PART_BYTES = 64 * 1024**2
 
 
@@ -40,14 +36,14 @@ async def create(session: AsyncSession, project_id: str, body: UploadCreate, cre
 
 
 async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
-    """A locked upload that is still writable. Raises NotFound, StateConflict `upload_not_pending`."""
+    """Lock a writable upload. Raises NotFound, StateConflict `upload_not_pending`."""
     upload = await resumable.find(session, project_id, id, numbered=False, param="upload_id")
     hint = "Create another one: an upload has an hour to be completed in."
     return resumable.require_pending(upload, hint=hint, param="upload_id")
 
 
 async def check_room(session: AsyncSession, upload: Upload) -> None:
-    """Allows twice the size, since a repeated part counts twice. Raises InvalidInput."""
+    """Allow twice the size, since a repeated part counts twice. Raises InvalidInput."""
     query = select(func.coalesce(func.sum(UploadPart.bytes), 0)).where(UploadPart.upload_id == upload.id)
     if int(await session.scalar(query) or 0) > 2 * upload.bytes:
         raise InvalidInput(

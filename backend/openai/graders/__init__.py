@@ -1,1 +1,1 @@
-"""OpenAI's grader API: run and validate."""
+"""OpenAI's grader API."""

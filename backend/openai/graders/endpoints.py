@@ -27,7 +27,7 @@ from reinforge.schemas.resources import RewardTest, RewardTestRow, written
 router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=OpenAIRoute)
 
 LONGEST_SAMPLE = 262_144
-"""Maximum characters passed to a reward; a longer sample is truncated and flagged."""
+"""Maximum characters; a longer sample is truncated and flagged."""
 
 
 @router.post("/run", operation_id="runGrader")
@@ -89,7 +89,6 @@ async def _check_judges(database: DatabaseDep, project_id: str, grader: Grader) 
 
 @contextmanager
 def _named_fault() -> Iterator[None]:
-    """Map a worker's error to its code."""
     try:
         yield
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""Grading results in the format of OpenAI's `graders/run`: errors become reward 0 and flags."""
+"""Grading results in OpenAI's format: errors become reward 0 and flags."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _REFUSALS = {
 def answer(
     name: str, type: str, result: RewardResult, seconds: float, *, truncated: bool = False
 ) -> GraderRunResult:
-    """truncated: only the beginning of the sample was scored."""
+    """`truncated`: only the beginning of the sample was scored."""
     reward = result.value if result.value is not None else 0.0
     parts = result.parts if type == "multi" else {}
     usage = {judge: _tokens(counts) for judge, counts in result.usage.items()}
@@ -38,12 +38,10 @@ def answer(
 
 
 def failed(status: str, code: str | None, message: str) -> RewardResult:
-    """The response when the grader could not run."""
     return RewardResult(name="", status=status, value=None, code=code, message=message)
 
 
 def errors(result: RewardResult) -> GraderErrors:
-    """The flags of a result; none for a value."""
     flags: dict[str, Any] = {}
     message = result.message
     if result.status == "ok":

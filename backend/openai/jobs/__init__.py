@@ -1,1 +1,1 @@
-"""OpenAI's fine-tuning jobs: requests, views, events, metrics, checkpoints."""
+"""OpenAI's fine-tuning jobs."""

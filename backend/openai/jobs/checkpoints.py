@@ -31,7 +31,7 @@ _METRICS = {
     "held_out/error_share": ("full_valid_mean_parse_error",),
     "completions/length_mean": ("completion_tokens_mean",),
 }
-"""Native name → name in a checkpoint's metrics."""
+"""Native name → names in a checkpoint's metrics."""
 
 
 async def checkpoint_views(
@@ -126,7 +126,6 @@ async def delete_permission(model: str, permission_id: str, session: Session, wh
 
 
 async def _own(session: AsyncSession, who: Principal, name: str) -> Checkpoint:
-    """A checkpoint of the caller's project, by its name or its id (`ftckpt_…`). Raises NotFound."""
     query = select(Checkpoint).join(Job, Job.id == Checkpoint.job_id)
     query = query.where(Checkpoint.id == name, Job.project_id == who.project_id)
     checkpoint: Checkpoint | None = await session.scalar(query)

@@ -49,7 +49,7 @@ async def create(
 
 
 class FineTuning(HttpSubmission):
-    """A job in the format of the OpenAI API, whose clients retry without an idempotency key (`RetryDeduplication`)."""
+    """Job submission by OpenAI clients, which retry without an idempotency key."""
 
     def __init__(
         self,
@@ -92,9 +92,7 @@ class FineTuning(HttpSubmission):
 async def list_jobs(
     request: Request, session: Session, who: Reader, limit: Limit = 20, after: str | None = None
 ) -> WireList[FineTuningJob]:
-    """Newest first. Filter with `metadata[key]=value`, for several keys; `metadata=null` for jobs without
-    any.
-    """
+    """Newest first. Filter with `metadata[key]=value`, for several keys; `metadata=null`: jobs without any."""
     place = await _place(session, who.project_id, after)
     metadata = _metadata(request)
     jobs, more = await queries.page(session, who.project_id, limit=limit, after=place, metadata=metadata)
@@ -208,7 +206,6 @@ async def _views(session: Session, project_id: str, jobs: Sequence[Job]) -> list
 
 
 def _metadata(request: Request) -> dict[str, str] | None:
-    """From `metadata[key]=value` query parameters; None if absent."""
     start, end = "metadata[", "]"
     if request.query_params.get("metadata") == "null":
         return {}

@@ -1,7 +1,6 @@
 """A job's events in OpenAI's format: newest first and immutable.
 
-A step's metrics include the newest evaluation before it, an evaluation's the newest step. Notes of the job's
-creation come before all other events.
+A step's metrics include the newest evaluation before it, an evaluation's the newest step.
 """
 
 from collections.abc import Sequence
@@ -31,13 +30,12 @@ _STATUS = {
 
 
 def event_id(job_id: str, number: int) -> str:
-    """Numbers of notes at creation are 0, -1, -2 …"""
+    """Notes at creation have the numbers 0, -1, -2 …"""
     tail = str(number) if number > 0 else f"n{-number}"
     return f"ftevent-{job_id.removeprefix('ftjob-')}-{tail}"
 
 
 def number_of(job_id: str, id: str) -> int | None:
-    """The event's number; None for an id of another format."""
     start = event_id(job_id, 1).removesuffix("1")
     tail = id.removeprefix(start)
     digits = tail.removeprefix("n")
@@ -49,7 +47,7 @@ def number_of(job_id: str, id: str) -> int | None:
 async def page(
     session: AsyncSession, job: Job, *, limit: int, before: int | None
 ) -> tuple[list[JobEventView], bool]:
-    """Events with numbers below `before`, and whether there are more."""
+    """Events numbered below `before`, and whether there are more."""
     stored: Sequence[OneEvent] = []
     if before is None or before > 1:
         stored = await queries.events(session, job.id, before=before, limit=limit + 1)

@@ -1,8 +1,7 @@
-"""A step's metrics under OpenAI's published names for reinforcement jobs; native metrics are under
-`reinforge`.
+"""A step's metrics under OpenAI's names; native metrics are under `reinforge`.
 
-Completions include their reasoning, so both of OpenAI's token counts are the completion's length. A sample
-parse error or an unresponsive reward is a completion without a reward.
+Both of OpenAI's token counts are the completion's length, which includes reasoning. A sample parse error or
+an unresponsive reward is a completion without a reward.
 """
 
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ Values = Mapping[str, float | None]
 def payload(
     step: int, total: int, train: Values, held_out: Values, evaluated: int | None, graders: Mapping[str, str]
 ) -> dict[str, Any]:
-    """graders: reward name → type. evaluated: the step after which `held_out` was measured."""
+    """graders: reward name → type. evaluated: the step of `held_out`."""
     reward, valid = train.get("reward/mean"), held_out.get("held_out/reward_mean")
     errors, valid_errors = train.get("reward/error_share"), held_out.get("held_out/error_share")
     length, valid_length = train.get("completions/length_mean"), held_out.get("held_out/length_mean")
@@ -54,7 +53,6 @@ def payload(
 
 
 def message(data: Mapping[str, Any]) -> str:
-    """A line in the service's style, with the defined metrics."""
     parts = [f"Step {data['step']}/{data['total_steps']}"]
     for key, name in (
         ("train_mean_reward", "train mean reward"),
@@ -67,7 +65,6 @@ def message(data: Mapping[str, Any]) -> str:
 
 
 def _scores(train: Values, valid: float | None, graders: Mapping[str, str]) -> list[dict[str, Any]]:
-    """One per reward and per part of a multi-grader. Evaluations have the total mean only."""
     scores = []
     for name, type in graders.items():
         alone = len(graders) == 1
@@ -100,7 +97,7 @@ def _judges(train: Values) -> list[dict[str, Any]]:
 
 
 def _errors(train: float | None, valid: float | None, graders: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The step's metrics do not say which of several rewards failed; the completions do."""
+    """Metrics do not say which of several rewards failed; the completions do."""
     if len(graders) != 1:
         return []
     ((name, type),) = graders.items()

@@ -1,4 +1,4 @@
-"""Queries of OpenAI's job lists. Nothing here changes state."""
+"""Read-only queries of OpenAI's job lists."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +22,6 @@ from backend.models import (
 )
 
 EVENT_TYPES = ("status", "metrics", "checkpoint", "finding", "rewind", "change")
-"""Event types to include, besides log lines of level info and above."""
 
 
 async def project(session: AsyncSession, id: str) -> Project:
@@ -45,7 +44,6 @@ async def page(
 
 
 async def trained_tokens(session: AsyncSession, jobs: Iterable[str]) -> dict[str, int]:
-    """By job, of those that have trained."""
     query = (
         select(MetricSeries.job_id, func.max(MetricPoint.value))
         .join(MetricPoint, MetricPoint.series_id == MetricSeries.id)
@@ -57,13 +55,12 @@ async def trained_tokens(session: AsyncSession, jobs: Iterable[str]) -> dict[str
 
 
 async def dataset_rows(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, int]:
-    """Row count of the jobs' training datasets, including deleted ones."""
+    """Map jobs to the rows of their training datasets, including deleted ones."""
     query = select(Dataset.id, Dataset.rows).where(Dataset.id.in_({job.dataset_id for job in jobs}))
     return {row.id: row.rows for row in await session.execute(query)}
 
 
 async def hidden_sizes(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, int | None]:
-    """By key of the base model."""
     query = select(BaseModel).where(BaseModel.key.in_({job.model_key for job in jobs}))
     return {model.key: base_models.hidden_size(model) for model in await session.scalars(query)}
 
@@ -75,12 +72,12 @@ def _reported_events() -> ColumnElement[bool]:
 
 
 async def events(session: AsyncSession, job_id: str, *, before: int | None, limit: int) -> Sequence[OneEvent]:
-    """Newest first, up to `limit`, numbers below `before`."""
+    """Newest first, numbers below `before`."""
     return await event_store.before(session, job_id, before, limit, _reported_events())
 
 
 async def metrics_before(session: AsyncSession, job_id: str, seq: int, kind: str) -> OneEvent | None:
-    """The newest metrics of a kind (`train`, `held_out`) with a number below `seq`."""
+    """The newest metrics of a kind (`train`, `held_out`) below `seq`."""
     conditions = (Event.type == "metrics", Event.data["kind"].as_string() == kind)
     return next(iter(await event_store.before(session, job_id, seq, 1, *conditions)), None)
 
@@ -88,7 +85,6 @@ async def metrics_before(session: AsyncSession, job_id: str, seq: int, kind: str
 async def values_at(
     session: AsyncSession, job_id: str, steps: Iterable[int], keys: Iterable[str]
 ) -> dict[int, dict[str, float]]:
-    """Step → metric → defined value."""
     query = (
         select(MetricPoint.step, MetricSeries.key, MetricPoint.value)
         .join(MetricSeries, MetricSeries.id == MetricPoint.series_id)
@@ -120,7 +116,6 @@ async def find_checkpoint(session: AsyncSession, job_id: str, id: str) -> Checkp
 
 
 async def adapters(session: AsyncSession, project_id: str) -> list[tuple[Adapter, Job]]:
-    """Listed adapters, newest first."""
     query = (
         select(Adapter, Job)
         .join(Job, Job.id == Adapter.job_id)

@@ -1,4 +1,4 @@
-"""Translation of fine-tuning requests to `JobSpec`, and of its errors to the request's fields."""
+"""Translation of fine-tuning requests to `JobSpec`, and of its errors back."""
 
 import re
 import secrets
@@ -22,12 +22,10 @@ from reinforge.spec import JobSpec
 @dataclass(frozen=True)
 class Translated:
     raw_spec: dict[str, Any]
-    """The raw `JobSpec` to store."""
     spec: JobSpec
     openai: dict[str, Any]
-    """`Job.openai`."""
     notes: list[str]
-    """Request fields that the platform ignores."""
+    """Ignored request fields."""
 
 
 def reinforcement(body: JobCreate) -> Reinforcement:
@@ -65,9 +63,7 @@ def reinforcement(body: JobCreate) -> Reinforcement:
 
 
 def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: int | None) -> Translated:
-    """`rows`: of the training file; part of them is held out unless there is a validation file.
-
-    hidden_size: of the base model; None until a worker has read it.
+    """rows: of the training file. hidden_size: of the base model; None until a worker has read it.
 
     Raises InvalidInput with the request's field.
     """
@@ -101,7 +97,7 @@ def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: in
 
 @contextmanager
 def request_field_errors() -> Iterator[None]:
-    """The error with the request's field instead of the specification's."""
+    """Replace the specification's field in errors with the request's."""
     try:
         yield
     except ReinforgeError as error:
@@ -130,7 +126,7 @@ def _param(path: str | None) -> str | None:
 
 
 def training_rows(rows: int, held_out: str | None, held_out_rows: Any) -> int:
-    """Number of training rows: `rows` less the rows held out by `data.held_out_rows`."""
+    """`rows` less those held out by `data.held_out_rows`."""
     if held_out is not None or rows < 2:
         return max(rows, 1)
     # A number that cannot be is refused with the whole specification.
@@ -152,7 +148,6 @@ def _notes(method: Reinforcement, hyperparameter_values: Hyperparameters) -> lis
 
 
 def _check_format(format: dict[str, Any]) -> None:
-    """OpenAI's `{type, json_schema: {name, schema, strict}}` and Azure's `{type, name, schema, strict}`."""
     where = "method.reinforcement.response_format"
     inner = format.get("json_schema", format)
     if format.get("type") != "json_schema" or not isinstance(inner, dict):

@@ -20,14 +20,12 @@ STATUSES = {
     S.STARTING: "running",
     S.CANCELLING: "running",
 }
-"""Native status → OpenAI's, where they differ. `pausing` and `paused` exist in OpenAI's service and
-Azure's."""
 
 
 def job_view(
     job: Job, project: Project, trained_tokens: int | None, rows: int, hidden_size: int | None
 ) -> FineTuningJob:
-    """`rows`: of its training file. `hidden_size`: of its base model."""
+    """rows: of the training file. hidden_size: of the base model."""
     spec = job.resolved_spec
     status = JobStatus(job.status)
     remaining_seconds = progress(job).eta_seconds
@@ -54,7 +52,7 @@ def job_view(
 
 
 def method(job: Job, rows: int, hidden_size: int | None) -> dict[str, Any]:
-    """The method as requested, with `auto` resolved; for a native job, derived from its specification."""
+    """The method as requested with `auto` resolved, or derived from a native job's specification."""
     if job.openai is not None:
         reinforcement: dict[str, Any] = job.openai["reinforcement"]
         rate = {"learning_rate": job.resolved_spec["optimizer"]["learning_rate"]}
@@ -70,7 +68,6 @@ def method(job: Job, rows: int, hidden_size: int | None) -> dict[str, Any]:
 
 
 def _grader(spec: JobSpec) -> dict[str, Any]:
-    """One grader for the job's rewards: several become a `multi` of their weighted sum."""
     graders = {}
     for reward in spec.rewards:
         fields = reward.model_dump(mode="json", exclude={"weight", "on_error"}, exclude_none=True)
