@@ -44,7 +44,7 @@ fi
 # Ours whatever the machine has: these are in the lock for their versions, and pydantic fits one pydantic-core alone.
 own='transformers peft pydantic pydantic-core pydantic-settings typing-inspection annotated-types'
 # Of the worker's packages those that a job without a platform imports.
-offline='pydantic-settings python-dotenv'
+offline='pydantic-settings python-dotenv tenacity'
 
 wanted=$(mktemp)
 trap 'rm -f "$wanted"' EXIT

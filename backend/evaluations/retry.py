@@ -1,13 +1,29 @@
-"""Retry of an evaluation's RPCs while its project has too many."""
+"""Retries of an evaluation's RPCs."""
 
-import asyncio
-import time
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from reinforge.errors import TooManyRequests
+from tenacity import (
+    AsyncRetrying,
+    before_sleep_log,
+    retry_if_exception,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    stop_never,
+    wait_exponential,
+    wait_fixed,
+)
+
+from reinforge.errors import TooManyRequests, Unavailable
+
+log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 2.0
+TRIES = 5
+"""Attempts of a call that fails for lack of a worker."""
+FIRST_PAUSE_SECONDS = 2.0
 
 T = TypeVar("T")
 
@@ -17,12 +33,30 @@ async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None
 
     within: seconds; None: no limit. Raises TooManyRequests after them, and any other error of `ask`.
     """
-    began = time.monotonic()
-    while True:
-        try:
-            return await ask()
-        except TooManyRequests as error:
-            late = within is not None and time.monotonic() - began > within
-            if late or error.code != "too_many_calls":
-                raise
-            await asyncio.sleep(AGAIN_SECONDS)
+    retrying = AsyncRetrying(
+        retry=retry_if_exception(_is_busy),
+        stop=stop_never if within is None else stop_after_delay(within),
+        wait=wait_fixed(AGAIN_SECONDS),
+        reraise=True,
+    )
+
+    async def run() -> T:  # tenacity awaits coroutine functions only, and `ask` is often a partial
+        return await ask()
+
+    return await retrying(run)
+
+
+async def retry_while_offline(ask: Callable[[], Awaitable[T]]) -> T:
+    """`retry_while_busy`, also retried while no worker is online, `TRIES` times in all."""
+    retrying = AsyncRetrying(
+        retry=retry_if_exception_type(Unavailable),
+        stop=stop_after_attempt(TRIES),
+        wait=wait_exponential(FIRST_PAUSE_SECONDS),
+        before_sleep=before_sleep_log(log, logging.INFO),
+        reraise=True,
+    )
+    return await retrying(retry_while_busy, ask)
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, TooManyRequests) and error.code == "too_many_calls"

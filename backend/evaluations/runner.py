@@ -8,11 +8,11 @@ a process that finds another's name stops.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio.to_thread
 from sqlalchemy import select, update
@@ -25,7 +25,7 @@ from backend.data.objects import Objects
 from backend.datasets import service as datasets
 from backend.evaluations import repository, stand_alone
 from backend.evaluations.budgets import require_budget
-from backend.evaluations.retry import retry_while_busy
+from backend.evaluations.retry import retry_while_offline
 from backend.evaluations.stand_alone import Code, EvaluationPrompt
 from backend.models import EvaluationCompletion, EvaluationRow, now
 from backend.playground import service as playground
@@ -48,12 +48,8 @@ TOUCH_SECONDS = 10.0
 ADOPT_SECONDS = 5.0
 SILENT = timedelta(seconds=60)
 """A running evaluation untouched for this long has lost its process."""
-TRIES = 5
-"""Attempts of a call that fails for lack of a worker, with growing pauses."""
-FIRST_PAUSE_SECONDS = 2.0
 _LET_GO = datetime(2000, 1, 1, tzinfo=UTC)
 
-T = TypeVar("T")
 Sampled = dict[tuple[int, int], DoneEvent]
 """(place in the batch, sample) → the `done` event."""
 
@@ -155,7 +151,7 @@ class Evaluator:
         ):
             async with self._database.transaction() as session:
                 await require_budget(session, row, code)
-            sampled = await self._patiently(partial(self._sample, row, settings, batch))
+            sampled = await retry_while_offline(partial(self._sample, row, settings, batch))
             results = await self._score(account, code, settings, batch, sampled)
             if not await self._store(id, settings.samples_per_row, batch, sampled, results):
                 return
@@ -163,16 +159,6 @@ class Evaluator:
             scores = await repository.scores(session, id)
         report = await anyio.to_thread.run_sync(partial(stand_alone.summary, scores, settings.pass_above))
         await self._finish(id, "succeeded", result=report.model_dump(mode="json"))
-
-    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Call a worker; retry while none is online. Raises ReinforgeError."""
-        for attempt in range(TRIES - 1):
-            try:
-                return await retry_while_busy(ask)
-            except Unavailable as error:
-                log.info("tried again: %s", error.message)
-                await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
-        return await retry_while_busy(ask)
 
     async def _sample(
         self, row: EvaluationRow, settings: SamplingSettings, batch: Sequence[EvaluationPrompt]
@@ -241,7 +227,7 @@ class Evaluator:
                 body,
                 account,
             )
-            answer = await self._patiently(ask)
+            answer = await retry_while_offline(ask)
             if answer.load_error is not None:
                 raise InvalidInput(f"The reward does not load: {answer.load_error}", code="invalid_reward")
             results |= dict(zip(group, answer.results, strict=True))

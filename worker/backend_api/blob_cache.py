@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_after_attempt, wait_exponential
+
 from reinforge.system.folder_cache import FolderCache
 from worker.backend_api.client import BackendAway
 from worker.backend_api.progress_callback import ProgressCallback, ignore_progress
@@ -79,21 +81,19 @@ class BlobCache:
     def _download(self, sha256: str, cached: Path, token: str | None, on_progress: ProgressCallback) -> None:
         # Two processes or threads may fetch the same blob; each writes its own file and the last rename wins.
         fresh = cached.with_name(f".{sha256}.{os.getpid()}.{threading.get_ident()}")
-        pause = 0.2
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                self._fetch(sha256, fresh, token, on_progress)
-                fresh.replace(cached)
-                return
-            except BackendAway as error:
-                if attempt == _ATTEMPTS:
-                    raise
-                log.info("object %s has to wait: %s", sha256[:12], error.message)
-                time.sleep(pause)
-                pause = min(2 * pause, 5.0)
-                on_progress()
-            finally:
-                fresh.unlink(missing_ok=True)
+        retrying = Retrying(
+            retry=retry_if_exception_type(BackendAway),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_exponential(0.2, max=5.0),
+            before_sleep=before_sleep_log(log, logging.INFO),
+            before=lambda _: on_progress(),
+            reraise=True,
+        )
+        try:
+            retrying(self._fetch, sha256, fresh, token, on_progress)
+            fresh.replace(cached)
+        finally:
+            fresh.unlink(missing_ok=True)
 
 
 def _link(cached: Path, target: Path) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
 from reinforge.net.outbound import Guard, Refused, Target, Unresolved
 
@@ -77,16 +78,29 @@ class Retries:
         self, attempt: Callable[[], Awaitable[T]], on_retry: Callable[[], None] = lambda: None
     ) -> T:
         """`on_retry` is called before each retry. Raises the last RequestFailed."""
-        for number in range(self.count + 1):
-            try:
-                return await attempt()
-            except RequestFailed as error:
-                if not error.again or number == self.count:
-                    raise
-                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**number) * random.uniform(0.75, 1.25)
-                on_retry()
-                await self.sleep(min(_LONGEST_PAUSE, max(pause, error.wait or 0.0)))
-        raise AssertionError("the loop ends by return or raise")
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.again),
+            stop=stop_after_attempt(self.count + 1),
+            wait=_pause,
+            before_sleep=lambda _: on_retry(),
+            sleep=self.sleep,
+            reraise=True,
+        )
+
+        async def run() -> T:  # tenacity awaits coroutine functions only, and `attempt` may be a lambda
+            return await attempt()
+
+        return await retrying(run)
+
+
+_backoff = wait_exponential(_FIRST_PAUSE, max=_LONGEST_PAUSE)
+
+
+def _pause(state: RetryCallState) -> float:
+    """Seconds before the next attempt: exponential with jitter, at least the server's Retry-After."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    wait = error.wait if isinstance(error, RequestFailed) else None
+    return min(_LONGEST_PAUSE, max(_backoff(state) * random.uniform(0.75, 1.25), wait or 0.0))
 
 
 def proxy_for(url: str) -> str | None:

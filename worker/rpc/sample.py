@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
 from reinforge.schemas.rpc.base import NoResult
@@ -177,16 +178,14 @@ class _Chunks:
         """Raises WorkerApiRefused once the caller is gone, BackendAway if the backend stays away."""
         seq = self._seq + bool(events)
         chunk = CallChunk(seq=max(1, seq), events=list(events))
-        give_up = time.monotonic() + AWAY_SECONDS
-        while True:
-            try:
-                self._api.post_chunk(self._call, chunk)
-                self._seq, self._posted_at = seq, time.monotonic()
-                return
-            except BackendAway:
-                if time.monotonic() > give_up:
-                    raise
-                time.sleep(_PAUSE_SECONDS)
+        retrying = Retrying(
+            retry=retry_if_exception_type(BackendAway),
+            stop=stop_after_delay(AWAY_SECONDS),
+            wait=wait_fixed(_PAUSE_SECONDS),
+            reraise=True,
+        )
+        retrying(self._api.post_chunk, self._call, chunk)
+        self._seq, self._posted_at = seq, time.monotonic()
 
     def pause(self) -> None:
         """Limits posts to one per `_POST_EVERY_SECONDS`."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_fixed
+
 from reinforge.errors import Unavailable
 from worker.machine.gpu_assignment import GpuLocks, Hold, Placement
 from worker.machine.gpus import VISIBLE, Gpu, list_gpus
@@ -136,13 +138,18 @@ class Places:
 
     def _take(self, gpus: Sequence[Gpu]) -> Hold | None:
         """The last free one: jobs take the first."""
-        for attempt in range(_TRIES):
-            if attempt:
-                time.sleep(_PAUSE_SECONDS)
-            for gpu in reversed(gpus):
-                if (hold := self._locks.take_whole(gpu, self._seats, self._holder)) is not None:
-                    return hold
-        return None
+
+        def take() -> Hold | None:
+            holds = (self._locks.take_whole(gpu, self._seats, self._holder) for gpu in reversed(gpus))
+            return next((hold for hold in holds if hold is not None), None)
+
+        retrying = Retrying(
+            retry=retry_if_result(lambda hold: hold is None),
+            stop=stop_after_attempt(_TRIES),
+            wait=wait_fixed(_PAUSE_SECONDS),
+            retry_error_callback=lambda _: None,
+        )
+        return retrying(take)
 
 
 def available_ram() -> int | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.evaluations import runner
+from backend.evaluations import retry, runner
 from reinforge.errors import TooManyRequests
 from tests.backend.evaluations.sampler import sampler
 from tests.backend.server import REWARD, Backend, refused, wait_until
@@ -135,7 +135,7 @@ def test_cancelled_and_resumed(backend: Backend) -> None:
 
 
 def test_without_a_worker_it_fails_and_can_go_on(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("backend.evaluations.retry.FIRST_PAUSE_SECONDS", 0.001)
     id = ask(backend, rows=2)["id"]
     failed = ended(backend, id)
     assert (failed["status"], failed["error"]["code"]) == ("failed", "no_worker")
@@ -210,6 +210,6 @@ def test_one_waits_while_its_project_has_no_room_for_calls(
         with monkeypatch.context() as patch:
             patch.setattr(type(calls), "_check_waiting", full)
             worker.gate.release(10)
-            wait_until(lambda: len(refusals) > runner.TRIES, "more refusals than tries")
+            wait_until(lambda: len(refusals) > retry.TRIES, "more refusals than tries")
             assert evaluation_view(backend, started)["status"] == "running"
         assert ended(backend, started)["status"] == "succeeded"
