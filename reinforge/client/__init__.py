@@ -1,17 +1,16 @@
 """The SDK: `Reinforge(base_url, api_key)` and typed resources.
 
-from reinforge import Reinforge
+    from reinforge import Reinforge
 
-client = Reinforge()                       # REINFORGE_URL and REINFORGE_API_KEY, or arguments
-data = client.datasets.push("additions.jsonl")
-reward = client.rewards.push("reward.py")
-job = client.jobs.create({"model": "starter-arith", "data": {"dataset": data.id},
-                          "rewards": [{"type": "python", "reward": reward.id}]})
-job = client.jobs.wait(job.id)
-client.jobs.download_adapter(job.id, "adapter.tar.gz")  # its best checkpoint
+    client = Reinforge()                       # REINFORGE_URL and REINFORGE_API_KEY, or arguments
+    data = client.datasets.push("additions.jsonl")
+    reward = client.rewards.push("reward.py")
+    job = client.jobs.create({"model": "starter-arith", "data": {"dataset": data.id},
+                              "rewards": [{"type": "python", "reward": reward.id}]})
+    job = client.jobs.wait(job.id)
+    client.jobs.download_adapter(job.id, "adapter.tar.gz")  # its best checkpoint
 
-`AsyncReinforge` has the same resources and methods for asyncio: `await client.jobs.wait(job.id)`,
-`async for event in client.jobs.stream(job.id)`.
+`AsyncReinforge` has the same methods for asyncio.
 """
 
 from reinforge.client.aio import AsyncReinforge

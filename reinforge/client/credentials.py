@@ -13,7 +13,7 @@ def credentials_path() -> Path:
 
 
 def stored() -> dict[str, str]:
-    """Server address → API key; `default` names the address that was logged in to last."""
+    """Server address → API key; `default` is the address of the last login."""
     try:
         value = json.loads(credentials_path().read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home folder
@@ -22,7 +22,7 @@ def stored() -> dict[str, str]:
 
 
 def resolve(url: str | None, key: str | None) -> tuple[str, str | None]:
-    """Address and key of the server to use. A stored key goes to the server that it was stored for, and no other."""
+    """Address and key of the server to use. A stored key is sent only to its own server."""
     credentials = stored()
     url = (url or settings.server_url() or credentials.get("default") or DEFAULT_URL).rstrip("/")
     return url, key or settings.api_key() or credentials.get(url)

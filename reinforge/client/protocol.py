@@ -1,4 +1,4 @@
-"""Rules shared by both clients: which responses are errors, which are retried, and after how long."""
+"""Rules of both clients: which responses are errors, and when to retry."""
 
 import logging
 import random
@@ -26,10 +26,10 @@ log = logging.getLogger("reinforge.client")
 RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504})
 MAX_WAIT_SECONDS = 120.0
 OUTAGE_SECONDS = 600.0
-"""How long a wait goes on while a server that has answered before does not."""
+"""How long a wait survives a server that no longer answers."""
 OUTAGE_POLL_SECONDS = 5.0
 WORKER_SECONDS = 300.0
-"""For requests that the server answers with a worker's help; it gives up before."""
+"""For requests that need a worker; the server gives up earlier."""
 _BY_STATUS: dict[int, type[ReinforgeError]] = {
     400: InvalidInput,
     401: NotAuthenticated,
@@ -48,13 +48,13 @@ _BY_STATUS: dict[int, type[ReinforgeError]] = {
 
 
 class ServerUnreachable(Unavailable):
-    """No connection, or it broke, after all retries."""
+    """No connection, or a broken one, after all retries."""
 
     default_code = "server_unreachable"
 
 
 def error_from(response: httpx.Response) -> ReinforgeError:
-    """The error that a response with status ≥ 400 stands for; its body must have been read."""
+    """The error of a response with status ≥ 400 whose body has been read."""
     try:
         body = response.json().get("error") or {}
     except (ValueError, AttributeError, RecursionError):
@@ -73,14 +73,14 @@ def error_from(response: httpx.Response) -> ReinforgeError:
 
 
 def _with_note(error: E) -> E:
-    """A traceback prints the notes of its error: what to do has to be there."""
+    """Add the hint as a note, which tracebacks print."""
     if error.hint:
         error.add_note(f"Hint: {error.hint}")
     return error
 
 
 def retry_wait(attempt: int, response: httpx.Response | None) -> float | None:
-    """Seconds to wait before trying again, or None when the answer is final.
+    """Seconds until the retry; None if the response is final.
 
     `x-should-retry` decides if present; `retry-after` (seconds or a date) is honoured up to two minutes.
     """
@@ -113,16 +113,16 @@ def unreachable(base_url: str, cause: Exception | None) -> ServerUnreachable:
 
 
 class Outage:
-    """How a wait bears a server that is away: it goes on for `OUTAGE_SECONDS` and logs this once.
+    """Lets a wait survive an outage for `OUTAGE_SECONDS`, logged once.
 
-    A server that has never answered is not waited for: its address may be wrong.
+    A server that never answered is not waited for: its address may be wrong.
     """
 
     def __init__(self) -> None:
         self._answered, self._since = False, 0.0
 
     def end(self) -> None:
-        """The server has answered."""
+        """Record that the server has answered."""
         self._answered, self._since = True, 0.0
 
     def pause(self, error: Unavailable, deadline: float | None = None) -> float:
@@ -141,24 +141,22 @@ class Outage:
 
 
 def headers(api_key: str | None) -> dict[str, str]:
-    """Headers of every request."""
     sent = {"user-agent": "reinforge-python"}
     return sent | {"authorization": f"Bearer {api_key}"} if api_key else sent
 
 
 def without_none(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters that are not None."""
     return {name: value for name, value in params.items() if value is not None}
 
 
 def patient(own: httpx.Timeout, at_least: float) -> httpx.Timeout:
-    """The same time-outs, with at least so many seconds for the answer."""
+    """`own` with at least `at_least` seconds for the response."""
     read = None if own.read is None else max(own.read, at_least)
     return httpx.Timeout(connect=own.connect, read=read, write=own.write, pool=own.pool)
 
 
 def rewind(files: dict[str, Any] | None) -> None:
-    """Files of a request that is sent once more begin at their start again."""
+    """Rewind the files of a request before its retry."""
     for part in (files or {}).values():
         handle = part[1] if isinstance(part, tuple) else part
         if hasattr(handle, "seek"):

@@ -1,4 +1,4 @@
-"""Parts of resources that both clients share: request bodies, limits, final states and errors."""
+"""Parts of resources that both clients share."""
 
 from collections.abc import Callable
 from typing import IO, Any, TypeVar
@@ -17,9 +17,8 @@ from reinforge.states import FINAL, JobStatus
 M = TypeVar("M", bound=BaseModel)
 
 CHUNK = 1 << 20
-"""Bytes per read of a download."""
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes so far and the total, None if the server does not send it."""
+"""Receives the bytes so far and the total, None if unknown."""
 
 RESTS = FINAL | {JobStatus.PAUSED}
 """Job states that do not change by themselves."""
@@ -28,11 +27,11 @@ DEPLOYMENT_POLL_SECONDS = 0.5
 SAMPLE_READ_SECONDS = 45.0
 """The server writes to a stream of samples every few seconds."""
 _TEMPORARY = ("call_timeout", "hub_unavailable", "interrupted", "no_worker", "worker_lost")
-"""Codes of failures to add a model that may be gone at the next try."""
+"""Codes of failures after which adding a model may be retried."""
 
 
 class StreamRefused(Exception):
-    """An error response to a request for a stream, with its body read."""
+    """Error response to a request for a stream, its body read."""
 
     def __init__(self, answer: httpx.Response) -> None:
         super().__init__(f"{answer.status_code}")
@@ -40,7 +39,7 @@ class StreamRefused(Exception):
 
 
 def document(spec: JobSpec | dict[str, Any]) -> dict[str, Any]:
-    """The specification as it is sent, with rewards of the library expanded.
+    """The specification as sent, with rewards of the library expanded.
 
     Raises NotFound `template_not_found`, InvalidInput `unknown_parameter` or `invalid_job_file`.
     """
@@ -58,13 +57,13 @@ def document(spec: JobSpec | dict[str, Any]) -> dict[str, Any]:
 
 
 def refusal(failure: JobError) -> ReinforgeError:
-    """The exception for the failure to add a model."""
+    """Exception for a failure to add a model."""
     kind = Unavailable if failure.code in _TEMPORARY else InvalidInput
     return kind(failure.message, code=failure.code, hint=failure.hint)
 
 
 def sample_error(error: dict[str, Any]) -> ReinforgeError:
-    """The exception for the `error` event of a stream of samples."""
+    """Exception for the `error` event of a stream of samples."""
     kind = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
     return kind(
         str(error.get("message") or "Sampling failed."),
@@ -76,11 +75,11 @@ def sample_error(error: dict[str, Any]) -> ReinforgeError:
 
 
 def complete_seconds(size: int) -> float:
-    """Seconds to wait for the inspection of an upload of `size` bytes, which may be queued behind others."""
+    """Seconds to wait for the inspection of an upload, which may be queued behind others."""
     return 3600.0 + 4 * inspection_seconds(size)
 
 
 def part_of(file: IO[bytes], upload: DatasetUpload, number: int) -> bytes:
-    """The bytes of part `number`, counted from 1."""
+    """Bytes of part `number`, from 1."""
     file.seek((number - 1) * upload.part_bytes)
     return file.read(upload.part_bytes)

@@ -1,4 +1,4 @@
-"""Adapters: what a job leaves behind."""
+"""Trained adapters: list, download, unpack."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -25,5 +25,5 @@ class AsyncAdapters:
         return await save(self._transport, f"/adapters/{id}/download", to, progress=progress)
 
     async def extract(self, id: str, to: str | Path) -> Path:
-        """Download and unpack into the folder `to`: a directory that `PeftModel.from_pretrained` loads."""
+        """Download and unpack into the folder `to`, which `PeftModel.from_pretrained` loads."""
         return await extract(self._transport, f"/adapters/{id}/download", to)

@@ -33,10 +33,10 @@ class AsyncDatasets:
         in_parts: bool | None = None,
         progress: Progress | None = None,
     ) -> Dataset:
-        """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is found, not sent twice.
+        """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is not sent twice.
 
-        Files above 64 MiB (or any with `in_parts`) go in parts: when the connection breaks, push the same file again,
-        and only what is missing is sent. `progress` is called with the bytes that have arrived, of such files.
+        Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push the file
+        again to send only what is missing. `progress` gets the bytes that have arrived.
         """
         path = Path(path)
         name = name or path.name
@@ -82,9 +82,9 @@ class AsyncDatasets:
         split_by: Literal["row", "prompt"] = "row",
         timeout: float = 1800.0,
     ) -> DatasetOverlap:
-        """Equal prompts, and held-out prompts that are trained on: of a split, or of the dataset `held_out`.
+        """Equal prompts, and held-out prompts in the training rows: of a split, or of the dataset `held_out`.
 
-        Waits until it is worked out. Raises Unavailable `call_timeout` after `timeout` seconds.
+        Raises Unavailable `call_timeout` after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         params = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
@@ -99,24 +99,24 @@ class AsyncDatasets:
             await asyncio.sleep(1.0)
 
     async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:
-        """Fields: name, prompt_view (how rows become prompts). `etag` of the dataset as you saw it."""
+        """Fields: name, prompt_view (how rows become prompts)."""
         return Dataset.model_validate(await self._transport.patch(f"/datasets/{id}", fields, etag=etag))
 
     async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
-        """Write the file as it was uploaded to `to`; `progress(bytes so far, total or None)`."""
+        """Write the file as uploaded to `to`; `progress(bytes so far, total or None)`."""
         return await save(self._transport, f"/datasets/{id}/content", to, progress=progress)
 
     async def render(
         self, id: str, model: str, *, offset: int = 0, limit: int = 10, **view: Any
     ) -> RenderedPrompts:
-        """Rows as the prompts that a model reads. View: columns, prompt_template, system_prompt, as in a job's data."""
+        """Rows as prompts of a model. View: columns, prompt_template, system_prompt, as in a job's data."""
         body = {"model": model, "offset": offset, "limit": limit, **view}
         return RenderedPrompts.model_validate(
             await self._transport.post(f"/datasets/{id}/render", body, at_least=WORKER_SECONDS)
         )
 
     async def lengths(self, id: str, model: str, *, max_rows: int = 2000, **view: Any) -> TokenLengths:
-        """How long the prompts are in a model's tokens, of all rows or an even sample. View: as of `render`."""
+        """Prompt lengths in a model's tokens, of all rows or an even sample. View: as in `render`."""
         body = {"model": model, "max_rows": max_rows, **view}
         return TokenLengths.model_validate(
             await self._transport.post(f"/datasets/{id}/lengths", body, at_least=WORKER_SECONDS)
@@ -130,7 +130,7 @@ class AsyncDatasets:
         seed: int = 0,
         split_by: Literal["row", "prompt"] = "row",
     ) -> SplitView:
-        """Which rows a job with this seed would hold out."""
+        """Rows that a job with this seed would hold out."""
         params = {"held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
         return SplitView.model_validate(await self._transport.get(f"/datasets/{id}/split", **params))
 

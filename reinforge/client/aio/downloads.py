@@ -1,4 +1,4 @@
-"""Files from the server, written whole or not at all."""
+"""Downloads, written completely or not at all."""
 
 import tarfile
 from pathlib import Path
@@ -11,7 +11,6 @@ from reinforge.system.archives import unpack
 async def save(
     transport: AsyncTransport, path: str, to: str | Path, *, progress: Progress | None = None
 ) -> Path:
-    """Write what the server has at `path` to the file `to`."""
     to = Path(to)
     to.parent.mkdir(parents=True, exist_ok=True)
     partial = to.with_name(f".{to.name}.partial")
@@ -29,7 +28,7 @@ async def save(
 
 
 async def extract(transport: AsyncTransport, path: str, to: str | Path) -> Path:
-    """Download the `.tar.gz` at `path` and unpack it into the folder `to`; returns the folder with the adapter."""
+    """Unpack the `.tar.gz` at `path` into the folder `to`; returns the folder with the adapter."""
     to = Path(to)
     archive = await save(transport, path, to.parent / f".{to.name}.tar.gz")
     try:

@@ -1,4 +1,4 @@
-"""Evaluations: stand-alone ones of a model on a dataset, and replays of a job's completions."""
+"""Evaluations of a model on a dataset, and replays of a job's completions."""
 
 import asyncio
 import time
@@ -21,27 +21,26 @@ class AsyncEvaluations:
         self._transport = transport
 
     async def create(self, **fields: Any) -> Evaluation:
-        """Sample a model on a dataset and score it: the fields of `schemas.evaluations.StandAloneCreate`."""
+        """Sample a model on a dataset and score it. Fields: `schemas.evaluations.StandAloneCreate`."""
         body = {"kind": "stand_alone"} | {name: value for name, value in fields.items() if value is not None}
         return Evaluation.model_validate(
             await self._transport.post("/evaluations", body, at_least=WORKER_SECONDS)
         )
 
     async def replay(self, job: str, **fields: Any) -> Evaluation:
-        """Score a job's completions anew: the fields of `schemas.evaluations.ReplayCreate`."""
+        """Score a job's completions again. Fields: `schemas.evaluations.ReplayCreate`."""
         return Evaluation.model_validate(await self._transport.post("/evaluations", fields | {"job": job}))
 
     def list(
         self, *, job: str | None = None, name: str | None = None, status: str | None = None
     ) -> AsyncIterator[Evaluation]:
-        """Newest first."""
         return iterate(self._transport, "/evaluations", Evaluation, job=job, name=name, status=status)
 
     async def get(self, id: str) -> Evaluation:
         return Evaluation.model_validate(await self._transport.get(f"/evaluations/{id}"))
 
     async def rows(self, id: str) -> EvaluationRows:
-        """Rewards of a stand-alone one, by row of the dataset."""
+        """Rewards of a stand-alone evaluation, by row."""
         return EvaluationRows.model_validate(await self._transport.get(f"/evaluations/{id}/rows"))
 
     async def completions(
@@ -56,11 +55,11 @@ class AsyncEvaluations:
         return Evaluation.model_validate(await self._transport.post(f"/evaluations/{id}/cancel"))
 
     async def resume(self, id: str) -> Evaluation:
-        """One that failed or was cancelled goes on behind its last completion."""
+        """Continue a failed or cancelled evaluation after its last completion."""
         return Evaluation.model_validate(await self._transport.post(f"/evaluations/{id}/resume"))
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
-        """Once it is over. Raises TimeoutError. A server that goes away meanwhile is waited for, up to 10 minutes."""
+        """Wait for the end. Raises TimeoutError."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             document = await self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)

@@ -1,4 +1,4 @@
-"""Jobs: start, watch, stop, read."""
+"""Jobs: start, watch, change, read."""
 
 import asyncio
 import builtins
@@ -56,14 +56,14 @@ class AsyncJobs:
         )
 
     async def check(self, spec: JobSpec | dict[str, Any], *, quick: bool = False) -> JobCheck:
-        """Everything wrong with a specification, by field; no job is made. `quick` asks no worker."""
+        """Report all faults of a specification, by field. `quick` asks no worker."""
         params = {"quick": "true"} if quick else None
         return JobCheck.model_validate(
             await self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=params)
         )
 
     async def start_demo(self) -> JobDetail:
-        """The demo job: made and queued, or the unfinished or succeeded one that is there."""
+        """Queue the demo job, or return an unfinished or succeeded one."""
         return JobDetail.model_validate(await self._transport.post("/demo", at_least=WORKER_SECONDS))
 
     def list(
@@ -74,7 +74,7 @@ class AsyncJobs:
         reward: str | None = None,
         q: str | None = None,
     ) -> AsyncIterator[Job]:
-        """Newest first; `dataset` and `reward` are ids, `q` is part of the name or of the id."""
+        """Jobs, newest first. `dataset` and `reward` are ids, `q` a part of name or id."""
         return iterate(self._transport, "/jobs", Job, status=status, dataset=dataset, reward=reward, q=q)
 
     async def get(self, id: str) -> JobDetail:
@@ -84,15 +84,15 @@ class AsyncJobs:
         return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/cancel"))
 
     async def pause(self, id: str) -> JobDetail:
-        """Stop it after the step under way, with a checkpoint; `resume` goes on from there."""
+        """Stop after the current step with a checkpoint, for `resume`."""
         return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/pause"))
 
     async def resume(self, id: str) -> JobDetail:
-        """Queue a paused job; it continues from where it paused."""
+        """Queue a paused job; it continues where it paused."""
         return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/resume"))
 
     async def delete(self, id: str) -> None:
-        """Delete one that has ended, with its checkpoints, adapter, completions and replays; for owners."""
+        """Delete an ended job with its checkpoints, adapter, completions and replays. Owners only."""
         await self._transport.delete(f"/jobs/{id}")
 
     async def change_reward(
@@ -105,20 +105,19 @@ class AsyncJobs:
         )
 
     async def change_setting(self, id: str, setting: str, value: float) -> JobChangeView:
-        """Train with another number from the next step on; `settings` lists what can be changed."""
+        """Change a number from the next step on; `settings` lists those that can be changed."""
         body = {"type": "setting", "setting": setting, "value": value}
         return JobChangeView.model_validate(await self._transport.post(f"/jobs/{id}/changes", body))
 
     async def settings(self, id: str) -> builtins.list[JobSetting]:
-        """The numbers that can be changed while the job runs, with what they are now."""
+        """Numbers that can be changed while the job runs, and their values."""
         return JobSettingList.model_validate(await self._transport.get(f"/jobs/{id}/settings")).data
 
     async def checkpoint(self, id: str) -> JobCommandView:
-        """Ask a running job for a checkpoint after the step under way."""
+        """Request a checkpoint after the current step."""
         return JobCommandView.model_validate(await self._transport.post(f"/jobs/{id}/checkpoint"))
 
     async def changes(self, id: str) -> builtins.list[JobChangeView]:
-        """In the order in which they were asked for."""
         return JobChangeList.model_validate(await self._transport.get(f"/jobs/{id}/changes")).data
 
     async def fork(
@@ -129,18 +128,18 @@ class AsyncJobs:
         name: str | None = None,
         set: dict[str, Any] | None = None,
     ) -> JobDetail:
-        """A new job that goes on from a step of this one; `set`: dotted path in the specification → another value."""
+        """Start a new job from a step of this one; `set`: dotted path in the specification → value."""
         body = {"step": step, "name": name, "set": set or {}}
         return JobDetail.model_validate(
             await self._transport.post(f"/jobs/{id}/fork", body, at_least=WORKER_SECONDS)
         )
 
     async def starts(self, id: str) -> builtins.list[JobStart]:
-        """The steps that a fork can go on from, newest first."""
+        """Steps that can be forked, newest first."""
         return JobStartList.model_validate(await self._transport.get(f"/jobs/{id}/starts")).data
 
     async def family(self, id: str) -> builtins.list[Job]:
-        """The job, what it was forked from and every fork of those, oldest first."""
+        """The job, its ancestors and all their forks, oldest first."""
         return JobFamily.model_validate(await self._transport.get(f"/jobs/{id}/family")).data
 
     async def metrics(
@@ -152,7 +151,7 @@ class AsyncJobs:
         from_step: int | None = None,
         to_step: int | None = None,
     ) -> Metrics:
-        """Every point; with `buckets` the last, smallest and largest of each of at most that many runs of steps."""
+        """Every point; with `buckets`, last, least and greatest in each of at most that many ranges of steps."""
         query = {"key": keys, "buckets": buckets, "from_step": from_step, "to_step": to_step}
         return Metrics.model_validate(await self._transport.get(f"/jobs/{id}/metrics", **query))
 
@@ -161,24 +160,24 @@ class AsyncJobs:
         return CompletionPage.model_validate(await self._transport.get(f"/jobs/{id}/completions", **query))
 
     async def search_completions(self, id: str, q: str | None = None, **query: Any) -> CompletionHits:
-        """One page of the completions of all steps with these words (`carry "ten ones" -wrong`) and numbers.
+        """Search completions of all steps for words (`carry "ten ones" -wrong`) and numbers; one page.
 
-        Query: split, prompt_hash, step_from, step_to, reward_min, reward_max, advantage (`positive`, `negative`,
-        `zero`, `none`), finish_reason, failed, length_min, length_max, sort (`-step`, `reward`, `-length` …), limit,
-        after (the `next_cursor` of the page before).
+        Query: split, prompt_hash, step_from, step_to, reward_min, reward_max, advantage (`positive`,
+        `negative`, `zero`, `none`), finish_reason, failed, length_min, length_max, sort (`-step`, `reward`,
+        `-length` …), limit, after (the previous page's `next_cursor`).
         """
         return CompletionHits.model_validate(
             await self._transport.get(f"/jobs/{id}/completions/search", q=q, **query)
         )
 
     async def groups(self, id: str, *, step: int | None = None, split: str = "train") -> GroupList:
-        """Every group of one step, of the newest by default: how its prompt begins and what its completions got."""
+        """All groups of one step (default: the newest), with their prompt's beginning and rewards."""
         return GroupList.model_validate(
             await self._transport.get(f"/jobs/{id}/groups", step=step, split=split)
         )
 
     async def group(self, id: str, split: str, step: int, prompt_no: int) -> CompletionGroup:
-        """The completions of one prompt at one step, without their tokens."""
+        """Completions of one prompt at one step, without tokens."""
         return CompletionGroup.model_validate(
             await self._transport.get(f"/jobs/{id}/groups/{split}/{step}/{prompt_no}")
         )
@@ -194,30 +193,31 @@ class AsyncJobs:
     async def download_checkpoint(
         self, id: str, step: int, to: str | Path, *, progress: Progress | None = None
     ) -> Path:
-        """Write a kept checkpoint's `.tar.gz`, in the form of an adapter's, to the file `to`."""
+        """Write a checkpoint's `.tar.gz`, in an adapter's form, to the file `to`."""
         return await save(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to, progress=progress)
 
     async def extract_checkpoint(self, id: str, step: int, to: str | Path) -> Path:
-        """Download and unpack a kept checkpoint into the folder `to`: what `PeftModel.from_pretrained` loads."""
+        """Download and unpack a checkpoint into the folder `to`, which `PeftModel.from_pretrained` loads."""
         return await extract(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to)
 
     async def pick_checkpoint(self, id: str, which: Which = "best") -> Checkpoint:
-        """The best or the final checkpoint of a job that has succeeded.
+        """Best or final checkpoint of a succeeded job.
 
-        Raises StateConflict: `no_better_checkpoint` when none has a higher held-out reward than the base, `no_adapter`.
+        Raises StateConflict `no_adapter`, or `no_better_checkpoint` if none has a higher held-out reward
+        than the base model.
         """
         return pick_checkpoint(await self.get(id), await self.checkpoints(id), which)
 
     async def download_adapter(
         self, id: str, to: str | Path, *, which: Which = "best", progress: Progress | None = None
     ) -> Path:
-        """Write the `.tar.gz` of the job's best or final checkpoint to the file `to`. Raises as `pick_checkpoint`."""
+        """Write the `.tar.gz` of the best or final checkpoint to the file `to`. Raises as `pick_checkpoint`."""
         return await save(
             self._transport, f"/jobs/{id}/adapter/download?which={which}", to, progress=progress
         )
 
     async def extract_adapter(self, id: str, to: str | Path, *, which: Which = "best") -> Path:
-        """Download and unpack the job's best or final checkpoint into the folder `to`. Raises as `pick_checkpoint`."""
+        """Unpack the best or final checkpoint into the folder `to`. Raises as `pick_checkpoint`."""
         return await extract(self._transport, f"/jobs/{id}/adapter/download?which={which}", to)
 
     async def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
@@ -233,23 +233,20 @@ class AsyncJobs:
         return JobTrainingCheck.model_validate(await self._transport.get(f"/jobs/{id}/training-check"))
 
     async def labels(self, id: str) -> builtins.list[LabelView]:
-        """What people have said of its completions."""
+        """People's judgements of completions."""
         return LabelList.model_validate(await self._transport.get(f"/jobs/{id}/labels")).data
 
     async def label(self, id: str, labels: Sequence[LabelCreate]) -> builtins.list[LabelView]:
-        """Say of stored completions whether they are right; the last word counts, `right=None` takes it back."""
+        """Mark completions as right or wrong; the last label counts, `right=None` removes it."""
         body = {"labels": [label.model_dump(mode="json") for label in labels]}
         return LabelList.model_validate(await self._transport.post(f"/jobs/{id}/labels", body)).data
 
     async def calibration(self, id: str, *, reward: str | None = None) -> Calibration:
-        """How far one of the job's rewards agrees with the labels, and which completions to label next."""
+        """How far one reward agrees with the labels, and what to label next."""
         return Calibration.model_validate(await self._transport.get(f"/jobs/{id}/calibration", reward=reward))
 
     async def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
-        """The job once it is finished or paused. Raises `TimeoutError` after `timeout` seconds.
-
-        A server that goes away meanwhile is waited for, up to 10 minutes.
-        """
+        """Wait until the job is finished or paused. Raises TimeoutError."""
         deadline, outage = None if timeout is None else time.monotonic() + timeout, Outage()
         while True:
             job = JobDetail.model_validate(
@@ -264,9 +261,7 @@ class AsyncJobs:
     async def stream(self, id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
         """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
 
-        A broken connection is taken up again where it broke (`Last-Event-ID`). A stream that the server or a proxy
-        refuses for a moment (502, 503, 504 …) is asked for again, as often as any request is tried again; a server
-        that goes away is waited for, up to 10 minutes.
+        A broken connection is resumed with `Last-Event-ID`; a refused one (502, 503, 504 …) is retried.
         """
         failures, outage = 0, Outage()
         while True:

@@ -14,9 +14,10 @@ class AsyncJudges:
     async def add(
         self, name: str, *, base_url: str, model: str, api_key: str | None = None, **settings: Any
     ) -> JudgeInfo:
-        """Store a connection; for owners. The key is kept encrypted and never answered.
+        """Store a connection; the key is encrypted and never returned. Owners only.
 
-        settings: input_price, output_price (per million tokens), structured, concurrency, timeout_seconds, retries.
+        settings: input_price, output_price (per million tokens), structured, concurrency, timeout_seconds,
+        retries.
         """
         body = {"name": name, "base_url": base_url, "model": model, "api_key": api_key, **settings}
         return JudgeInfo.model_validate(await self._transport.post("/judges", body))
@@ -25,11 +26,11 @@ class AsyncJudges:
         return Page[JudgeInfo].model_validate(await self._transport.get("/judges")).data
 
     async def get(self, name: str) -> JudgeInfo:
-        """By name or id."""
+        """Get by name or id."""
         return JudgeInfo.model_validate(await self._transport.get(f"/judges/{name}"))
 
     async def change(self, name: str, *, etag: str | None = None, **settings: Any) -> JudgeInfo:
-        """What is not given stays; `api_key=None` removes the key. `etag` of the judge as you saw it."""
+        """Change the given settings; `api_key=None` removes the key."""
         return JudgeInfo.model_validate(await self._transport.patch(f"/judges/{name}", settings, etag=etag))
 
     async def remove(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Projects, their people and API keys, and what a project uses."""
+"""Projects, members, API keys, audit log and usage."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -20,11 +20,11 @@ class AsyncProjects:
         self._transport = transport
 
     async def list(self) -> list[ProjectAccess]:
-        """Those that this key may see, by name."""
+        """Projects that this key may see, by name."""
         return Page[ProjectAccess].model_validate(await self._transport.get("/projects")).data
 
     async def create(self, name: str, *, with_key: bool = False) -> ProjectCreated:
-        """`with_key`: answer the secret of an owner's key of the new project too."""
+        """`with_key`: also return the secret of a new owner's key."""
         body = {"name": name, "with_key": with_key}
         return ProjectCreated.model_validate(await self._transport.post("/projects", body))
 
@@ -32,17 +32,16 @@ class AsyncProjects:
         return Project.model_validate(await self._transport.get(f"/projects/{id}"))
 
     async def rename(self, id: str, name: str, *, etag: str | None = None) -> Project:
-        """`etag` of the project as you saw it; without it, as it is now."""
         return Project.model_validate(
             await self._transport.patch(f"/projects/{id}", {"name": name}, etag=etag)
         )
 
     async def export(self, id: str, to: str | Path) -> Path:
-        """Write the project's data to the tar `to`; for owners."""
+        """Write the project's data to the tar `to`. Owners only."""
         return await save(self._transport, f"/projects/{id}/export", to)
 
     async def delete(self, id: str, name: str) -> None:
-        """Delete the project and all that it holds; `name` has to be its name."""
+        """Delete the project with all its data; `name` confirms it."""
         await self._transport.request("DELETE", f"/projects/{id}", json={"name": name})
 
 
@@ -51,7 +50,7 @@ class AsyncKeys:
         self._transport = transport
 
     async def list(self) -> list[ApiKey]:
-        """Those that are not revoked, newest first; for owners."""
+        """Keys that are not revoked, newest first. Owners only."""
         return await every(self._transport, "/keys", ApiKey)
 
     async def create(
@@ -63,7 +62,7 @@ class AsyncKeys:
         expires_in_days: int | None = None,
         administrator: bool = False,
     ) -> ApiKeyCreated:
-        """A new key; its secret is in this answer only. `administrator`: it runs the platform."""
+        """Create a key; only this response has its secret. `administrator`: it may run the platform."""
         body: dict[str, Any] = {"name": name, "role": role, "scopes": None if scopes is None else [*scopes]}
         body |= {"expires_in_days": expires_in_days}
         body |= {"administrator": True} if administrator else {}  # servers before it refuse the word
@@ -73,7 +72,7 @@ class AsyncKeys:
         await self._transport.delete(f"/keys/{id}")
 
     async def transfer(self, id: str) -> ApiKey:
-        """Take over a key of another member, before they are removed: the secret stays, your rights bound it."""
+        """Take over another member's key before they are removed: same secret, limited by your rights."""
         return ApiKey.model_validate(await self._transport.post(f"/keys/{id}/transfer"))
 
 
@@ -82,11 +81,10 @@ class AsyncMembers:
         self._transport = transport
 
     async def list(self) -> list[Member]:
-        """Newest first."""
         return await every(self._transport, "/members", Member)
 
     async def invite(self, role: Role = "editor", note: str | None = None) -> InvitationMade:
-        """An address with which one person joins the project, once."""
+        """Create a one-time address to join the project, valid for seven days."""
         body = {"role": role, "note": note}
         return InvitationMade.model_validate(await self._transport.post("/invitations", body))
 
@@ -94,40 +92,38 @@ class AsyncMembers:
         return Member.model_validate(await self._transport.get(f"/members/{id}"))
 
     async def change(self, id: str, role: Role, *, etag: str | None = None) -> Member:
-        """`etag` of the member as you saw them; without it, as they are now."""
         return Member.model_validate(await self._transport.patch(f"/members/{id}", {"role": role}, etag=etag))
 
     async def remove(self, id: str) -> None:
         await self._transport.delete(f"/members/{id}")
 
     async def sign_in_link(self, id: str) -> MemberInvited:
-        """A fresh one-time address for a member."""
+        """A new one-time address for a member."""
         return MemberInvited.model_validate(await self._transport.post(f"/members/{id}/sign-in-link"))
 
     async def reset_password(self, id: str) -> MemberInvited:
-        """A one-time address at which a member sets a new password."""
+        """A one-time address for setting a new password."""
         return MemberInvited.model_validate(await self._transport.post(f"/members/{id}/password-reset"))
 
 
 class AsyncInvitations:
-    """For owners; `members.invite` makes one of seven days."""
+    """Invitations to the project. Owners only."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
     def list(self) -> AsyncIterator[Invitation]:
-        """Those that nobody has used, newest first."""
+        """Unused invitations, newest first."""
         return iterate(self._transport, "/invitations", Invitation)
 
     async def create(
         self, role: Role = "editor", *, note: str | None = None, expires_in_days: int = 7
     ) -> InvitationMade:
-        """An address with which one person joins the project, once; it is in this answer only."""
+        """Create a one-time address to join the project; only this response has it."""
         body = {"role": role, "note": note, "expires_in_days": expires_in_days}
         return InvitationMade.model_validate(await self._transport.post("/invitations", body))
 
     async def withdraw(self, id: str) -> None:
-        """Its address stops working."""
         await self._transport.delete(f"/invitations/{id}")
 
 
@@ -136,7 +132,7 @@ class AsyncAuditLog:
         self._transport = transport
 
     def list(self, q: str | None = None) -> AsyncIterator[AuditEntry]:
-        """Who did what to which thing, newest first; for owners. `q`: words that all occur in an entry."""
+        """Who changed what, newest first; `q`: words that an entry has to contain. Owners only."""
         return iterate(self._transport, "/audit", AuditEntry, q=q)
 
 
@@ -145,13 +141,12 @@ class AsyncUsageReports:
         self._transport = transport
 
     async def get(self, days: int = 30) -> ProjectUsage:
-        """The last `days` days in UTC, today included."""
+        """The last `days` days in UTC, including today."""
         return ProjectUsage.model_validate(await self._transport.get("/usage", days=days))
 
     async def set_budget(
         self, kind: UsageKind, amount: float, period: Period = "month", *, etag: str | None = None
     ) -> Budget:
-        """`etag` of the budget as you saw it; without it, as it is now, if there is one."""
         if etag is None:
             usage = await self.get(1)
             current = {(budget.kind, budget.period): budget.etag for budget in usage.budgets}

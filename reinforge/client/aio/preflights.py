@@ -1,4 +1,4 @@
-"""Pre-flights: what a job would be, before it is started."""
+"""Pre-flights: estimates of a job before its start."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ class AsyncPreflights:
         return Preflight.model_validate(await self._transport.post(f"/preflights/{id}/cancel"))
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Preflight:
-        """Until it rests. Raises TimeoutError. A server that goes away meanwhile is waited for, up to 10 minutes."""
+        """Wait for its end. Raises TimeoutError."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             document = await self._transport.get_through_outage(f"/preflights/{id}", outage, deadline)

@@ -1,4 +1,4 @@
-"""Large files in parts: what has arrived is not sent again, today or tomorrow."""
+"""Uploads of large files in parts, which can be resumed."""
 
 import hashlib
 from pathlib import Path
@@ -14,9 +14,9 @@ from reinforge.schemas.uploads import DatasetUpload, PartDestination
 async def send(
     transport: AsyncTransport, path: Path, *, name: str, sha256: str, progress: Progress | None = None
 ) -> Dataset:
-    """Upload a file in parts, going on with the unfinished upload of the same file where there is one.
+    """Upload a file in parts, or resume its unfinished upload.
 
-    Raises what the server finds wrong with the file, and ServerUnreachable: call it again then.
+    Raises the server's faults of the file, and ServerUnreachable: then call it again.
     """
     body = {"filename": path.name, "bytes": path.stat().st_size, "name": name, "sha256": sha256}
     try:
@@ -48,7 +48,7 @@ async def send(
 async def send_part(
     transport: AsyncTransport, upload: DatasetUpload, number: int, data: bytes, direct: bool
 ) -> bool:
-    """Send one part, straight to the bucket where that works; whether it does is worth trying for the next."""
+    """Send one part, to the bucket if `direct`; returns whether the bucket took it."""
     sha256 = hashlib.sha256(data).hexdigest()
     place = f"/uploads/{upload.id}/parts/{number}"
     if direct:

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that hear of events."""
+"""Webhooks: addresses that receive events."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -14,8 +14,9 @@ from reinforge.schemas.webhooks import (
 
 
 class AsyncWebhooks:
-    """For owners. Check what arrives with `reinforge.net.webhook_signature.verify`, or any Standard Webhooks
-    library."""
+    """For owners. Verify requests with `reinforge.net.webhook_signature.verify` or any Standard Webhooks
+    library.
+    """
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -23,7 +24,7 @@ class AsyncWebhooks:
     async def create(
         self, url: str, *, events: Sequence[str] = (), description: str | None = None
     ) -> WebhookSecret:
-        """With its secret, which no other answer has. No events: all of them."""
+        """Create a webhook; only this response has its secret. No `events`: all of them."""
         body = {"url": url, "events": list(events), "description": description}
         return WebhookSecret.model_validate(await self._transport.post("/webhooks", body))
 
@@ -34,14 +35,14 @@ class AsyncWebhooks:
         return WebhookInfo.model_validate(await self._transport.get(f"/webhooks/{id}"))
 
     async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
-        """Fields: url, events, description, enabled. `etag` of the webhook as you saw it."""
+        """Fields: url, events, description, enabled."""
         return WebhookInfo.model_validate(await self._transport.patch(f"/webhooks/{id}", fields, etag=etag))
 
     async def delete(self, id: str) -> None:
         await self._transport.delete(f"/webhooks/{id}")
 
     async def rotate_secret(self, id: str) -> WebhookSecret:
-        """A new secret; for 24 hours the old one signs beside it."""
+        """Create a new secret; for 24 hours the old one signs too."""
         return WebhookSecret.model_validate(await self._transport.post(f"/webhooks/{id}/rotate-secret"))
 
     async def test(self, id: str) -> WebhookDeliveryInfo:
@@ -52,7 +53,6 @@ class AsyncWebhooks:
         return iterate(self._transport, f"/webhooks/{id}/deliveries", WebhookDeliveryInfo)
 
     async def delivery(self, id: str, delivery: str) -> WebhookDeliveryDetail:
-        """With its body and every try."""
         return WebhookDeliveryDetail.model_validate(
             await self._transport.get(f"/webhooks/{id}/deliveries/{delivery}")
         )

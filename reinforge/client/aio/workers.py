@@ -1,4 +1,4 @@
-"""Workers: the machines that train, and those that answer at once."""
+"""Workers that train, serve and answer RPCs."""
 
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.schemas.common import Page
@@ -10,5 +10,5 @@ class AsyncWorkers:
         self._transport = transport
 
     async def list(self) -> list[WorkerInfo]:
-        """All that the server knows, with what each does and can be asked."""
+        """All workers, with what each does and can do."""
         return Page[WorkerInfo].model_validate(await self._transport.get("/workers")).data

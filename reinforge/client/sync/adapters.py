@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/adapters.py by scripts/sync_client.py: change that file.
-"""Adapters: what a job leaves behind."""
+"""Trained adapters: list, download, unpack."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,5 +26,5 @@ class Adapters:
         return save(self._transport, f"/adapters/{id}/download", to, progress=progress)
 
     def extract(self, id: str, to: str | Path) -> Path:
-        """Download and unpack into the folder `to`: a directory that `PeftModel.from_pretrained` loads."""
+        """Download and unpack into the folder `to`, which `PeftModel.from_pretrained` loads."""
         return extract(self._transport, f"/adapters/{id}/download", to)

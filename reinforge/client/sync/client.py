@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/client.py by scripts/sync_client.py: change that file.
-"""`Reinforge`: one object with a resource per kind of thing."""
+"""`Reinforge`: one connection with all resources."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
@@ -31,11 +31,12 @@ from reinforge.schemas.users import Me
 
 
 class Reinforge:
-    """A connection to one server, as one key.
+    """A connection to one server with one API key.
 
-    Arguments win over `REINFORGE_URL` and `REINFORGE_API_KEY`, and those over what `reinforge login` stored. Every
-    method raises a `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`; connection failures,
-    429 and 5xx are retried `retries` times first.
+    Arguments override `REINFORGE_URL` and `REINFORGE_API_KEY`, and those what `reinforge login` stored.
+    Methods raise a `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`, after
+    `retries` retries on connection failures, 429 and 5xx. `wait` and `stream` survive outages of up to 10
+    minutes. `etag` is the version that a change is based on; default: the current one.
     """
 
     def __init__(
@@ -81,16 +82,17 @@ class Reinforge:
         checkpoint: str | None = None,
         **options: Any,
     ) -> Iterator[SampleEvent]:
-        """Completions of conversations by a base model or a checkpoint, while they are made.
+        """Stream completions of conversations by a base model or a checkpoint.
 
-        Options: samples_per_prompt, max_tokens, temperature, top_p, seed, stop (`schemas.playground.SampleRequest`).
-        The last event is `end`; closing the iterator before it stops the worker.
+        Options: samples_per_prompt, max_tokens, temperature, top_p, seed, stop
+        (`schemas.playground.SampleRequest`). The last event is `end`; closing the iterator earlier stops
+        the worker.
         """
         body = {"model": model, "prompts": [list(messages) for messages in prompts], "checkpoint": checkpoint}
         return sample(self.transport, body | options)
 
     def sign_in_link(self) -> str:
-        """A URL that signs one browser in, once, as the owner of this key."""
+        """A URL that signs one browser in, once, as this key's owner."""
         link = self.transport.post("/sign-in-links")
         return str(link["url"])
 

@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/deployments.py by scripts/sync_client.py: change that file.
-"""Deployments: weights under a name, asked at `/v1/chat/completions`."""
+"""Deployments: weights served under a name at `/v1/chat/completions`."""
 
 import time
 from collections.abc import Iterator
@@ -23,16 +23,15 @@ class Deployments:
         checkpoint: str | None = None,
         model: str | None = None,
     ) -> DeploymentInfo:
-        """Put an adapter, a checkpoint or a base model (exactly one of them) under a name."""
+        """Deploy exactly one of an adapter, a checkpoint and a base model under a name."""
         body = {"name": name, "adapter": adapter, "checkpoint": checkpoint, "model": model}
         return DeploymentInfo.model_validate(self._transport.post("/deployments", body))
 
     def list(self) -> Iterator[DeploymentInfo]:
-        """Newest first."""
         return iterate(self._transport, "/deployments", DeploymentInfo)
 
     def get(self, name: str) -> DeploymentInfo:
-        """By name or id."""
+        """Get by name or id."""
         return DeploymentInfo.model_validate(self._transport.get(f"/deployments/{name}"))
 
     def point(
@@ -44,27 +43,23 @@ class Deployments:
         model: str | None = None,
         etag: str | None = None,
     ) -> DeploymentInfo:
-        """Other weights behind the name; what is under way ends with the old ones.
-
-        `etag` of the deployment as you saw it; without it, as it is now.
-        """
+        """Switch to other weights; running requests finish on the old ones."""
         body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
         return DeploymentInfo.model_validate(self._transport.patch(f"/deployments/{name}", body, etag=etag))
 
     def start(self, name: str) -> DeploymentInfo:
-        """Take requests again."""
         return DeploymentInfo.model_validate(self._transport.post(f"/deployments/{name}/start"))
 
     def stop(self, name: str) -> DeploymentInfo:
-        """Take no more requests; those under way end first."""
+        """Refuse new requests; running ones finish."""
         return DeploymentInfo.model_validate(self._transport.post(f"/deployments/{name}/stop"))
 
     def delete(self, name: str) -> None:
-        """It has to be stopped."""
+        """Delete a stopped deployment."""
         self._transport.delete(f"/deployments/{name}")
 
     def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:
-        """Until it neither loads nor drains. Raises TimeoutError. A server that goes away meanwhile is waited for."""
+        """Wait until it neither loads nor drains. Raises TimeoutError."""
         give_up, outage = time.monotonic() + timeout, Outage()
         while True:
             document = self._transport.get_through_outage(f"/deployments/{name}", outage, give_up)

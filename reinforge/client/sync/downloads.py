@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/downloads.py by scripts/sync_client.py: change that file.
-"""Files from the server, written whole or not at all."""
+"""Downloads, written completely or not at all."""
 
 import tarfile
 from pathlib import Path
@@ -10,7 +10,6 @@ from reinforge.system.archives import unpack
 
 
 def save(transport: Transport, path: str, to: str | Path, *, progress: Progress | None = None) -> Path:
-    """Write what the server has at `path` to the file `to`."""
     to = Path(to)
     to.parent.mkdir(parents=True, exist_ok=True)
     partial = to.with_name(f".{to.name}.partial")
@@ -28,7 +27,7 @@ def save(transport: Transport, path: str, to: str | Path, *, progress: Progress 
 
 
 def extract(transport: Transport, path: str, to: str | Path) -> Path:
-    """Download the `.tar.gz` at `path` and unpack it into the folder `to`; returns the folder with the adapter."""
+    """Unpack the `.tar.gz` at `path` into the folder `to`; returns the folder with the adapter."""
     to = Path(to)
     archive = save(transport, path, to.parent / f".{to.name}.tar.gz")
     try:

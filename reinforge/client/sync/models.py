@@ -25,10 +25,11 @@ class Models:
         progress: Callable[[ModelProgress], None] | None = None,
         every: float = 1.0,
     ) -> BaseModelInfo:
-        """Register a folder on the worker, or `hub:org/name@revision`, once a worker has downloaded and inspected it.
+        """Register a folder on the worker, or `hub:org/name@revision`, and wait for its inspection by a
+        worker.
 
-        `token` opens a private model of the hub, `chat_template` is for a model that has none. `progress` is called
-        every so many seconds. Raises what the worker refuses; nothing is kept of a new model then.
+        `token` opens a private model of the hub, `chat_template` is for a model without one. `progress` is
+        called every `every` seconds. If the worker refuses, its error is raised and no new model is kept.
         """
         body = {"id": id, "source": source, "token": token, "chat_template": chat_template}
         model = BaseModelInfo.model_validate(self._transport.post("/models", body, params={"wait": "false"}))
@@ -44,7 +45,7 @@ class Models:
         return model
 
     def share(self, id: str) -> BaseModelInfo:
-        """Give a model of the project, its hub token with it, to all projects. Administrators only."""
+        """Share a model of the project and its hub token with all projects. Administrators only."""
         return BaseModelInfo.model_validate(self._transport.post(f"/models/{id}/share", None))
 
     def list(self) -> Iterator[BaseModelInfo]:
@@ -54,5 +55,5 @@ class Models:
         return BaseModelInfo.model_validate(self._transport.get(f"/models/{id}"))
 
     def remove(self, id: str) -> None:
-        """Forget a model that no job, adapter or deployment names."""
+        """Remove a model that no job, adapter or deployment uses."""
         self._transport.delete(f"/models/{id}")

@@ -9,7 +9,7 @@ from reinforge.client.sync.transport import Transport
 
 
 def every(transport: Transport, path: str, model: type[M], **params: Any) -> list[M]:
-    """Every item of a list, newest first, once all pages are there."""
+    """Fetch all pages of a list."""
     items = []
     for item in iterate(transport, path, model, **params):
         items.append(item)
@@ -19,7 +19,7 @@ def every(transport: Transport, path: str, model: type[M], **params: Any) -> lis
 def iterate(
     transport: Transport, path: str, model: type[M], *, page_size: int = 100, **params: Any
 ) -> Iterator[M]:
-    """Every item of a list, newest first, fetching pages as needed."""
+    """Items of a list, fetching pages as needed."""
     after: str | None = None
     while True:
         page = transport.get(path, limit=page_size, after=after, **params)

@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/people.py by scripts/sync_client.py: change that file.
-"""Projects, their people and API keys, and what a project uses."""
+"""Projects, members, API keys, audit log and usage."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,11 +21,11 @@ class Projects:
         self._transport = transport
 
     def list(self) -> list[ProjectAccess]:
-        """Those that this key may see, by name."""
+        """Projects that this key may see, by name."""
         return Page[ProjectAccess].model_validate(self._transport.get("/projects")).data
 
     def create(self, name: str, *, with_key: bool = False) -> ProjectCreated:
-        """`with_key`: answer the secret of an owner's key of the new project too."""
+        """`with_key`: also return the secret of a new owner's key."""
         body = {"name": name, "with_key": with_key}
         return ProjectCreated.model_validate(self._transport.post("/projects", body))
 
@@ -33,15 +33,14 @@ class Projects:
         return Project.model_validate(self._transport.get(f"/projects/{id}"))
 
     def rename(self, id: str, name: str, *, etag: str | None = None) -> Project:
-        """`etag` of the project as you saw it; without it, as it is now."""
         return Project.model_validate(self._transport.patch(f"/projects/{id}", {"name": name}, etag=etag))
 
     def export(self, id: str, to: str | Path) -> Path:
-        """Write the project's data to the tar `to`; for owners."""
+        """Write the project's data to the tar `to`. Owners only."""
         return save(self._transport, f"/projects/{id}/export", to)
 
     def delete(self, id: str, name: str) -> None:
-        """Delete the project and all that it holds; `name` has to be its name."""
+        """Delete the project with all its data; `name` confirms it."""
         self._transport.request("DELETE", f"/projects/{id}", json={"name": name})
 
 
@@ -50,7 +49,7 @@ class Keys:
         self._transport = transport
 
     def list(self) -> list[ApiKey]:
-        """Those that are not revoked, newest first; for owners."""
+        """Keys that are not revoked, newest first. Owners only."""
         return every(self._transport, "/keys", ApiKey)
 
     def create(
@@ -62,7 +61,7 @@ class Keys:
         expires_in_days: int | None = None,
         administrator: bool = False,
     ) -> ApiKeyCreated:
-        """A new key; its secret is in this answer only. `administrator`: it runs the platform."""
+        """Create a key; only this response has its secret. `administrator`: it may run the platform."""
         body: dict[str, Any] = {"name": name, "role": role, "scopes": None if scopes is None else [*scopes]}
         body |= {"expires_in_days": expires_in_days}
         body |= {"administrator": True} if administrator else {}  # servers before it refuse the word
@@ -72,7 +71,7 @@ class Keys:
         self._transport.delete(f"/keys/{id}")
 
     def transfer(self, id: str) -> ApiKey:
-        """Take over a key of another member, before they are removed: the secret stays, your rights bound it."""
+        """Take over another member's key before they are removed: same secret, limited by your rights."""
         return ApiKey.model_validate(self._transport.post(f"/keys/{id}/transfer"))
 
 
@@ -81,11 +80,10 @@ class Members:
         self._transport = transport
 
     def list(self) -> list[Member]:
-        """Newest first."""
         return every(self._transport, "/members", Member)
 
     def invite(self, role: Role = "editor", note: str | None = None) -> InvitationMade:
-        """An address with which one person joins the project, once."""
+        """Create a one-time address to join the project, valid for seven days."""
         body = {"role": role, "note": note}
         return InvitationMade.model_validate(self._transport.post("/invitations", body))
 
@@ -93,40 +91,38 @@ class Members:
         return Member.model_validate(self._transport.get(f"/members/{id}"))
 
     def change(self, id: str, role: Role, *, etag: str | None = None) -> Member:
-        """`etag` of the member as you saw them; without it, as they are now."""
         return Member.model_validate(self._transport.patch(f"/members/{id}", {"role": role}, etag=etag))
 
     def remove(self, id: str) -> None:
         self._transport.delete(f"/members/{id}")
 
     def sign_in_link(self, id: str) -> MemberInvited:
-        """A fresh one-time address for a member."""
+        """A new one-time address for a member."""
         return MemberInvited.model_validate(self._transport.post(f"/members/{id}/sign-in-link"))
 
     def reset_password(self, id: str) -> MemberInvited:
-        """A one-time address at which a member sets a new password."""
+        """A one-time address for setting a new password."""
         return MemberInvited.model_validate(self._transport.post(f"/members/{id}/password-reset"))
 
 
 class Invitations:
-    """For owners; `members.invite` makes one of seven days."""
+    """Invitations to the project. Owners only."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def list(self) -> Iterator[Invitation]:
-        """Those that nobody has used, newest first."""
+        """Unused invitations, newest first."""
         return iterate(self._transport, "/invitations", Invitation)
 
     def create(
         self, role: Role = "editor", *, note: str | None = None, expires_in_days: int = 7
     ) -> InvitationMade:
-        """An address with which one person joins the project, once; it is in this answer only."""
+        """Create a one-time address to join the project; only this response has it."""
         body = {"role": role, "note": note, "expires_in_days": expires_in_days}
         return InvitationMade.model_validate(self._transport.post("/invitations", body))
 
     def withdraw(self, id: str) -> None:
-        """Its address stops working."""
         self._transport.delete(f"/invitations/{id}")
 
 
@@ -135,7 +131,7 @@ class AuditLog:
         self._transport = transport
 
     def list(self, q: str | None = None) -> Iterator[AuditEntry]:
-        """Who did what to which thing, newest first; for owners. `q`: words that all occur in an entry."""
+        """Who changed what, newest first; `q`: words that an entry has to contain. Owners only."""
         return iterate(self._transport, "/audit", AuditEntry, q=q)
 
 
@@ -144,13 +140,12 @@ class UsageReports:
         self._transport = transport
 
     def get(self, days: int = 30) -> ProjectUsage:
-        """The last `days` days in UTC, today included."""
+        """The last `days` days in UTC, including today."""
         return ProjectUsage.model_validate(self._transport.get("/usage", days=days))
 
     def set_budget(
         self, kind: UsageKind, amount: float, period: Period = "month", *, etag: str | None = None
     ) -> Budget:
-        """`etag` of the budget as you saw it; without it, as it is now, if there is one."""
         if etag is None:
             usage = self.get(1)
             current = {(budget.kind, budget.period): budget.etag for budget in usage.budgets}

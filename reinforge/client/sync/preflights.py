@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/preflights.py by scripts/sync_client.py: change that file.
-"""Pre-flights: what a job would be, before it is started."""
+"""Pre-flights: estimates of a job before its start."""
 
 import time
 from typing import Any
@@ -28,7 +28,7 @@ class Preflights:
         return Preflight.model_validate(self._transport.post(f"/preflights/{id}/cancel"))
 
     def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Preflight:
-        """Until it rests. Raises TimeoutError. A server that goes away meanwhile is waited for, up to 10 minutes."""
+        """Wait for its end. Raises TimeoutError."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             document = self._transport.get_through_outage(f"/preflights/{id}", outage, deadline)

@@ -30,9 +30,8 @@ class Rewards:
         entry: str | None = None,
         granularity: str = "sample",
     ) -> RewardDetail:
-        """Store a reward by name: unchanged code is found, changed code becomes a new revision.
-
-        The text is Python, or a grader's JSON.
+        """Store a reward by name; changed code becomes a new revision. The source is Python or a grader's
+        JSON.
         """
         if path is not None:
             source = read_source(path)
@@ -61,14 +60,13 @@ class Rewards:
         return RewardDetail.model_validate(self._transport.get(f"/rewards/{id}"))
 
     def check(self, source: str, *, entry: str | None = None) -> RewardCheckResult:
-        """Load code in the sandbox without storing it: its functions, or what is wrong on which line."""
+        """Load code in the sandbox without storing it; returns its functions, or errors by line."""
         body = {"source": source, "entry": entry}
         return RewardCheckResult.model_validate(
             self._transport.post("/rewards/check", body, at_least=WORKER_SECONDS)
         )
 
     def golden_cases(self, id: str) -> builtins.list[StoredGoldenCase]:
-        """Oldest first."""
         return GoldenCaseList.model_validate(self._transport.get(f"/rewards/{id}/golden-cases")).data
 
     def add_golden_cases(self, id: str, cases: Sequence[GoldenCase]) -> builtins.list[StoredGoldenCase]:
@@ -81,7 +79,7 @@ class Rewards:
     def run_golden_cases(
         self, id: str, *, source: str | None = None, revision: int | None = None
     ) -> GoldenRun:
-        """All cases against the newest revision, another one, or code that is not stored."""
+        """Run all cases on the newest revision, another one, or unstored code."""
         body = {"source": source, "revision": revision}
         return GoldenRun.model_validate(
             self._transport.post(f"/rewards/{id}/golden-cases/run", body, at_least=WORKER_SECONDS)
@@ -96,7 +94,7 @@ class Rewards:
         entry: str | None = None,
         granularity: str = "sample",
     ) -> RewardTestResult:
-        """Score completions now. Each row is `{completion, item, prompt}`; give a stored id or source."""
+        """Score completions now. Rows are `{completion, item, prompt}`; give a stored id or source."""
         body: dict[str, Any] = {"rows": list(rows), "entry": entry, "granularity": granularity}
         if source is not None:
             body["source"] = source

@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/transport.py by scripts/sync_client.py: change that file.
-"""HTTP transport with retries; turns failures into `ReinforgeError`s."""
+"""HTTP transport with retries that raises `ReinforgeError`s."""
 
 import time
 import uuid
@@ -29,7 +29,7 @@ class Transport:
         )
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """The response of a request that succeeded; a POST carries one idempotency key over all its tries."""
+        """Return a successful response; a POST keeps one idempotency key for all tries."""
         headers = dict(options.pop("headers", None) or {})
         if method == "POST":
             headers.setdefault("idempotency-key", uuid.uuid4().hex)
@@ -59,7 +59,7 @@ class Transport:
         return response.json()
 
     def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
-        """`get` that waits for a server which was there before. Raises as `Outage.pause`."""
+        """`get` that waits for a server that answered before. Raises as `Outage.pause`."""
         while True:
             try:
                 document = self.get(path)
@@ -78,7 +78,7 @@ class Transport:
         params: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> Any:
-        """`at_least`: seconds that the answer may take, however short the client's own time-out is."""
+        """`at_least`: seconds to wait for the response, even if the client's time-out is shorter."""
         timeout = protocol.patient(self.http.timeout, at_least)
         options = {"json": body, "timeout": timeout, "params": params, "headers": headers}
         response = self.request("POST", path, **options)
@@ -86,7 +86,7 @@ class Transport:
 
     @contextmanager
     def stream(self, path: str, **options: Any) -> Iterator[httpx.Response]:
-        """A response whose body is read while it comes."""
+        """A response whose body is read as it arrives."""
         try:
             with self.http.stream("GET", path, **options) as response:
                 if response.status_code >= 400:
@@ -97,7 +97,7 @@ class Transport:
             raise self.unreachable(error) from None
 
     def patch(self, path: str, body: Any, *, etag: str | None = None) -> Any:
-        """`etag`: version that the change was made from; without it, the current version."""
+        """`etag`: version that the change is based on; default: the current one."""
         if not etag:
             document = self.get(path)
             etag = str(document["etag"])
@@ -108,7 +108,7 @@ class Transport:
         self.request("DELETE", path)
 
     def put_elsewhere(self, url: str, *, headers: dict[str, str], data: bytes) -> bool:
-        """Send bytes to an address outside the API, without this client's key; False when they were not taken."""
+        """Send bytes to an address outside the API, without this client's key; False if refused."""
         http = httpx.Client(timeout=self.http.timeout)
         try:
             response = http.request("PUT", url, headers=headers, content=data)

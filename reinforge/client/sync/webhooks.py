@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/webhooks.py by scripts/sync_client.py: change that file.
-"""Webhooks: addresses that hear of events."""
+"""Webhooks: addresses that receive events."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,8 +15,9 @@ from reinforge.schemas.webhooks import (
 
 
 class Webhooks:
-    """For owners. Check what arrives with `reinforge.net.webhook_signature.verify`, or any Standard Webhooks
-    library."""
+    """For owners. Verify requests with `reinforge.net.webhook_signature.verify` or any Standard Webhooks
+    library.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -24,7 +25,7 @@ class Webhooks:
     def create(
         self, url: str, *, events: Sequence[str] = (), description: str | None = None
     ) -> WebhookSecret:
-        """With its secret, which no other answer has. No events: all of them."""
+        """Create a webhook; only this response has its secret. No `events`: all of them."""
         body = {"url": url, "events": list(events), "description": description}
         return WebhookSecret.model_validate(self._transport.post("/webhooks", body))
 
@@ -35,14 +36,14 @@ class Webhooks:
         return WebhookInfo.model_validate(self._transport.get(f"/webhooks/{id}"))
 
     def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
-        """Fields: url, events, description, enabled. `etag` of the webhook as you saw it."""
+        """Fields: url, events, description, enabled."""
         return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields, etag=etag))
 
     def delete(self, id: str) -> None:
         self._transport.delete(f"/webhooks/{id}")
 
     def rotate_secret(self, id: str) -> WebhookSecret:
-        """A new secret; for 24 hours the old one signs beside it."""
+        """Create a new secret; for 24 hours the old one signs too."""
         return WebhookSecret.model_validate(self._transport.post(f"/webhooks/{id}/rotate-secret"))
 
     def test(self, id: str) -> WebhookDeliveryInfo:
@@ -53,7 +54,6 @@ class Webhooks:
         return iterate(self._transport, f"/webhooks/{id}/deliveries", WebhookDeliveryInfo)
 
     def delivery(self, id: str, delivery: str) -> WebhookDeliveryDetail:
-        """With its body and every try."""
         return WebhookDeliveryDetail.model_validate(
             self._transport.get(f"/webhooks/{id}/deliveries/{delivery}")
         )

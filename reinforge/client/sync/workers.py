@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/workers.py by scripts/sync_client.py: change that file.
-"""Workers: the machines that train, and those that answer at once."""
+"""Workers that train, serve and answer RPCs."""
 
 from reinforge.client.sync.transport import Transport
 from reinforge.schemas.common import Page
@@ -11,5 +11,5 @@ class Workers:
         self._transport = transport
 
     def list(self) -> list[WorkerInfo]:
-        """All that the server knows, with what each does and can be asked."""
+        """All workers, with what each does and can do."""
         return Page[WorkerInfo].model_validate(self._transport.get("/workers")).data
