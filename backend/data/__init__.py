@@ -1,1 +1,1 @@
-"""Database, migrations, stored objects, sealed secrets and notifications."""
+"""Database, migrations, stored objects, sealed secrets, notifications."""

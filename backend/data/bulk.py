@@ -1,4 +1,4 @@
-"""Bulk inserts: rows travel as one JSON text, so a thousand rows cost one round trip."""
+"""Bulk inserts: rows travel as one JSON text, in one round trip."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ async def insert_many(
     *,
     same: Mapping[str, Any] | None = None,
 ) -> None:
-    """Insert rows of JSON values; `same` values apply to all. No effect without rows."""
+    """Insert rows of JSON values; `same` values apply to all."""
     if not rows:
         return
     same = same or {}
@@ -35,7 +35,7 @@ async def insert_many(
 
 
 async def _insert_one(session: AsyncSession, table: type[Base], row: Mapping[str, Any]) -> None:
-    """A single row, whose large JSON is then parsed once instead of twice."""
+    """Insert a single row, whose large JSON is then parsed once instead of twice."""
     sql_table = table.metadata.tables[table.__tablename__]
     values = {
         name: orjson.dumps(value).decode()
@@ -53,16 +53,16 @@ async def insert_columns(
     *,
     replacing: bool = False,
 ) -> None:
-    """Insert rows given as numeric columns of equal length, without building rows in Python.
+    """Insert numeric columns of equal length, without building rows in Python.
 
-    With `replacing`, existing rows are updated; the given primary keys must then be distinct.
+    With `replacing`, existing rows are updated; primary keys must then be distinct.
     """
     statement = _statement_of_columns(table, tuple(columns), replacing)
     await session.execute(statement, {name: _array(column) for name, column in columns.items()})
 
 
 def _array(numbers: Sequence[float | None]) -> str:
-    """PostgreSQL's text form of an array: JSON with braces."""
+    """PostgreSQL array syntax: JSON with braces."""
     return f"{{{orjson.dumps(numbers)[1:-1].decode()}}}"
 
 
@@ -93,7 +93,7 @@ def _statement(table: type[Base], same: tuple[str, ...], varying: tuple[str, ...
 
 
 def _parameters(table: FromClause, names: Sequence[str], suffix: str = "") -> list[str]:
-    """Parameters named like their columns, cast to the columns' types (`suffix` after each type)."""
+    """Parameters cast to the columns' types, with `suffix`."""
     return [f"CAST(:{name} AS {_type(table, name)}{suffix})" for name in names]
 
 

@@ -1,8 +1,6 @@
-"""Cached copies of stored objects: which are unused, and their removal on this server.
+"""Unused cached copies of stored objects, and their removal in this server's home.
 
-Deleted datasets, jobs and projects leave copies in caches: local dataset files, reports and completions here,
-blobs and run folders on workers. Workers query the API for what to remove
-(`worker.backend_api.cache_cleanup`); every API process cleans its own home folder.
+Workers query the API for what to remove (`worker.backend_api.cache_cleanup`).
 """
 
 import asyncio
@@ -25,18 +23,18 @@ log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 300.0
 QUIET_SECONDS = 300.0
-"""A file used this recently is skipped: it may be in use."""
+"""Files used this recently may be in use and are skipped."""
 LEFTOVER_SECONDS = 86_400.0
 """Age of partial files of a killed process."""
 _WORKERS = "blobs"
-"""A worker on this machine may share the home; it cleans its own folder."""
+"""Skipped: a worker that shares the home cleans its own folder."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PRODUCTS = (Checkpoint, ResumeState, Adapter, Deployment, StepRollouts)
 _AT_ONCE = 1000
 
 
 async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[str]:
-    """The hashes that no job, checkpoint, adapter, deployment or existing dataset needs.
+    """Select hashes that no job, checkpoint, adapter, deployment or existing dataset needs.
 
     Some may still be in the object store: a finished job refers to its deleted dataset.
     """
@@ -56,18 +54,16 @@ async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[
 
 
 async def unused_jobs(session: AsyncSession, ids: Collection[str]) -> set[str]:
-    """The deleted ones."""
     return set(ids) - set(await session.scalars(select(Job.id).where(Job.id.in_(ids))))
 
 
 class CacheTidying:
-    """Removes unused files from the caches in one home folder; `run` is a task of the API process."""
+    """Removes unused files from one home's caches; `run` is a task of the API process."""
 
     def __init__(self, database: Database, home: Path, quiet_seconds: float = QUIET_SECONDS) -> None:
         self._database, self._home, self._quiet = database, home, quiet_seconds
 
     async def run(self) -> None:
-        """Until cancelled."""
         while True:
             try:
                 if removed := await self.tidy():
@@ -115,7 +111,7 @@ def _remove(files: Iterable[Path], quiet: float) -> int:
 
 
 def _is_quiet(path: Path, seconds: float) -> bool:
-    """Whether it is a file that was neither written nor read for this long."""
+    """Whether it is a file neither written nor read for this long."""
     try:
         return path.is_file() and path.stat().st_mtime < time.time() - seconds
     except FileNotFoundError:

@@ -1,10 +1,7 @@
 """PostgreSQL connections: one transaction per request, committed before the response is sent.
 
-    @router.post("/things")
-    async def create(session: Session, who: Writer) -> Thing: ...
-
-A room never commits; it may register work for after the commit (`after_commit`). Code outside requests (event
-stream, RPCs, `background`) opens its own short transactions with `Database.transaction()`.
+Services never commit; they may register work for after the commit (`after_commit`). Code outside requests opens
+short transactions with `Database.transaction()`.
 """
 
 import logging
@@ -35,16 +32,16 @@ _TRUSTED_SECONDS = 1.0
 
 
 def sqlalchemy_url(url: str) -> str:
-    """A libpq URL (`postgresql://…`) with SQLAlchemy's driver."""
+    """Convert a libpq URL (`postgresql://…`)."""
     parsed = make_url(url).set(drivername="postgresql+psycopg")
     return parsed.render_as_string(hide_password=False)
 
 
 def _ping_what_was_idle(engine: AsyncEngine) -> None:
-    """Ping a pooled connection that was idle for a while, and replace it when it is dead.
+    """Ping a pooled connection that was idle for a while, and replace it when dead.
 
-    Pinging every one (`pool_pre_ping`) would cost a round trip per transaction. A request that meets a
-    connection lost within the last second gets a 503 and may be retried.
+    `pool_pre_ping` would cost a round trip per transaction. A connection lost within the last second gives a
+    503.
     """
 
     @event.listens_for(engine.sync_engine, "checkin")
@@ -62,7 +59,7 @@ def _ping_what_was_idle(engine: AsyncEngine) -> None:
 
 
 def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
-    """Set PostgreSQL's statement timeout, which includes waiting for locks."""
+    """Set the statement timeout, which includes waiting for locks."""
 
     @event.listens_for(engine.sync_engine, "connect")
     def limit(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -73,10 +70,10 @@ def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
 
 
 class Database:
-    """The engine of one process."""
+    """Engine of one process."""
 
     def __init__(self, url: str, *, pool_size: int = 10, statement_seconds: float = 0) -> None:
-        """statement_seconds: statement timeout; 0: none."""
+        """`statement_seconds`: timeout; 0: none."""
         self.conninfo = url
         """For connections outside the pool: LISTEN and advisory locks."""
         self.engine: AsyncEngine = create_async_engine(
@@ -93,7 +90,6 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncSession]:
-        """One transaction: committed at the end of the block, rolled back on an exception."""
         async with self._sessions() as session:
             async with session.begin():
                 yield session
@@ -101,7 +97,7 @@ class Database:
 
     @asynccontextmanager
     async def open_session(self) -> AsyncIterator[AsyncSession]:
-        """A session without automatic commit, for requests that wait between two transactions."""
+        """Open a session without automatic commit, for requests that wait between transactions."""
         async with self._sessions() as session:
             yield session
             await session.commit()
@@ -112,7 +108,7 @@ class Database:
 
 
 async def lock_row(session: AsyncSession, row: Base) -> None:
-    """Refresh and lock the row until the transaction ends. Raises DeletedMeanwhile."""
+    """Refresh and lock the row. Raises DeletedMeanwhile."""
     try:
         await session.refresh(row, with_for_update=True)
     except InvalidRequestError as error:
@@ -120,7 +116,7 @@ async def lock_row(session: AsyncSession, row: Base) -> None:
 
 
 async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
-    """Flush the session. Raises `taken` on a violated unique constraint."""
+    """Raises `taken` on a violated unique constraint."""
     try:
         await session.flush()
     except IntegrityError as error:
@@ -153,6 +149,6 @@ async def _session(request: Request) -> AsyncIterator[AsyncSession]:
 
 
 Session = Annotated[AsyncSession, Depends(_session, scope="function")]
-"""The request's transaction: committed after the endpoint returns and before the response goes out."""
+"""Committed after the endpoint returns and before the response goes out."""
 
 DatabaseDep = Annotated[Database, Depends(get_database)]

@@ -1,8 +1,7 @@
-"""Notifications: one LISTEN connection per process, fanned out to subscribers of a topic.
+"""Notifications: one LISTEN connection per process, fanned out by topic.
 
-`notify(session, topic)` reaches every process when the transaction commits. A notification carries no data;
-receivers read the tables, so a lost or repeated one does no harm. Topics: `job:<id>` (new events), `calls` (a
-call waits), `call:<id>` (answered), `queue` (a job was queued).
+A notification carries no data; receivers read the tables, so a lost or repeated one does no harm. Topics:
+`job:<id>` (new events), `calls` (a call waits), `call:<id>` (answered), `queue` (a job was queued).
 """
 
 import asyncio
@@ -25,24 +24,21 @@ _NOTIFY = text("SELECT pg_notify(:channel, :topic)")
 
 
 async def notify(session: AsyncSession, topic: str) -> None:
-    """Wake every subscriber of `topic`, in every process, after the commit."""
+    """Wake the topic's subscribers in every process after the commit."""
     await session.execute(_NOTIFY, {"channel": CHANNEL, "topic": topic})
 
 
 class Subscription:
-    """Remembers a notification since the last `wait`."""
-
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self.count = 0
-        """Number of notifications."""
 
     def set(self) -> None:
         self.count += 1
         self._event.set()
 
     async def wait(self, timeout: float) -> bool:
-        """True when notified within `timeout` seconds or before the call; resets the flag."""
+        """True when notified within `timeout` seconds or since the last call."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._event.wait(), timeout)
         notified = self._event.is_set()
@@ -51,8 +47,6 @@ class Subscription:
 
 
 class Hub:
-    """The process's LISTEN connection and its subscribers."""
-
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._topics: defaultdict[str, set[Subscription]] = defaultdict(set)
@@ -61,7 +55,7 @@ class Hub:
 
     @contextlib.contextmanager
     def subscribe(self, topic: str) -> Iterator[Subscription]:
-        """Subscribe, then read the tables, then wait: so no event is missed."""
+        """Subscribe, read the tables, then wait: so no event is missed."""
         subscription = Subscription()
         self._topics[topic].add(subscription)
         try:

@@ -1,4 +1,4 @@
-"""Ids: a prefix for the kind, and 24 random characters."""
+"""Ids: a prefix and 24 random characters."""
 
 import secrets
 

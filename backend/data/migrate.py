@@ -15,7 +15,7 @@ _HERE = Path(__file__).resolve().parents[1]
 
 
 def scripts_folder() -> Path:
-    """The migrations: next to `backend` in a checkout, inside it in a wheel."""
+    """Next to `backend` in a checkout, inside it in a wheel."""
     inside = _HERE / "migrations"
     return inside if inside.is_dir() else _HERE.parent / "migrations"
 
@@ -28,7 +28,7 @@ def alembic_config(url: str) -> Config:
 
 
 def upgrade(url: str) -> None:
-    """Run pending migrations; concurrent calls wait for each other."""
+    """Run pending migrations; concurrent calls wait."""
     command.upgrade(alembic_config(url), "head")
 
 

@@ -1,8 +1,7 @@
-"""Registry of immutable objects in the object store (`stored_object`), and their upload.
+"""Registry of immutable objects, named by SHA-256, and their upload.
 
-An object is named by its SHA-256. Its row is committed before its file is written and marked `stored`
-afterwards, so a crash leaves a row to clean up and never an unregistered file. Unreferenced objects are
-deleted a day after their last upload.
+A row is committed before its file is written and marked `stored` afterwards, so a crash leaves no unregistered
+file. Unreferenced objects are deleted a day after their last upload.
 """
 
 from collections.abc import AsyncIterator
@@ -53,21 +52,20 @@ def configured_store(settings: Settings) -> ObjectStore:
 
 
 def object_key(sha256: str) -> str:
-    """The object's key in the store."""
     return content_key("blobs", sha256)
 
 
 class Objects:
-    """The process's content-addressed files. All methods may be called concurrently."""
+    """Content-addressed files; concurrency-safe."""
 
     def __init__(self, database: Database, store: ObjectStore) -> None:
         self.database = database
         self.store = store
 
     async def keep_file(self, path: Path, *, sha256: str, bytes: int, kind: str) -> bool:
-        """Store the file at `path` under its precomputed hash; False if it was already stored.
+        """Store a file under its precomputed hash; False if it was stored.
 
-        Commits on its own: call it before writing a row that refers to the object.
+        Commits: call it before writing a row that refers to the object.
         """
         if await self.announce(sha256, bytes=bytes, kind=kind):
             return False
@@ -81,7 +79,7 @@ class Objects:
         return True
 
     async def keep_copy(self, key: str, *, sha256: str, bytes: int, kind: str) -> None:
-        """Like `keep_file`, for content in the store's bucket under `key`. Raises ObjectNotFound."""
+        """Like `keep_file`, for content in the store under `key`. Raises ObjectNotFound."""
         parts = self.store.parts
         assert parts is not None, "the store has a bucket"
         if not await self.announce(sha256, bytes=bytes, kind=kind):
@@ -89,7 +87,7 @@ class Objects:
             await self.confirm(sha256)
 
     async def announce(self, sha256: str, *, bytes: int, kind: str) -> bool:
-        """Write the object's row before its file; True if the file is already stored."""
+        """Write the object's row before its file; True if the file is stored."""
         async with self.database.transaction() as session:
             state = await session.scalar(
                 insert(StoredObject)
@@ -110,7 +108,7 @@ class Objects:
 
     @asynccontextmanager
     async def open(self, sha256: str) -> AsyncIterator[BinaryIO]:
-        """A stream of the whole object; read it in a thread. Raises ObjectNotFound."""
+        """Open for reading in a thread. Raises ObjectNotFound."""
         file = await anyio.to_thread.run_sync(self.store.open, object_key(sha256))
         try:
             yield file
@@ -118,7 +116,7 @@ class Objects:
             await anyio.to_thread.run_sync(file.close)
 
     async def require_whole(self, row: StoredObject) -> None:
-        """Raises NotFound (`object_not_found`, `blob_damaged`) when the store has lost or truncated it."""
+        """Raises NotFound (`object_not_found`, `blob_damaged`) if lost or truncated."""
         size = await anyio.to_thread.run_sync(self.store.size, object_key(row.sha256))
         if size != row.bytes:
             raise NotFound(
@@ -128,19 +126,18 @@ class Objects:
             )
 
     async def fetch(self, sha256: str, path: Path) -> None:
-        """Download the object atomically to a file. Raises ObjectNotFound."""
+        """Download atomically to a file. Raises ObjectNotFound."""
         await anyio.to_thread.run_sync(self.store.get_file, object_key(sha256), path)
 
     async def stream(self, sha256: str) -> AsyncIterator[bytes]:
-        """The object's bytes in chunks, for a streaming response."""
         async with self.open(sha256) as file:
             while chunk := await anyio.to_thread.run_sync(file.read, CHUNK):
                 yield chunk
 
     async def sweep_orphans(self, limit: int = 200) -> int:
-        """Delete unreferenced objects that were last uploaded over a day ago; returns how many.
+        """Delete unreferenced objects last uploaded over a day ago; returns how many.
 
-        The row is locked during deletion, so a concurrent upload of the same content waits and starts again.
+        The row is locked meanwhile, so a concurrent upload of the content waits and starts again.
         """
         unused = [~exists().where(column == StoredObject.sha256) for column in _REFERENCES]
         deleted = 0
@@ -169,7 +166,7 @@ ObjectsDep = Annotated[Objects, Depends(get_objects)]
 
 
 async def require_stored(session: AsyncSession, sha256: str) -> StoredObject:
-    """The row of a stored object, share-locked against the sweep until the transaction ends. Raises InvalidInput."""
+    """Share-lock a stored object against the sweep. Raises InvalidInput."""
     row = await session.scalar(
         select(StoredObject)
         .where(StoredObject.sha256 == sha256, StoredObject.state == "stored")
@@ -189,15 +186,14 @@ def _not_uploaded(sha256: str) -> InvalidInput:
 
 
 async def note_upload(session: AsyncSession, job_id: str, sha256: str) -> bool:
-    """Record that the job's worker has uploaded the object. False if it had before."""
+    """Record that the job's worker uploaded the object; False if known."""
     row = insert(JobObject).values(job_id=job_id, sha256=sha256).on_conflict_do_nothing()
     return await session.scalar(row.returning(JobObject.sha256)) is not None
 
 
 async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> None:
-    """Require that this job's worker has uploaded the object: knowing its hash is not enough.
-
-    Locked like `require_stored`. Raises InvalidInput, also for one that only others have uploaded.
+    """Share-lock an object that the job's worker has uploaded: knowing its hash is not enough. Raises
+    InvalidInput.
     """
     if await session.get(JobObject, (job_id, sha256)) is None:
         raise _not_uploaded(sha256)
@@ -210,7 +206,7 @@ async def mistrust(session: AsyncSession, sha256: str) -> None:
 
 
 async def find_stored(session: AsyncSession, sha256: str) -> StoredObject:
-    """The row of a stored object. Raises NotFound."""
+    """Raises NotFound."""
     row = await session.get(StoredObject, sha256)
     if row is None or row.state != "stored":
         raise NotFound(f"No object {sha256} is stored.", code="blob_not_found")

@@ -1,8 +1,6 @@
-"""Encryption of stored secrets with a key outside the database.
+"""Encryption of stored secrets (Fernet) with REINFORGE_SECRET_KEY or `secret-key` in the home folder.
 
-The key comes from REINFORGE_SECRET_KEY or from `secret-key` in the home folder, created on first use. Fernet:
-AES-128-CBC with HMAC-SHA-256; the key is derived with a label, so that a value sealed for one use cannot be
-opened for another.
+The key is derived with a label, so a value sealed for one use cannot be opened for another.
 """
 
 import base64
@@ -19,8 +17,6 @@ from reinforge.platform.places import keep_secret
 
 
 class Sealer:
-    """One per process."""
-
     def __init__(self, settings: Settings) -> None:
         configured = settings.secret_key
         self._master = (

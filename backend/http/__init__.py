@@ -1,1 +1,1 @@
-"""HTTP helpers: server, errors, idempotency, conditional requests, pagination, streams."""
+"""HTTP helpers."""

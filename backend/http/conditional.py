@@ -1,7 +1,5 @@
 """Conditional requests (RFC 9110): `If-None-Match` answers 304 for an unchanged response, `If-Match` refuses
-an edit of a changed object.
-
-Every editable object is an `Editable`: its `etag` is in the body and in the `ETag` header.
+an edit of a changed `Editable`.
 """
 
 from typing import Annotated, TypeVar
@@ -12,13 +10,13 @@ from reinforge.errors import MatchNeeded, Stale
 from reinforge.schemas.common import Editable
 
 PACKED = "-gzip"
-"""Suffix of a compressed response's strong entity tag, since its bytes differ."""
+"""Suffix of a compressed response's entity tag, since its bytes differ."""
 
 E = TypeVar("E", bound=Editable)
 
 
 def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
-    """The 304 response if the client has the response of this `etag`, compressed or not."""
+    """The 304 response if the client has this `etag`, compressed or not."""
     tag = headers["etag"]
     packed = f'{tag[:-1]}{PACKED}"'
     tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
@@ -28,21 +26,18 @@ def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
 
 
 def tagged(view: E, response: Response) -> E:
-    """The response, with its tag as a header."""
     response.headers["etag"] = f'"{view.etag}"'
     return view
 
 
 class Match:
-    """The request's `If-Match`, if it has one."""
+    """The request's `If-Match`, if any."""
 
     def __init__(self, header: str | None) -> None:
         self._tags = None if header is None else {_bare(tag) for tag in header.split(",")}
 
     def check(self, current: Editable) -> None:
-        """Call before an edit, with the row locked. Raises MatchNeeded, or Stale when it has changed since it
-        was read.
-        """
+        """Call before an edit, with the row locked. Raises MatchNeeded, or Stale if it has changed."""
         if self._tags is None:
             raise MatchNeeded(
                 "A change has to say which state it was made from.",
@@ -56,13 +51,12 @@ class Match:
             )
 
     def check_absent(self) -> None:
-        """Call before creating an object. Raises Stale if the client expects an existing one."""
+        """Call before a creation. Raises Stale if the client expects an existing object."""
         if self._tags:
             raise Stale("It is gone since you read it.", hint="Send it without If-Match to make it anew.")
 
 
 def _bare(tag: str) -> str:
-    """The tag without quotes and compression suffix."""
     return tag.strip().strip('"').removesuffix(PACKED)
 
 

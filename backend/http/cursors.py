@@ -1,4 +1,4 @@
-"""Keyset pagination: an opaque cursor names the last row, so that pages stay stable while rows arrive."""
+"""Keyset pagination: an opaque cursor names the last row, so pages stay stable."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ def encode_cursor(created_at: datetime, id: str) -> str:
 
 
 def decode_cursor(cursor: str) -> tuple[datetime, str]:
-    """Raises InvalidInput for an invalid cursor."""
+    """Raises InvalidInput."""
     try:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         when, _, id = raw.partition("|")
@@ -39,7 +39,7 @@ def decode_cursor(cursor: str) -> tuple[datetime, str]:
 def newest_first(
     query: Select[Row], created_at: Any, id: Any, *, limit: int, after: str | None
 ) -> Select[Row]:
-    """Order by creation, newest first, starting after `after`, with `limit + 1` rows."""
+    """Select `limit + 1` rows after `after`."""
     place = None if after is None else decode_cursor(after)
     return by_creation(query, created_at, id, limit=limit, after=place)
 
@@ -53,7 +53,7 @@ def by_creation(
     after: tuple[datetime, str] | None,
     oldest_first: bool = False,
 ) -> Select[Row]:
-    """Like `newest_first`, in either order and after a known row: its creation and id."""
+    """Like `newest_first`, in either order, after a row's creation and id."""
     if after is not None:
         # As one row value the index finds the place; as OR of two conditions it would be read up to it.
         position, after_position = tuple_(created_at, id), tuple_(literal(after[0]), literal(after[1]))
@@ -63,5 +63,5 @@ def by_creation(
 
 
 def cut(rows: Sequence[T], limit: int) -> tuple[list[T], bool]:
-    """The page and whether more follow, from `limit + 1` rows."""
+    """Cut `limit + 1` rows to the page; whether more follow."""
     return list(rows[:limit]), len(rows) > limit

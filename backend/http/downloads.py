@@ -1,4 +1,4 @@
-"""Downloads of stored objects: file names, entity tags, streaming."""
+"""Downloads of stored objects."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,7 +16,7 @@ _CHUNK = 1 << 18
 
 
 def attachment(filename: str) -> dict[str, str]:
-    """`Content-Disposition` for a file of any name (RFC 6266), and `nosniff`."""
+    """`Content-Disposition` for any file name (RFC 6266), and `nosniff`."""
     plain = re.sub(r"[^A-Za-z0-9._ -]", "_", filename) or "download"
     value = f'attachment; filename="{plain}"'
     if plain != filename:
@@ -40,9 +40,9 @@ def stream_object(
     transform: Callable[[BinaryIO], Iterator[bytes]] = chunks,
     caching: str = "private, max-age=31536000, immutable",
 ) -> Response:
-    """The object's bytes through `transform`, or 304. The content of an etag never changes.
+    """Stream the object through `transform`, or answer 304. The content of an etag never changes.
 
-    `caching` (`Cache-Control`): by default the content of a URL never changes.
+    `caching` (`Cache-Control`): by default, neither does the content of a URL.
     """
     tags = {"etag": f'"{etag}"', "cache-control": caching}
     if (not_modified := unchanged(request, tags)) is not None:

@@ -1,9 +1,4 @@
-"""Error responses: one envelope for every failure, with a request id that is also in the log.
-
-`install(app)` adds the handlers and the middleware. Endpoints and services raise `ReinforgeError`s; other
-errors are mapped here: validation errors, unknown paths and methods, an unavailable database, and unexpected
-exceptions.
-"""
+"""Error responses: one envelope for every failure, with a request id that is also in the log."""
 
 import logging
 import re
@@ -42,7 +37,7 @@ REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
 
 def error_response(error: ReinforgeError, request_id: str | None) -> JSONResponse:
-    """The envelope; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
+    """Conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
     headers: dict[str, str] = {}
     if error.status == 409:
         headers["x-should-retry"] = "false"
@@ -58,7 +53,7 @@ def error_response(error: ReinforgeError, request_id: str | None) -> JSONRespons
 def listed_errors(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> list[dict[str, Any]]:
-    """Pydantic's errors as `{param, message, code, hint}`, without the location prefix that FastAPI adds."""
+    """Pydantic's errors as `{param, message, code, hint}`, without FastAPI's location prefix."""
     parts = ("body", "query", "path", "header")
     inner = [
         {
@@ -73,7 +68,7 @@ def listed_errors(
 def validation_error(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> InvalidInput:
-    """One error for all invalid fields; `param` and the message are the first one's. schema: of the body."""
+    """Combine the invalid fields; `param` and message are the first one's. `schema`: of the body."""
     listed = listed_errors(errors, body, schema)
     first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "hint": None}
     message = f"{first['param']}: {first['message']}" if first["param"] else str(first["message"])
@@ -120,7 +115,7 @@ def answer(request: Request, error: ReinforgeError) -> JSONResponse:
 
 
 def in_one_sentence(error: ReinforgeError) -> str:
-    """The message, prefixed by the line and followed by the hint."""
+    """The message after the line, followed by the hint."""
     message, detail = error.message, error.errors[0] if error.errors else {}
     if detail.get("line") and "line" not in message:
         column = f", column {detail['column']}" if detail.get("column") else ""
@@ -179,7 +174,7 @@ def database_answer(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _integrity(request: Request, error: Exception) -> JSONResponse:
-    """A foreign key fails only when another transaction was faster: references are looked up first."""
+    """A foreign key fails only in a race: references are resolved first."""
     assert isinstance(error, IntegrityError)
     if not isinstance(error.orig, ForeignKeyViolation):
         raise error
@@ -188,15 +183,12 @@ async def _integrity(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _stale(request: Request, error: Exception) -> JSONResponse:
-    """The row to change no longer exists."""
     log.info("a row has gone: %s", error)
     return answer(request, deleted_meanwhile())
 
 
 class RequestIds:
-    """ASGI middleware: adds `x-request-id` to every response, and turns unexpected exceptions into a 500
-    envelope.
-    """
+    """ASGI middleware: adds `x-request-id`, and turns unexpected exceptions into a 500 envelope."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

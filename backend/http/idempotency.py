@@ -4,16 +4,15 @@ An endpoint that is one transaction needs only a dependency:
 
     @router.post("/things", status_code=201, dependencies=[OnceWhole])
 
-One that calls workers first, or has several transactions, uses it in the transaction that creates the thing:
+Others use it in the transaction that creates the thing:
 
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
         return stored
     row = ...                                         # in the same transaction
     return await once.finish(session, 201, row)
 
-The key's row is inserted in that transaction: a second request with the key waits for the first to commit and
-then finds the response, and a failed request leaves nothing behind. Responses are stored for a day, sealed:
-they may hold secrets (a new API key, an invitation's address) that are stored nowhere else in clear.
+A second request waits for the first to commit; a failed one leaves nothing behind. Responses are stored for a
+day, sealed: they may hold secrets that are stored nowhere else in clear.
 """
 
 import hashlib
@@ -40,7 +39,7 @@ _SEAL = "idempotency"
 
 
 class Idempotency:
-    """The request's idempotency key, if it has one."""
+    """The request's idempotency key, if any."""
 
     def __init__(self, request: Request, who: Principal, sealer: Sealer, key: str | None) -> None:
         self._where = {"project_id": who.project_id, "path": request.url.path, "key": key or ""}
@@ -48,13 +47,11 @@ class Idempotency:
         self.has_key = key is not None
 
     def request_hash(self, body: bytes) -> str:
-        """Hash of a request, including the caller: the response may hold a secret."""
+        """Includes the caller: the response may hold a secret."""
         return fingerprint(self._asker, self._query, body)
 
     async def peek(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """The stored response, without reserving the key. Raises InvalidInput if the key was used for another
-        request.
-        """
+        """The stored response, without reserving the key. Raises InvalidInput if another request used the key."""
         if not self.has_key:
             return None
         row = await session.scalar(select(IdempotencyKey).filter_by(**self._where))
@@ -69,9 +66,9 @@ class Idempotency:
         return _json(self._opened(row.body), row.status, replayed=True)
 
     async def begin(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """Reserve the key until the transaction ends; returns the stored response if there is one.
+        """Reserve the key until the transaction ends; returns a stored response.
 
-        `fingerprint` is a hash of the request.
+        `fingerprint`: hash of the request.
         """
         if not self.has_key:
             return None
@@ -84,7 +81,7 @@ class Idempotency:
         return None if reserved is not None else await self.peek(session, fingerprint)
 
     async def finish(self, session: AsyncSession, status: int, answer: BaseModel) -> Response:
-        """Store the response under the key, and return it."""
+        """Store and return the response."""
         body = answer.model_dump_json()
         await self.keep(session, status, body)
         return _json(body, status, replayed=False)
@@ -95,7 +92,7 @@ class Idempotency:
             await session.execute(update(IdempotencyKey).filter_by(**self._where).values(**values))
 
     def _opened(self, stored: str) -> str:
-        """Raises StateConflict if the server's secret key has changed since."""
+        """Raises StateConflict if the server's secret key has changed."""
         if stored.startswith("{"):  # from before answers were sealed
             return stored
         try:
@@ -116,7 +113,7 @@ def _json(body: str, status: int, *, replayed: bool) -> Response:
 
 
 def fingerprint(*parts: str | bytes) -> str:
-    """SHA-256 of the parts, each with its length."""
+    """SHA-256 of the parts with their lengths."""
     joined = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -154,5 +151,4 @@ OnceWhole = Depends(_whole)
 
 
 async def forget_old(session: AsyncSession) -> None:
-    """Delete expired keys."""
     await session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < now() - LIFETIME))

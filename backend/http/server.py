@@ -1,8 +1,6 @@
-"""The HTTP server: uvicorn with limits on what reaches it before any application does.
+"""HTTP server: uvicorn with limits on time and size before any application runs.
 
-The head of a request has a time and a size, what is left of a body after its answer has a time, and a chunked body has
-little beside its content. Where there are more connections than the process has descriptors for, those that have sent
-no whole request yet are closed, the oldest first.
+Past the process's descriptors, connections that have sent no whole request are closed, the oldest first.
 """
 
 import asyncio
@@ -17,34 +15,31 @@ HEAD_SECONDS = 15.0
 """From a connection's opening, or its first byte, to the end of the request's headers."""
 HEAD_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
-"""How long the rest of a body is read and discarded after its response, so that the client sees the
-response."""
+"""How long the rest of a body is discarded after its response, so that the client sees it."""
 FRAMING_BYTES = 1024 * 1024
 """Maximum of chunk sizes, extensions and trailers, plus eight times the content."""
 _DESCRIPTORS_APART = 256
-"""File descriptors for the database, the broker and files."""
+"""For the database, the broker and files."""
 _MOST_DESCRIPTORS = 65_536
 
 
 class ServerConfig(uvicorn.Config):
-    """uvicorn's, with what the connections of one server share."""
+    """uvicorn's, with what its connections share."""
 
     def __init__(self, app: Any, *, most_connections: int | None = None, **options: Any) -> None:
         super().__init__(app, http=BoundedHttp, ws="none", log_config=None, access_log=False, **options)
         self.most_connections = most_connections or affordable_connections()
         self.without_request: dict[BoundedHttp, None] = {}
-        """Connections without a complete header since they opened or since their last response, oldest
-        first."""
+        """Connections without a complete header since their opening or last response, oldest first."""
 
 
 def affordable_connections() -> int:
-    """Three quarters of the process's descriptors: uploads and downloads open a file beside their connection."""
+    """Three quarters of the descriptors: uploads and downloads also open a file."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(64, (soft - _DESCRIPTORS_APART) * 3 // 4)
 
 
 def raise_descriptor_limit() -> None:
-    """The soft limit is often 1,024 where the kernel allows far more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
     if soft < most:
@@ -53,17 +48,15 @@ def raise_descriptor_limit() -> None:
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """One connection."""
-
     config: ServerConfig
     _head_timer: asyncio.TimerHandle | None = None
     _linger_timer: asyncio.TimerHandle | None = None
     _in_head = _in_body = False
     _framing = 0
-    """Non-content bytes of the request, or of its header so far."""
+    """Non-content bytes of the request or its header so far."""
     _content = 0
     _content_so_far = 0
-    """Bytes of content so far, of all requests on the connection."""
+    """Content bytes of all requests on the connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -10,11 +10,11 @@ from reinforge.errors import TooLarge
 from reinforge.storage.base import disk_error
 
 _CHUNKS_AT_ONCE = 32
-"""Chunks of about 64 KiB per write: a thread switch for each took longer than writing it."""
+"""Per write: a thread switch takes longer than writing a chunk (64 KiB)."""
 
 
 async def spool(body: AsyncIterator[bytes], file: IO[bytes], limit: int) -> tuple[int, str]:
-    """Write a body to a file; returns its size and SHA-256. Raises TooLarge, StorageError (`storage_full`)."""
+    """Returns the size and SHA-256. Raises TooLarge, StorageError (`storage_full`)."""
     size, digest = 0, hashlib.sha256()
     waiting: list[bytes] = []
 

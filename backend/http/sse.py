@@ -1,7 +1,6 @@
 """Server-sent events with JSON data.
 
-The standard ends a line at CR and LF only, which JSON escapes; some readers also split at Unicode line ends
-(U+0085, U+2028, U+2029), which models produce. Those are escaped too.
+Unicode line ends (U+0085, U+2028, U+2029), which models produce and some readers split at, are escaped.
 """
 
 import re
@@ -11,5 +10,5 @@ _ESCAPED = {b"\xc2\x85": b"\\u0085", b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9
 
 
 def frame(content: bytes) -> bytes:
-    """content: JSON in one line, UTF-8."""
+    """`content`: JSON in one line, UTF-8."""
     return b"data: %s\n\n" % _UNICODE_ENDS.sub(lambda match: _ESCAPED[match[0]], content)

@@ -1,8 +1,7 @@
-"""Strict JSON request bodies: no NaN or Infinity, lone surrogates, excessive depth, or NUL, which PostgreSQL
-cannot store.
+"""Strict JSON bodies: no NaN, Infinity, lone surrogates, excessive depth, or NUL, which PostgreSQL cannot store.
 
-A router with `route_class=StrictRoute` answers 422 to them. In the worker API (`WorkerRoute`) NUL characters
-become U+FFFD instead, since a model may produce one.
+Routers with `StrictRoute` answer 422. In the worker API (`WorkerRoute`) NUL becomes U+FFFD, since models may
+produce it.
 """
 
 import json
@@ -18,14 +17,13 @@ from reinforge.errors import InvalidInput
 from reinforge.parsing.json_depth import DEEPEST, is_deeper, is_wider
 
 MOST_KEYS = 10_000
-"""Maximum keys of one object: each unknown key costs an error of its own."""
+"""Of one object: each unknown key costs an error."""
 _ESCAPED_NUL = b"\\u0000"
 MOST_PARTS = 100_000
-"""Objects and lists of a request, which take far more time and memory than text of the same size."""
+"""Objects and lists, which take far more time and memory than text."""
 MOST_PARTS_OF_STRANGERS = 1000
-"""Unauthenticated requests sign in with a single object."""
 MOST_COMMAS = 1_000_000
-"""The same for numbers and names. Commas in texts count, too: 16 MiB of code has fewer."""
+"""Numbers and names; commas in texts count, too, but 16 MiB of code has fewer."""
 
 
 class _Strict(Request):
@@ -46,7 +44,7 @@ class _Strict(Request):
 
 
 class _Lenient(_Strict):
-    """Limits for workers, which send records of thousands of completions."""
+    """Limits for workers, whose records hold thousands of completions."""
 
     def checked(self, body: bytes) -> Any:
         value = _parsed(body)
@@ -54,7 +52,7 @@ class _Lenient(_Strict):
 
 
 def _check_parts(body: bytes, most: int) -> None:
-    """Bound parsing time, which blocks all other requests. Raises InvalidInput `too_many_parts`."""
+    """Bound parsing time, which blocks other requests. Raises InvalidInput `too_many_parts`."""
     if len(body) <= most:
         return
     if body.count(b"{") + body.count(b"[") > most or body.count(b",") > MOST_COMMAS:
@@ -82,7 +80,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def replace_nul(value: Any) -> Any:
-    """The same JSON value with every NUL character replaced by U+FFFD."""
+    """Replace NUL by U+FFFD in a JSON value."""
     if isinstance(value, str):
         return value.replace("\0", "\ufffd")
     if isinstance(value, list):
@@ -93,7 +91,7 @@ def replace_nul(value: Any) -> Any:
 
 
 class Answered(Exception):
-    """Raised by a dependency that has the response already, to skip the endpoint."""
+    """Raised by a dependency that already has the response, to skip the endpoint."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()
@@ -101,10 +99,7 @@ class Answered(Exception):
 
 
 class RecordedRoute(APIRoute):
-    """Stores the response body in the request's state (`answer`) before the transaction commits.
-
-    Calls the dependency's `keep_answer` with the response, in that transaction.
-    """
+    """Calls the dependency's `keep_answer` with the response, before the transaction commits."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()

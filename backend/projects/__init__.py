@@ -1,1 +1,1 @@
-"""Projects: members, invitations, export and deletion."""
+"""Projects, members, invitations."""

@@ -1,4 +1,4 @@
-"""Deletion of a project and everything in it, in one transaction."""
+"""Deletion of a project in one transaction."""
 
 from sqlalchemy import Table, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -13,10 +13,10 @@ from reinforge.states import LEASED
 
 
 async def delete_project(session: AsyncSession, who: Principal, id: str, name: str) -> str:
-    """Returns the id of the platform's first project afterwards.
+    """Returns the id of the platform's first remaining project.
 
-    Raises NotFound, NotAllowed, InvalidInput `name_differs`, StateConflict (`project_busy`, `last_project`).
-    The background sweep deletes objects that only this project used, a day after their last upload.
+    Raises NotFound, NotAllowed, InvalidInput `name_differs`, StateConflict (`project_busy`, `last_project`). The
+    sweep deletes its objects.
     """
     project = await service.owned(session, who, id)
     # From here on nothing can be added to the project: foreign keys wait for this lock.
@@ -46,7 +46,7 @@ def _belongs(table: Table) -> bool:
 
 
 async def _check_idle(session: AsyncSession, id: str) -> None:
-    """Locks the jobs, so that no worker claims one. Raises StateConflict."""
+    """Lock the jobs, so that no worker claims one. Raises StateConflict."""
     jobs = await session.execute(select(Job.id, Job.status).where(Job.project_id == id).with_for_update())
     leased_ids = [row.id for row in jobs if row.status in LEASED]
     if leased_ids:
@@ -58,7 +58,7 @@ async def _check_idle(session: AsyncSession, id: str) -> None:
 
 
 async def _move_sessions(session: AsyncSession, id: str) -> None:
-    """Switch browser sessions of the project to another project of their user."""
+    """Switch the project's browser sessions to another project of their user."""
     other_project = (
         select(Member.project_id)
         .where(Member.user_id == BrowserSession.user_id, Member.project_id != id)
@@ -75,7 +75,7 @@ async def _move_sessions(session: AsyncSession, id: str) -> None:
 
 
 async def _forget_strangers(session: AsyncSession) -> None:
-    """Delete users without any project, except platform administrators."""
+    """Delete users without any project, except administrators."""
     lost = ~select(Member.id).where(Member.user_id == User.id).exists()
     await session.execute(
         delete(User).where(lost, ~User.administrator).execution_options(synchronize_session=False)

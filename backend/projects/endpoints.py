@@ -59,10 +59,9 @@ async def rename_project(
 
 @router.delete("/projects/{id}", status_code=204, operation_id="deleteProject")
 async def delete_project(id: str, body: ProjectDelete, session: Session, who: Writer) -> None:
-    """Delete the project with all its data, for owners; `name` must be the project's name.
+    """Delete the project with all its data; `name` must be its name. For owners.
 
-    409 `project_busy` while a worker has one of its jobs. Files are deleted from the object store within
-    about a day.
+    409 `project_busy` while a worker has one of its jobs. Files are deleted within about a day.
     """
     await deletion.delete_project(session, who, id, body.name)
 

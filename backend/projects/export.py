@@ -1,4 +1,4 @@
-"""A project's data as a tar that is written while it is sent.
+"""Export of a project's data as a tar that is written while it is sent.
 
     project.json
     datasets/<id>/dataset.json, data.<format>
@@ -7,14 +7,14 @@
     jobs/<id>/job.json, metrics.jsonl, findings.jsonl, changes.jsonl, events.jsonl, log.jsonl, labels.jsonl
     jobs/<id>/rollouts/step-<n>.parquet                     completions of a training step
     jobs/<id>/rollouts/<split>-step-<n>.parquet             of an evaluation within the job
-    jobs/<id>/checkpoints.json, checkpoints/step-<n>.tar    those that are kept
-    evaluations/<id>/evaluation.json, completions.jsonl     with the results; completions of stand-alone ones
+    jobs/<id>/checkpoints.json, checkpoints/step-<n>.tar
+    evaluations/<id>/evaluation.json, completions.jsonl     completions of stand-alone ones
     adapters/<id>/adapter.json, adapter.tar
     deployments.json, usage.jsonl, budgets.json
-    missing.json                                            files that the object store no longer had
+    missing.json                                            files that the object store no longer has
 
-What is written is named here field by field, so that a new secret column is not exported by being there. Memory holds
-one thing at a time: objects pass in pieces, and whatever there may be many rows of waits in a file.
+Exported fields are named one by one, so that a new secret column is not exported. Objects are streamed; many
+rows wait in a file.
 """
 
 from collections.abc import AsyncIterator
@@ -96,15 +96,15 @@ _ADAPTER = ("id", "name", "job_id", "step", "model_id", "sha256", "bytes", "held
 
 
 _TEXTS_AT_ONCE = 50
-"""Rows with whole completions in them."""
+"""Rows with whole completions."""
 
 
 async def archive(
     database: Database, objects: Objects, folder: Path, project_id: str
 ) -> AsyncIterator[bytes]:
-    """The pieces of the archive; each thing is read in a short transaction of its own.
+    """Yield the archive; each object is read in a short transaction.
 
-    folder: for files that wait for their end.
+    `folder`: temporary files.
     """
     pieces = Pieces(database, objects, folder)
     async with database.transaction() as session:
@@ -130,7 +130,6 @@ async def archive(
 
 
 async def _ids(database: Database, table: Any, project_id: str) -> list[str]:
-    """Oldest first."""
     query = select(table.id).where(table.project_id == project_id).order_by(table.created_at, table.id)
     async with database.transaction() as session:
         return list(await session.scalars(query))

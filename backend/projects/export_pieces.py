@@ -1,4 +1,4 @@
-"""Parts of a streamed archive: small files, stored objects, row files of any size."""
+"""Parts of a streamed archive."""
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -23,12 +23,12 @@ class Pieces:
     """Parts of one archive; `missing` lists unavailable objects."""
 
     def __init__(self, database: Database, objects: Objects, folder: Path) -> None:
-        """folder: temporary files for rows, since a tar header needs the size in advance."""
+        """`folder`: temporary files for rows, since a tar header needs the size."""
         self.database, self._objects, self._folder = database, objects, folder
         self.missing: list[str] = []
 
     async def object(self, name: str, sha256: str, size: int) -> AsyncIterator[bytes]:
-        """A missing object is skipped and a damaged one padded with zeros; `missing` lists both."""
+        """Skip a missing object and pad a damaged one with zeros; `missing` lists both."""
         try:
             async with self._objects.open(sha256) as file:
                 yield header(name, size)
@@ -47,7 +47,7 @@ class Pieces:
             self.missing.append(name)
 
     async def rows(self, name: str, query: Select[Any], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[bytes]:
-        """A query's rows as JSONL: `at_once` rows in memory, all of them in a temporary file."""
+        """Write a query's rows as JSONL, with `at_once` rows in memory."""
         with scratch_file(self._folder, "export-") as file:
             async with self.database.transaction() as session:
                 result = await session.stream(query.execution_options(yield_per=at_once))
@@ -62,12 +62,12 @@ class Pieces:
 
 
 def small(name: str, value: Any) -> bytes:
-    """One JSON file."""
+    """JSON file."""
     return entry(name, json.dumps(value, indent=2, ensure_ascii=False, default=str).encode() + b"\n")
 
 
 def few(name: str, values: Iterable[Mapping[str, Any]]) -> bytes:
-    """One JSONL file."""
+    """JSONL file."""
     return entry(name, b"".join(map(_line, values)))
 
 

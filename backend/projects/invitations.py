@@ -1,4 +1,4 @@
-"""Invitations: one-time links with which an existing or new user joins a project."""
+"""Invitations: one-time links for joining a project."""
 
 import secrets
 from datetime import timedelta
@@ -19,7 +19,7 @@ from reinforge.schemas.users import InvitationAccept
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """Unused invitations, newest first, including expired ones. Raises NotAllowed."""
+    """Newest first, including expired ones. Raises NotAllowed."""
     require_owner(who, "invitations")
     return await repository.invitations(session, who.project_id, limit=limit, after=after)
 
@@ -27,7 +27,7 @@ async def page(
 async def create(
     session: AsyncSession, who: Principal, base_url: str, body: InvitationCreate
 ) -> tuple[Invitation, str]:
-    """The invitation and its link. Raises NotAllowed."""
+    """Returns the invitation and its link. Raises NotAllowed."""
     require_owner(who, "invitations")
     require_scopes_of(who, body.role)
     token = secrets.token_urlsafe(30)
@@ -59,7 +59,7 @@ async def withdraw(session: AsyncSession, who: Principal, id: str) -> None:
 
 
 async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
-    """What the link offers; does not use it up. Raises NotFound."""
+    """The offer of a link, not used up. Raises NotFound."""
     query = select(Invitation).where(Invitation.sha256 == digest(token), Invitation.expires_at > now())
     row = await session.scalar(query)
     if row is None or not await _is_authorised(session, row):
@@ -70,7 +70,7 @@ async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
 async def accept(
     session: AsyncSession, body: InvitationAccept, who: Principal | None, place: str
 ) -> tuple[User, str]:
-    """The user who has joined, and the project. place: the client's network address.
+    """Returns the user and the project's id. `place`: the client's network address.
 
     Raises NotFound, StateConflict `member_exists`, InvalidInput, TooManyRequests.
     """
@@ -101,7 +101,7 @@ async def accept(
 
 
 async def _hashed_password(session: AsyncSession, body: InvitationAccept, place: str) -> str | None:
-    """Password hash for a new user: no connection is held meanwhile, and the invitation is validated first."""
+    """Hash a new user's password, holding no connection, once the invitation is validated."""
     await look(session, body.token)
     if body.name is None:
         raise InvalidInput("A name is needed.", code="name_needed", param="name")

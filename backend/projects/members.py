@@ -1,4 +1,4 @@
-"""Members of a project: added, changed and removed by owners; a one-time link admits a new one."""
+"""Members of a project, managed by owners."""
 
 from typing import cast
 
@@ -23,14 +23,13 @@ MemberAndUser = tuple[Member, User]
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[MemberAndUser], bool]:
-    """Newest first; for every member."""
     return await repository.members(session, who.project_id, limit=limit, after=after)
 
 
 async def create(
     session: AsyncSession, who: Principal, base_url: str, name: str, role: Role
 ) -> tuple[MemberAndUser, str]:
-    """A new user of this project, and their one-time link. Raises NotAllowed, StateConflict `member_exists`."""
+    """Create a user and their one-time link. Raises NotAllowed, StateConflict `member_exists`."""
     require_owner(who, "members")
     require_scopes_of(who, role)
     if await repository.is_named(session, who.project_id, name):
@@ -48,7 +47,6 @@ async def create(
 
 
 async def join(session: AsyncSession, user: User, project_id: str, role: str) -> Member:
-    """Add a membership for a user who has none in the project."""
     member = Member(id=new_id("mem_"), project_id=project_id, user_id=user.id, role=role)
     session.add(member)
     await session.flush()
@@ -56,7 +54,7 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
 
 
 async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> MemberAndUser:
-    """Applies to the member's open sessions and keys at once; demoting an owner revokes their invitations.
+    """Change the role, also of open sessions and keys; demoting an owner revokes their invitations.
 
     Raises NotAllowed, NotFound, MatchNeeded, Stale.
     """
@@ -72,9 +70,9 @@ async def change(session: AsyncSession, who: Principal, id: str, role: Role, mat
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """End the member's access at once, with the keys, invitations and links they created.
+    """End the member's access with the keys, invitations and links they created; a user without projects is deleted.
 
-    Raises NotAllowed, NotFound. A user without any project is deleted: their sessions and links end.
+    Raises NotAllowed, NotFound.
     """
     member, user = await _owned(session, who, id)
     await repository.end_makings(session, user.id, member.project_id)
@@ -95,7 +93,7 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 async def renew_address(
     session: AsyncSession, who: Principal, base_url: str, id: str, purpose: addresses.Purpose = "sign_in"
 ) -> tuple[MemberAndUser, str]:
-    """A new one-time link; unused ones are revoked. Raises NotAllowed, NotFound."""
+    """Create a one-time link and revoke unused ones. Raises NotAllowed, NotFound."""
     member, user = await _owned(session, who, id)
     require_scopes_of(who, cast(Role, member.role))
     await addresses.require_authority(session, who, user)
@@ -142,7 +140,7 @@ async def _owned(session: AsyncSession, who: Principal, id: str) -> MemberAndUse
 
 
 async def get(session: AsyncSession, who: Principal, id: str) -> MemberAndUser:
-    """For every member. Raises NotFound."""
+    """Raises NotFound."""
     member_and_user = await repository.find_member(session, who.project_id, id)
     if member_and_user is None:
         raise NotFound(

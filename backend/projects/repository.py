@@ -26,7 +26,6 @@ from reinforge.states import FINAL
 async def members(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[tuple[Member, User]], bool]:
-    """Members with their users, newest first."""
     query = select(Member).where(Member.project_id == project_id)
     query = newest_first(query, Member.created_at, Member.id, limit=limit, after=after)
     rows, more = cut((await session.scalars(query)).all(), limit)
@@ -36,7 +35,7 @@ async def members(
 
 
 async def find_member(session: AsyncSession, project_id: str, id: str) -> tuple[Member, User] | None:
-    """A locked membership with its user."""
+    """Locks the membership."""
     query = (
         select(Member, User)
         .join(User, User.id == Member.user_id)
@@ -53,7 +52,7 @@ async def is_named(session: AsyncSession, project_id: str, name: str) -> bool:
 
 
 async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Project, str | None]]:
-    """All, or those of a user, by name; with the user's role."""
+    """By name, with the user's role; None: all."""
     own_membership = and_(Member.project_id == Project.id, Member.user_id == user_id)
     query = select(Project, Member.role).order_by(Project.name)
     query = (
@@ -65,7 +64,7 @@ async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Pro
 async def invitations(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """Unused, newest first; expired ones too, until they are withdrawn."""
+    """Unused, newest first, including expired ones."""
     query = select(Invitation).where(Invitation.project_id == project_id)
     query = newest_first(query, Invitation.created_at, Invitation.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
@@ -96,6 +95,6 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
 
 
 async def end_makings(session: AsyncSession, maker_id: str, project_id: str) -> None:
-    """Delete unused invitations and links that the person created in the project."""
+    """Delete unused invitations and links that the person created."""
     for table in (Invitation, SignInToken):
         await session.execute(delete(table).where(table.maker_id == maker_id, table.project_id == project_id))

@@ -1,4 +1,4 @@
-"""Projects: creation, listing, renaming, switching."""
+"""Project service."""
 
 from typing import Any
 
@@ -19,17 +19,16 @@ from reinforge.schemas.projects import ProjectAccess, ProjectCreate
 
 
 async def project(session: AsyncSession, who: Principal) -> Project:
-    """The caller's project."""
     return await session.get_one(Project, who.project_id)
 
 
 async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
-    """Number of objects of each kind, and the newest demo job."""
+    """Count objects by kind; also the newest demo job."""
     return await repository.counts(session, project_id)
 
 
 async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectAccess]:
-    """By name: a user's projects, all of them for administrators, the one project of any other key."""
+    """The user's projects by name; all for administrators, one for any other key."""
     if who.administrator or who.user_id is not None:
         rows = await repository.projects(session, None if who.administrator else who.user_id)
     else:
@@ -50,7 +49,7 @@ async def visible_projects(session: AsyncSession, who: Principal) -> list[Projec
 
 
 async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> tuple[Project, str | None]:
-    """A new project, and the secret of its first key if requested; the creator owns it.
+    """Create a project owned by the caller; returns its first key's secret if requested.
 
     Raises NotAllowed, StateConflict `project_exists`.
     """
@@ -84,7 +83,7 @@ async def rename(session: AsyncSession, who: Principal, id: str, name: str, matc
 
 
 async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | None) -> Project:
-    """Switch the browser session to another project. Raises NotFound, StateConflict."""
+    """Raises NotFound, StateConflict."""
     project = await visible(session, who, id)
     browser = await session.get(BrowserSession, digest(cookie)) if cookie and who.user_id else None
     if browser is None:
@@ -98,7 +97,7 @@ async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | N
 
 
 async def visible(session: AsyncSession, who: Principal, id: str) -> Project:
-    """A project of the caller. Raises NotFound."""
+    """Raises NotFound."""
     project = await session.get(Project, id)
     if project is None or not await _role_in(session, who, id):
         raise unknown_project(id)
@@ -106,7 +105,7 @@ async def visible(session: AsyncSession, who: Principal, id: str) -> Project:
 
 
 async def owned(session: AsyncSession, who: Principal, id: str) -> Project:
-    """A project that the caller owns. Raises NotFound, NotAllowed."""
+    """Raises NotFound, NotAllowed."""
     project = await session.get(Project, id)
     role = await _role_in(session, who, id) if project is not None else None
     if project is None or role is None:

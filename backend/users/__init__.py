@@ -1,1 +1,1 @@
-"""Users: sign-in, account, browser sessions."""
+"""Users, accounts, sessions."""

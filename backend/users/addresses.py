@@ -34,7 +34,6 @@ def new_address(
     maker_id: str | None = None,
     bound: bool = False,
 ) -> str:
-    """A one-time link."""
     token = secrets.token_urlsafe(30)
     row = SignInToken(
         sha256=digest(token),
@@ -51,13 +50,13 @@ def new_address(
 
 
 async def look(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
-    """The link's row, without using it up; None for an unknown, used or expired one."""
+    """Find an unused, unexpired link without using it up."""
     offered: SignInToken | None = await session.scalar(select(SignInToken).where(*_offers(token, purposes)))
     return offered if offered is not None and await _is_authorised(session, offered) else None
 
 
 async def _is_authorised(session: AsyncSession, row: SignInToken) -> bool:
-    """Whether the link gives no more access than when it was created, and its creator may still create it."""
+    """Whether the link gives no more access than at its creation, and its creator may still create it."""
     if row.user_id is None:
         return True  # of a key, which is looked up by itself
     made_for_other = row.maker_id is not None and row.maker_id != row.user_id
@@ -79,7 +78,7 @@ def _offers(token: str, purposes: tuple[Purpose, ...]) -> tuple[ColumnElement[bo
 
 
 async def use(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
-    """The link's row, used up by this; None for an unknown, used or expired one."""
+    """Use up a link; None if unknown, used or expired."""
     used: SignInToken | None = await session.scalar(
         delete(SignInToken).where(*_offers(token, purposes)).returning(SignInToken)
     )
@@ -92,10 +91,7 @@ async def take_back(session: AsyncSession, user_id: str) -> None:
 
 
 async def write_start_address(session: AsyncSession, base_url: str, path: Path) -> str:
-    """A sign-in link for the platform's operator, also written to `path`.
-
-    Revokes earlier unused ones, but not other users'.
-    """
+    """Create the operator's sign-in link, also written to `path`; revokes earlier unused ones."""
     project = await default_project(session)
     await session.execute(delete(SignInToken).where(SignInToken.purpose == "start"))
     url = new_address(session, base_url, project.id, TOKEN_LIFETIME, purpose="start")
@@ -105,7 +101,7 @@ async def write_start_address(session: AsyncSession, base_url: str, path: Path) 
 
 
 async def starter(session: AsyncSession) -> User:
-    """The operator's user: created at the first sign-in with the start-up link."""
+    """The operator's user, created at the first sign-in with the start-up link."""
     project = await default_project(session)
     # The project's row lock keeps two first sign-ins from making two of them.
     await lock_row(session, project)
@@ -121,10 +117,9 @@ async def starter(session: AsyncSession) -> User:
 
 
 async def require_authority(session: AsyncSession, who: Principal, user: User) -> None:
-    """Whether `who`, an owner of a project, may create links that act as `user`. Raises NotAllowed.
+    """Check that `who`, an owner, may create links that act as `user`. Raises NotAllowed.
 
-    Such a link gives access to everything of the user, so users of other projects and administrators are
-    excluded.
+    Links give access to everything of the user, so users of other projects and administrators are excluded.
     """
     if who.administrator or who.user_id == user.id:
         return

@@ -1,8 +1,7 @@
-"""Counting of failed sign-ins, in the database, so that all processes count together.
+"""Counting of failed sign-ins, in the database for all processes.
 
-Guessing is blocked: one address from one network address after few attempts; one address from anywhere, or
-one network address for any address, after many. Someone who knows the password waits at most one window.
-Tokens and keys are not counted: they have at least 160 random bits.
+Someone who knows the password waits at most one window. Tokens and keys are not counted: they have at least 160
+random bits.
 """
 
 from datetime import timedelta
@@ -15,9 +14,9 @@ from reinforge.errors import TooManyRequests
 
 WINDOW = timedelta(minutes=15)
 MOST_HERE = 10
-"""For one e-mail address from one network address."""
+"""Per e-mail address and network address."""
 MOST_ANYWHERE = 100
-"""For one e-mail address from anywhere, and for all of them from one network address."""
+"""Per e-mail address from anywhere, and per network address for all."""
 
 
 async def begin(
@@ -30,8 +29,7 @@ async def begin(
 ) -> int:
     """Count an attempt before its password is compared, so that concurrent ones count each other.
 
-    Commits, so that no connection is held meanwhile. Pass the result to `withdraw`. Raises TooManyRequests
-    `too_many_attempts`.
+    Commits. Pass the result to `withdraw`. Raises TooManyRequests `too_many_attempts`.
     """
     attempt = SignInFailure(email=email, ip=ip)
     session.add(attempt)
@@ -56,10 +54,9 @@ async def begin(
 
 
 async def count_address(session: AsyncSession, holder: str, ip: str) -> None:
-    """Count a request to set an e-mail address, whatever its outcome.
+    """Count a request to set an e-mail address: its response reveals whether another account has it.
 
-    The response reveals whether another account has it, so attempts are limited. holder: the requester.
-    Commits. Raises TooManyRequests.
+    `holder`: the requester. Commits. Raises TooManyRequests.
     """
     await begin(
         session,

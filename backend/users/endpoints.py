@@ -31,13 +31,13 @@ def place(request: Request) -> str:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Refuse cross-site POSTs of browsers; the command line sends no origin. Raises NotAllowed."""
+    """Refuse cross-site POSTs of browsers. Raises NotAllowed."""
     if "origin" in request.headers or "sec-fetch-site" in request.headers:
         check_same_origin(request)
 
 
 async def signed_in(request: Request, response: Response, session: Session, cookie: str) -> Me:
-    """Set the new session's cookie: not readable by scripts, not sent from other sites."""
+    """Set the session's cookie: not readable by scripts, not sent from other sites."""
     await session.flush()
     who = await principal_of(session, cookie, None)
     if who is None:

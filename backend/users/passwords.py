@@ -1,11 +1,7 @@
-"""Passwords: argon2id with the library's parameters, in low-priority child processes.
+"""Passwords: argon2id in low-priority child processes.
 
-A hash takes 64 MiB and some 50 ms of several cores, and anyone may request one. So two run at a time, and few
-may wait, per network address and in total; others are told to retry. Callers must not hold a database
-connection meanwhile.
-
-Not in threads: a low-priority thread holds the interpreter's lock while it waits for a core, and blocks
-everyone.
+A hash takes 64 MiB and some 50 ms of several cores, so two run at a time and few may wait. Callers must hold no
+database connection meanwhile. A low-priority thread would keep the interpreter's lock while it waits for a core.
 """
 
 from collections import Counter
@@ -54,7 +50,6 @@ def _turn(place: str) -> Iterator[None]:
 
 
 async def _apart(place: str, work: Callable[..., T], *arguments: str) -> T:
-    """Raises TooManyRequests, Unavailable."""
     places = _places.get(None)
     if places is None:
         _places.set(places := anyio.CapacityLimiter(_AT_ONCE))
@@ -73,9 +68,9 @@ async def _in_child(work: Callable[..., T], *arguments: str) -> T:
 
 
 async def hashed(password: str, *, name: str, email: str | None, place: str = "") -> str:
-    """The hash to store. place: the client's network address.
+    """The hash to store. `place`: the client's network address.
 
-    Raises InvalidInput for a password that is the person's own name or address, TooManyRequests.
+    Raises InvalidInput for a password that is the name or address, TooManyRequests.
     """
     if password.lower() in (name.lower(), (email or "").lower()):
         raise InvalidInput(
@@ -88,13 +83,13 @@ async def hashed(password: str, *, name: str, email: str | None, place: str = ""
 
 
 async def matches(stored: str | None, password: str, *, place: str = "") -> bool:
-    """Takes equally long for a user without a password, or no user (`stored` None). Raises TooManyRequests."""
+    """Takes equally long without a user or password (`stored` None). Raises TooManyRequests."""
     right = await _apart(place, _verify, stored or _NOBODYS, password)
     return right and stored is not None
 
 
 def is_outdated(stored: str) -> bool:
-    """Whether it was hashed with weaker parameters than the current ones."""
+    """Whether current parameters are stronger."""
     return _HASHER.check_needs_rehash(stored)
 
 

@@ -1,4 +1,4 @@
-"""Sign-in, sign-out, and the user's own account."""
+"""Sign-in, sign-out, account."""
 
 import secrets
 from dataclasses import dataclass
@@ -25,16 +25,13 @@ _AGENT = 200
 
 
 class Browsers:
-    """Creates sessions for one request: its user agent and current cookie.
-
-    A new session ends the cookie's previous one: a planted cookie is worthless after a sign-in.
-    """
+    """Creates one request's session, which ends the cookie's previous one: a planted cookie is worthless."""
 
     def __init__(self, session: AsyncSession, agent: str | None, cookie: str | None) -> None:
         self.session, self._agent, self._cookie = session, agent, cookie
 
     async def open(self, project_id: str, *, user_id: str | None = None, key_id: str | None = None) -> str:
-        """The new cookie's value."""
+        """Returns the cookie's value."""
         if self._cookie is not None:
             await close_session(self.session, self._cookie)
         cookie = secrets.token_urlsafe(30)
@@ -52,7 +49,7 @@ class Browsers:
         return cookie
 
     async def open_for(self, user: User, project_id: str | None = None) -> str:
-        """Open a user's browser session in the given project or the first they joined. Raises NotAuthenticated."""
+        """Open a session in the project or the first joined. Raises NotAuthenticated."""
         user.last_seen_at = now()
         if project_id is None:
             memberships = (
@@ -68,7 +65,7 @@ class Browsers:
         return await self.open(project_id, user_id=user.id)
 
     async def with_token(self, token: str) -> str:
-        """Open a browser session with an API key, or a one-time token that this uses up. Raises NotAuthenticated."""
+        """Open a session with an API key or one-time token. Raises NotAuthenticated."""
         used = await addresses.use(self.session, token, "sign_in", "start")
         if used is None:
             key = await principal_of_key(self.session, ApiKey.sha256 == digest(token))
@@ -133,9 +130,7 @@ class Browsers:
 
 
 async def is_right(session: AsyncSession, stored: str | None, password: str, *, email: str, ip: str) -> bool:
-    """Compare a password, counted as an attempt. Commits: no connection is held meanwhile. Raises
-    TooManyRequests.
-    """
+    """Compare a password, counted as an attempt. Commits. Raises TooManyRequests."""
     attempt = await attempts.begin(session, email, ip)
     try:
         return await passwords.matches(stored, password, place=ip)
@@ -149,13 +144,13 @@ async def close_session(session: AsyncSession, cookie: str) -> None:
 
 
 async def end_sessions(session: AsyncSession, user_id: str, *, but: str | None = None) -> None:
-    """End all of a user's sessions, except that of the cookie `but`."""
+    """End the user's sessions except cookie `but`."""
     query = delete(BrowserSession).where(BrowserSession.user_id == user_id)
     await session.execute(query if but is None else query.where(BrowserSession.sha256 != digest(but)))
 
 
 async def sessions(session: AsyncSession, user_id: str | None) -> list[BrowserSession]:
-    """Unexpired sessions, newest first."""
+    """Unexpired, newest first."""
     query = select(BrowserSession).where(BrowserSession.user_id == user_id, BrowserSession.expires_at > now())
     return list(await session.scalars(query.order_by(BrowserSession.created_at.desc())))
 
@@ -172,7 +167,7 @@ async def end_session(session: AsyncSession, user_id: str | None, id: str) -> No
 
 
 def require_user(who: Principal) -> str:
-    """The user's id. Raises StateConflict `no_account` for API keys."""
+    """Raises StateConflict `no_account` for API keys."""
     if who.user_id is None:
         raise StateConflict(
             "An API key has no account.",
@@ -184,10 +179,10 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """A change of an account with passwords compared and hashed beforehand, with no connection held."""
+    """Account change whose passwords were compared and hashed beforehand, with no connection held."""
 
     current: str | None
-    """The hash that the current password was compared with."""
+    """Hash that the current password matched."""
     password: str | None
     """The new hash."""
 
@@ -195,8 +190,7 @@ class AccountChange:
 async def prepare_change(
     session: AsyncSession, who: Principal, body: AccountUpdate, ip: str
 ) -> AccountChange:
-    """Commits the session's transaction. Raises StateConflict, InvalidInput, NotAllowed `wrong_password`,
-    TooManyRequests."""
+    """Commits. Raises StateConflict, InvalidInput, NotAllowed `wrong_password`, TooManyRequests."""
     user = await session.get_one(User, require_user(who))
     stored, email = user.password, body.email or user.email
     if stored is not None and (body.email is not None or body.password is not None):
@@ -259,7 +253,7 @@ def email_needed() -> InvalidInput:
 
 
 async def forget_expired(session: AsyncSession) -> None:
-    """Delete expired sessions, links and failed attempts."""
+    """Delete expired sessions, links and attempts."""
     await session.execute(delete(BrowserSession).where(BrowserSession.expires_at < now()))
     await session.execute(delete(SignInToken).where(SignInToken.expires_at < now()))
     await attempts.forget_old(session)

@@ -1,4 +1,4 @@
-"""API views of accounts and sessions."""
+"""Views of accounts and sessions."""
 
 from typing import cast
 
@@ -13,7 +13,7 @@ from reinforge.schemas.users import BrowserSession, Me
 
 
 async def me(session: AsyncSession, who: Principal, *, lock: bool = False) -> Me:
-    """`lock`: lock the account until the transaction ends."""
+    """`lock`: until the transaction ends."""
     project = await session.get_one(Project, who.project_id)
     user = await session.get(User, who.user_id, with_for_update=lock) if who.user_id else None
     scopes: list[Scope] | None = None
