@@ -1,14 +1,7 @@
-"""Sandbox for reward code: a daemon that runs jails, and its client.
+"""Sandbox for reward code: a daemon that runs jails, and its client. Standard library only.
 
-``python -m worker.sandbox --socket PATH`` runs the daemon; :class:`SandboxClient` scores with it. Untrusted
-code runs nowhere else. Standard library only.
-
-Jail L denies: reading anything but the interpreter, its library and allowed packages; all writes; sockets of
-every family; processes, threads and programs; signals, ptrace and namespaces; the host's environment and
-descriptors. It limits memory, CPU, time and output, and leaves no state between calls.
-
-Not covered: names and sizes of host files can be seen (``stat``); a reward may lie about the rows of its own
-call, or of its own unit with ``isolate="sample"``; side channels and bugs of the shared kernel.
+Untrusted code runs nowhere else. Jails do not cover: a reward may lie about the rows of its own
+call (of its own unit with ``isolate="sample"``); side channels and bugs of the shared kernel.
 """
 
 from worker.sandbox.client import SandboxClient

@@ -1,10 +1,7 @@
 """Command line of the sandbox daemon.
 
-``python -m worker.sandbox --socket PATH`` or ``--listen HOST:PORT --key-file FILE`` runs the daemon.
-``python -m worker.sandbox probe`` proves a jail once and prints ``{"available", "jail", "reasons",
-"refused"}``.
-``python -m worker.sandbox status --socket PATH`` prints the same for a running daemon; exit code 1 if it does
-not answer.
+``probe`` proves a jail once and prints ``{"available", "jail", "reasons", "refused"}``.
+``status`` prints the same for a running daemon; exit code 1 if it does not answer.
 """
 
 import argparse
@@ -24,7 +21,7 @@ from worker.sandbox.transport.tls import KeyFile
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM, or probe once. Exit code 1 if the socket cannot be opened."""
+    """Serve until SIGTERM, or run a command. Exit code 1 if the socket cannot be opened."""
     parser = argparse.ArgumentParser(
         prog="python -m worker.sandbox", description="Runs reward code in jails."
     )
@@ -83,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _probe(letters: Sequence[str]) -> None:
-    """Start a daemon that exits once its status is known, so that the probe and the daemon agree."""
+    """Start a short-lived daemon for its status, so that the probe and the daemon agree."""
     with tempfile.TemporaryDirectory() as folder:
         daemon = Sandboxd(Path(folder) / "probe.sock", 1, letters)
 

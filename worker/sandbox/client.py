@@ -30,9 +30,9 @@ from worker.sandbox.transport.connection import Connection
 from worker.sandbox.transport.tls import KeyFile
 
 ROWS_PER_CALL = 16
-"""For slow and unmeasured rewards: limits the rows that one call loses at its deadline."""
+"""Limits the rows that a slow or unmeasured reward loses at a deadline."""
 _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
-"""A fast reward gets as many rows as it scores in 0.1 s: starting a process costs more than 16 fast rows."""
+"""Fast rewards get more rows per call: starting a process costs more than 16 fast rows."""
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _MAX_PACES = 256
@@ -46,14 +46,12 @@ class SandboxClient:
 
     address: a Unix socket's path, or ``tcp://host:port``, which needs the daemon's key file. Raises
     ``ValueError`` for anything else.
-
-    Connections are opened per thread and reused. Use as a context manager or call :meth:`close`.
     """
 
     def __init__(
         self, address: str | os.PathLike[str], key: KeyFile | None = None, *, patience: float = 0.0
     ) -> None:
-        """patience: seconds for which requests are retried while the daemon does not answer, e.g. restarts."""
+        """patience: seconds for which requests are retried while the daemon does not answer."""
         self._patience = patience
         self._address = Address.parse(os.fspath(address))
         if self._address.path is None and key is None:
@@ -78,14 +76,12 @@ class SandboxClient:
     ) -> CallOutcome:
         """Score rows with a Python reward; the outcome has one result per row, in order.
 
-        source: the reward's module. entry: the function's name; default ``grade`` or the only function.
-        granularity: rows per function call: one; those of one ``group``; or a batch of 16.
-        isolate: "sample" runs every such unit in its own process.
+        entry: the function's name; default ``grade`` or the only function. granularity: rows per
+        function call: one; those of one ``group``; or a batch of 16. isolate: "sample" runs each such
+        unit in its own process.
 
-        A call is one process and has at most 16 rows; a reward measured as fast gets as many as it scores in
-        0.1 s, at most 256. Rows that end with ``deadline`` or ``skipped`` are retried once in calls of 16,
-        calls that end with ``sandbox_error`` unchanged. Raises ``ValueError`` if a row or group is too large
-        to send.
+        Rows that end with ``deadline`` or ``skipped`` are retried once in calls of 16, calls that end
+        with ``sandbox_error`` unchanged. Raises ``ValueError`` if a row or group is too large to send.
         """
         if not rows:
             return CallOutcome("ok")
@@ -116,10 +112,9 @@ class SandboxClient:
     ) -> ProgramsOutcome:
         """Run a model's program, each run in its own process; one result per run, in order.
 
-        Compare outputs with the expected ones on the caller's side: expected values do not belong in
-        ``source`` or ``runs``. After three timeouts in a request of 16, its other runs are ``skipped``. A
-        request that ends with ``sandbox_error`` is retried once. Raises ``ValueError`` if a run is too large
-        to send.
+        Expected values do not belong in ``source`` or ``runs``: compare outputs on the caller's side.
+        Requests that end with ``sandbox_error`` are retried once. Raises ``ValueError`` if a run is too
+        large to send.
         """
         head = {"op": "programs", "source": source, "limits": asdict(limits or ProgramLimits())}
         parts = [runs[i : i + _RUNS_PER_CALL] for i in range(0, len(runs), _RUNS_PER_CALL)]
@@ -150,7 +145,7 @@ class SandboxClient:
         return validation
 
     def status(self) -> SandboxStatus:
-        """Whether code rewards can run, in which jail, or why not; also when no daemon answers."""
+        """Return the daemon's status; if none answers, that is the reason in it."""
         answer = self._ask(lambda: [({"op": "status"}, b"")], frames.unpack_status)
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else answer[0]
 
@@ -186,7 +181,7 @@ class SandboxClient:
         batches: Sequence[Sequence[int]],
         results: dict[int, RowResult],
     ) -> CallOutcome:
-        """Score batches of ``rows``, one call each, into ``results``; stop at the first outcome that is not ok."""
+        """Score batches, one call each, into ``results``, until an outcome is not ok."""
         pending = list(range(len(batches)))
         outcome = CallOutcome("ok")
         for attempt in (1, 2):
@@ -215,7 +210,7 @@ class SandboxClient:
         requests: Callable[[], Iterable[frames.Packed]],
         unpack: Callable[[dict[str, Any], bytes], _Answer],
     ) -> list[_Answer] | str:
-        """The unpacked answers in order, or why there are none. Retries everything while patience lasts."""
+        """Return the unpacked answers in order, or why there are none."""
         give_up = time.monotonic() + self._patience
         while isinstance(answers := self._ask_once(requests(), unpack), str) and self._may_retry(give_up):
             time.sleep(_RETRY_SECONDS)
@@ -248,7 +243,6 @@ class SandboxClient:
         return [answers[number] for number in range(len(answers))]
 
     def _use(self, connection: Connection) -> None:
-        """Raises OSError once the client is aborted."""
         with self._lock:
             if self._aborted:
                 raise OSError("the call was cancelled")
@@ -262,14 +256,13 @@ class SandboxClient:
 
 
 class _Paces:
-    """Measured seconds per row of each source, so that fast rewards get more rows per process."""
+    """Measured seconds per row of each source."""
 
     def __init__(self) -> None:
         self._seconds: OrderedDict[tuple[str, str | None], float] = OrderedDict()
         self._lock = threading.Lock()
 
     def rows_per_call(self, key: tuple[str, str | None]) -> int | None:
-        """None if the reward has not been measured."""
         with self._lock:
             seconds = self._seconds.get(key)
         if seconds is None:
@@ -287,7 +280,7 @@ class _Paces:
 def _batches(
     rows: Sequence[RewardRow], indices: Sequence[int], granularity: Granularity, most: int
 ) -> Iterator[list[int]]:
-    """Row indices per call: at most ``most`` rows and 16 MiB, groups undivided, calls of similar size."""
+    """Yield row indices per call: at most ``most`` rows and 16 MiB, groups undivided."""
     if granularity == "group":
         groups: dict[object, list[int]] = {}
         for i in indices:
@@ -324,7 +317,6 @@ def _request(options: dict[str, Any], rows: list[RewardRow]) -> frames.Packed:
 
 
 def _size(row: RewardRow) -> int:
-    """A row's approximate bytes in the protocol."""
     size = len(row.completion)
     for value in (row.prompt, row.item, row.sample, row.judges):
         if value:

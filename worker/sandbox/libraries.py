@@ -1,7 +1,7 @@
 """Third-party libraries a reward may import, and the folder they are copied into for the jails.
 
-Versions are those installed beside the daemon (extra ``rewards``). Only these distributions and their
-requirements are copied, without tests: a jail never sees the platform's own packages.
+Only these distributions and their requirements are copied: a jail never sees the platform's own
+packages.
 """
 
 import compileall
@@ -24,8 +24,7 @@ DISTRIBUTIONS: dict[str, str] = {
     "nltk": "nltk", "rouge_score": "rouge-score", "sqlparse": "sqlparse", "regex": "regex",
     "math_verify": "math-verify", "mpmath": "mpmath", "latex2sympy2_extended": "latex2sympy2_extended",
 }  # fmt: skip
-"""Module → distribution. A module that is neither here nor in the standard library cannot be imported. The last two
-come with sympy and math-verify, and people import them beside those."""
+"""Module → distribution. Rewards can import only these and the standard library."""
 
 PRELOADED: dict[str, tuple[str, ...]] = {
     "numpy": ("numpy", "numpy.linalg", "numpy.random"),
@@ -53,17 +52,20 @@ PRELOADED: dict[str, tuple[str, ...]] = {
     "mpmath": ("mpmath",),
     "latex2sympy2_extended": ("latex2sympy2_extended",),
 }  # fmt: skip
-"""What a zygote may import before it forks, when a source names it or something beneath it. The list is closed: a
-source chooses from it and cannot make the zygote import anything else."""
+"""Modules a zygote may import before it forks, if a source names them. The list is closed: a
+source cannot make the zygote import anything else.
+"""
 
 LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
 
 LANGUAGE_DATA = ("tokenizers/punkt_tab", "tokenizers/punkt", "corpora/wordnet", "corpora/omw-1.4")
-"""Language data of NLTK, copied if this machine has it."""
+"""NLTK's language data, copied if this machine has it."""
 
 
 def configuration(site: Path) -> dict[str, object]:
-    """The zygote's configuration: module → what it may load of it; and the allowed modules that ``site`` lacks."""
+    """Return, for the zygote, module → what it may load of it; and the allowed modules that ``site``
+    lacks.
+    """
     present = {module for module in DISTRIBUTIONS if any(site.glob(f"{module}*"))}
     return {
         "libraries": {module: list(PRELOADED[module]) for module in DISTRIBUTIONS if module in present},
@@ -72,12 +74,12 @@ def configuration(site: Path) -> dict[str, object]:
 
 
 def installed() -> dict[str, str]:
-    """Allowed module → version, if installed beside the daemon."""
+    """Return allowed module → version, if installed."""
     return {module: package.version for module, name in DISTRIBUTIONS.items() if (package := _find(name))}
 
 
 def language_data() -> dict[str, Path]:
-    """Name → file or folder of NLTK's data on this machine."""
+    """Return name → file or folder of NLTK's data."""
     places = settings.language_data_folders()
     places += [Path(base, "nltk_data") for base in (sys.prefix, "/usr/local/share", "/usr/share", "/usr/lib")]
     data = {}
@@ -90,14 +92,14 @@ def language_data() -> dict[str, Path]:
 
 
 def fingerprint() -> str:
-    """Changes with every version that would be copied."""
+    """Return a hash of every version that would be copied."""
     versions = sorted((d.metadata["Name"], d.version) for d in _closure())
     data = sorted((name, str(path), path.stat().st_mtime_ns) for name, path in language_data().items())
     return hashlib.sha256(repr((_LAYOUT, sys.version, versions, data)).encode()).hexdigest()[:12]
 
 
 def copy_libraries(to: Path) -> None:
-    """Copy the allowed libraries, their requirements and the language data; compile missing bytecode."""
+    """Copy libraries, requirements and language data; compile missing bytecode."""
     for distribution in _closure():
         for file in distribution.files or []:
             source = Path(str(distribution.locate_file(file)))
@@ -117,7 +119,7 @@ def copy_libraries(to: Path) -> None:
 
 
 def _closure() -> list[metadata.Distribution]:
-    """The allowed distributions and their requirements, as far as installed."""
+    """Return the allowed distributions and their requirements, as far as installed."""
     distributions: dict[str, metadata.Distribution] = {}
     pending = list(DISTRIBUTIONS.values())
     while pending:
@@ -129,7 +131,6 @@ def _closure() -> list[metadata.Distribution]:
 
 
 def _needs(distribution: metadata.Distribution) -> Iterator[str]:
-    """Names of requirements, without extras."""
     for requirement in distribution.requires or []:
         name, _, condition = requirement.partition(";")
         if "extra" not in condition and (match := re.match(r"[A-Za-z0-9._-]+", name)):

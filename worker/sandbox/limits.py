@@ -1,17 +1,17 @@
-"""Limits of the sandbox: those a call may set, and those it cannot change."""
+"""Limits of the sandbox: those a call may set, and fixed ones."""
 
 from dataclasses import dataclass
 
 MAX_SOURCE_BYTES = 256 << 10
 MAX_REQUEST_BYTES = 64 << 20
 MAX_ROWS = 1024
-"""Most rows of one call; the client sends 16 unless a group is larger."""
+"""Most rows of one call."""
 
 MAX_CASUALTIES = 8
-"""Units that may end their process in one call before the rest is skipped: half of a usual call."""
+"""Units that may end their process in one call before the rest is skipped."""
 
 JAIL_CALLS, JAIL_SECONDS = 2000, 3600
-"""A jail is replaced after so many calls or seconds, between calls."""
+"""A jail is replaced after so many calls or seconds."""
 
 RLIMITS: dict[str, int] = {
     "AS": 1 << 30,
@@ -27,8 +27,9 @@ RLIMITS: dict[str, int] = {
     "RTPRIO": 0,
     "CPU": 120,
 }
-"""Resource limits of the process that runs untrusted code (bytes, counts, seconds). One process per call and no shared
-memory, so AS bounds the memory of a call. Left out: DATA and RSS (AS bounds them), RTTIME (RTPRIO is 0)."""
+"""Resource limits of the process that runs untrusted code (bytes, counts, seconds). AS bounds a
+call's memory, DATA and RSS: a call is one process without shared memory.
+"""
 
 PRELOAD: tuple[str, ...] = (
     "math", "re", "string", "collections", "itertools", "functools", "statistics", "random",
@@ -36,15 +37,15 @@ PRELOAD: tuple[str, ...] = (
     "textwrap", "heapq", "bisect", "operator", "hashlib", "base64", "json", "copy",
     "enum", "asyncio",
 )  # fmt: skip
-"""Imported once by the zygote: a forked child finds them loaded."""
+"""Modules that the zygote imports, so that children find them loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """Seconds a call may take. Raises ``ValueError`` for values not positive or above their cap.
 
-    load: importing the module. sample: one row, wall; twice that if starved of CPU. call: all rows of a call.
-    cpu: CPU time of one process that serves a call.
+    load: importing the module. sample: one row, wall; twice that if starved of CPU. call: all rows
+    of a call. cpu: CPU time of one process.
     """
 
     load: float = 5.0
@@ -61,11 +62,11 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """Limits of one run of a model's program. Raises ``ValueError`` for values not positive or above their
+    """Limits of one run of a program. Raises ``ValueError`` for values not positive or above their
     cap.
 
-    wall: seconds; twice that if starved of CPU. memory: bytes of address space. output: bytes of standard
-    output or of a call's value.
+    wall: seconds; twice that if starved of CPU. memory: bytes of address space. output: bytes of
+    standard output or a call's value.
     """
 
     wall: float = 5.0

@@ -19,16 +19,16 @@ ROW_STATUSES: frozenset[str] = frozenset(RowStatus.__args__)  # type: ignore[att
 CALL_STATUSES: frozenset[str] = frozenset(CallStatus.__args__)  # type: ignore[attr-defined]
 
 RETRIED_ROWS: frozenset[str] = frozenset({"deadline", "skipped"})
-"""Statuses caused by the call rather than the row: retried once in a fresh call."""
+"""Statuses caused by the call, not the row: retried once."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewardRow:
     """One completion to score.
 
-    prompt: text or chat messages. item: the dataset row. judges: results of declared judges, for
-    ``sample["judges"]``. group: rows with the same value are scored together at granularity ``group``.
-    sample: further fields of OpenAI's ``sample`` (``output_tools`` …), also columns of a TRL function.
+    prompt: text or chat messages. item: the dataset row. judges: for ``sample["judges"]``. group:
+    rows with the same value are scored together at granularity ``group``. sample: further fields of
+    OpenAI's ``sample``, also columns of a TRL function.
     """
 
     prompt: str | Sequence[Mapping[str, Any]]
@@ -41,10 +41,11 @@ class RewardRow:
 
 @dataclass(slots=True)
 class RowResult:
-    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for speed.
+    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for
+    speed.
 
-    steps: (number, end character). candidates: vectors of one length. message: what failed, with the reward's
-    frames for an exception. prints: at most 2 KiB; rows scored together share the first one's.
+    steps: (number, end character). candidates: vectors of one length. prints: at most 2 KiB; rows
+    scored together share the first one's.
     """
 
     status: RowStatus
@@ -62,11 +63,10 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The outcome of scoring: ``rows`` has one result per row in order if ``status`` is ``ok``, else none.
+    """Outcome of scoring: ``rows`` has one result per row in order if ``status`` is ``ok``, else none.
 
-    ``load_error`` is the reward's fault (``message``, ``line``); ``sandbox_error`` and
-    ``sandbox_unavailable`` are the platform's. log: raw output of importing, at most 16 KiB. jail: the jail
-    that ran it.
+    ``load_error`` is the reward's fault; ``sandbox_error`` and ``sandbox_unavailable`` are the
+    platform's. log: raw output of importing.
     """
 
     status: CallStatus
@@ -79,12 +79,11 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """One run of a program: a script that reads ``stdin``, or a program followed by a call or a test, not
-    both.
+    """One run of a program: a script that reads ``stdin``, or a program followed by a call or a test.
 
-    call: an expression, as ``f(3)``; its value is returned in
-    :func:`worker.sandbox.jailed.canonical.canonical` form. loose: tuples count as lists in it. test: source
-    that runs after the program, in the same process, and judges it: the program can fool it.
+    call: an expression, as ``f(3)``; its value is returned in canonical form. loose: tuples count
+    as lists in it. test: source that judges the program in the same process: the program can fool
+    it.
     """
 
     stdin: str = ""
@@ -97,9 +96,9 @@ class ProgramRun:
 class ProgramResult:
     """How a run ended. ``ok``: the program, and its call or test, ran to the end.
 
-    output: a script's standard output, or the canonical value of a call. notes: at most 2 KiB of its standard
-    error (with a call or test, of both streams). ``bad_value``: a call's value has no canonical form.
-    ``skipped``: earlier runs of the program took too long.
+    output: a script's standard output, or a call's canonical value. notes: at most 2 KiB of
+    standard error (with a call or test, of both streams). ``bad_value``: a call's value has no
+    canonical form. ``skipped``: earlier runs took too long.
     """
 
     status: ProgramStatus
@@ -112,7 +111,7 @@ class ProgramResult:
 
 @dataclass(frozen=True, slots=True)
 class ProgramsOutcome:
-    """One result per run, in order, if ``status`` is ``ok``; else none, and why."""
+    """One result per run, in order, if ``status`` is ``ok``; else none."""
 
     status: CallStatus
     results: list[ProgramResult] = field(default_factory=list)
@@ -122,19 +121,19 @@ class ProgramsOutcome:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """A function that can score, and its spelling: ``openai``, ``predibase`` or ``trl``."""
+    """A function that can score. spelling: ``openai``, ``predibase`` or ``trl``."""
 
     name: str
     spelling: str
     line: int | None = None
     """First line of the function, from 1."""
     columns: list[str] = field(default_factory=list)
-    """Columns of the dataset without which it fails on every row, as far as its source shows."""
+    """Dataset columns without which it fails on every row, as far as its source shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The outcome of loading a module without scoring: its functions, or why it cannot be used."""
+    """Functions of a loaded module, or why it cannot be used."""
 
     status: CallStatus
     entries: list[EntryPoint] = field(default_factory=list)
@@ -146,7 +145,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class SandboxStatus:
-    """Whether code rewards can run here: the proved jail, or the reasons why there is none."""
+    """The proved jail, or why there is none."""
 
     available: bool
     jail: str | None

@@ -1,4 +1,4 @@
-"""Programs that a model wrote: each run is a child of its own; expected values stay outside the jail."""
+"""Programs that a model wrote: each run is its own child; expected values stay outside the jail."""
 
 import json
 import time
@@ -18,7 +18,7 @@ MAX_RUNS = 64
 """Most runs of one request."""
 _MOST_SECONDS = 120.0
 _TIMEOUTS = 3
-"""Timeouts of one program after which its other runs are skipped, to leave the pool to others."""
+"""After so many timeouts, a program's other runs are skipped."""
 
 _OWN_WORD: dict[str, ProgramStatus] = {
     "ok": "ok", "exception": "exception", "bad_value": "bad_value", "memory": "memory",
@@ -48,14 +48,11 @@ class ProgramCall:
         return await run_programs(session, self, jail, scan)
 
     def failed(self, status: CallStatus, message: str) -> ProgramsOutcome:
-        """The answer to a call that no jail served."""
         return ProgramsOutcome(status, message=message)
 
 
 async def run_programs(session: Session, call: ProgramCall, jail: str, scan: bool = True) -> ProgramsOutcome:
-    """Run the program's runs in order. Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan``
-    finds any.
-    """
+    """Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan`` finds any."""
     end = time.monotonic() + _MOST_SECONDS
     too_large = source_too_large(call.source)
     results: list[ProgramResult] = []

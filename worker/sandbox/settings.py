@@ -15,5 +15,4 @@ def home() -> Path | None:
 
 
 def language_data_folders() -> list[Path]:
-    """Folders with NLTK's data."""
     return [Path(path) for path in os.environ.get("NLTK_DATA", "").split(os.pathsep) if path]

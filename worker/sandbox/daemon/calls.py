@@ -1,8 +1,7 @@
 """Reward calls: rows in, one result per row out.
 
-If a child process ends early, the row it was on is at fault. If that process had scored rows before, the row
-first runs again in its own process, since earlier rows may have corrupted the state; only then does it count
-as failed. The call continues with the next row.
+If a child ends early, the row it was on is at fault, but first runs again in its own process if
+earlier rows may have corrupted the state.
 """
 
 import json
@@ -21,18 +20,18 @@ from worker.sandbox.outcome import CallOutcome, CallStatus, EntryPoint, RowResul
 
 
 class BadRequest(Exception):
-    """A request that no version of the client sends."""
+    """A request that no client sends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A parsed request. ``units`` are lists of row numbers scored by one function call."""
+    """A parsed request. ``units`` are row numbers per function call."""
 
     operation: str
     source: str
     entry: str | None
     rows: bytes
-    """As packed by :func:`worker.sandbox.transport.frames.pack_rows`; only the jailed child reads them."""
+    """Packed rows, which only the jailed child reads."""
     units: Sequence[Sequence[int]]
     granularity: str
     isolate: str
@@ -40,9 +39,7 @@ class Call:
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "Call":
-        """Validate a peer's request; raises :class:`BadRequest`. ``body`` holds ``count`` rows, ``units``
-        the rows of each group.
-        """
+        """Validate a peer's request; raises :class:`BadRequest`."""
         operation, count = request["op"], request.get("count")
         granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
         if operation == "validate":
@@ -66,7 +63,7 @@ class Call:
         return sum(map(len, self.units))
 
     def body(self, scan: bool) -> bytes:
-        """What the child reads. ``scan``: the child reads the source's imports before running it."""
+        """Return what the child reads; with ``scan`` it reads the source's imports first."""
         request = {
             "op": self.operation, "source": self.source, "entry": self.entry, "units": self.units,
             "granularity": self.granularity, "isolate": self.isolate, "scan": scan,
@@ -80,7 +77,6 @@ class Call:
         return await score(session, self, jail, scan)
 
     def failed(self, status: CallStatus, message: str) -> CallOutcome | Validation:
-        """The answer to a call that no jail served."""
         if self.operation == "validate":
             return Validation(status, message=message)
         return CallOutcome(status, message=message)
@@ -98,8 +94,6 @@ class NeedsLibraries(Exception):
 
 
 class LoadFailed(Exception):
-    """The reward's module cannot be loaded; the reward is at fault."""
-
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
         self.line, self.column = line, column
@@ -114,10 +108,7 @@ class _Progress:
 
 
 async def score(session: Session, call: Call, jail: str, scan: bool = True) -> CallOutcome:
-    """Score a call's rows. Raises :class:`JailDied`; then kill the session.
-
-    scan: read the source's imports first; raises :class:`NeedsLibraries` if there are any.
-    """
+    """Score a call's rows; raises as :meth:`Call.serve` does. After JailDied, kill the session."""
     progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
     if too_large:
@@ -133,7 +124,6 @@ async def score(session: Session, call: Call, jail: str, scan: bool = True) -> C
 
 
 async def validate(session: Session, call: Call, scan: bool = True) -> Validation:
-    """Load a module and list its functions; raises as :func:`score` does."""
     too_large = source_too_large(call.source)
     if too_large:
         return Validation("load_error", message=too_large)
@@ -163,7 +153,6 @@ def source_too_large(source: str) -> str | None:
 
 
 def _units(count: int, granularity: str, units: object) -> list[list[int]]:
-    """Row numbers per function call; raises :class:`BadRequest` unless groups hold each row once."""
     if granularity == "batch":
         return [list(range(count))]
     if granularity == "sample":
@@ -198,7 +187,6 @@ async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool
 
 
 async def _begin(session: Session, call: Call, seconds_left: float, scan: bool) -> Run:
-    """Send the request and run its first child."""
     rows = call.count
     run = _parse(
         await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, seconds_left), 0, rows
@@ -217,7 +205,7 @@ def _parse(payload: bytes, unit: int, rows: int) -> Run:
 
 
 def _check_loaded(run: Run, call: Call) -> None:
-    """Raise unless the module was imported. Progress is observed by the zygote; rows cannot forge it."""
+    """Raise unless the module was imported, as the zygote observed: rows cannot forge it."""
     if run.progress == region.NOT_STARTED:
         log_lines = clean_text(run.log).strip().splitlines()
         raise JailDied(
@@ -234,7 +222,7 @@ def _check_loaded(run: Run, call: Call) -> None:
 
 
 def _take(run: Run, start: int, call: Call, progress: _Progress) -> int:
-    """Keep a run's finished units; returns the next unit."""
+    """Save a run's finished units; returns the next unit."""
     unit = start
     last = start + 1 if call.isolate == "sample" else len(call.units)
     while unit < last and all(run.rows[i] is not None for i in call.units[unit]):

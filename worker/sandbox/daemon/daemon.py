@@ -1,9 +1,7 @@
 """The daemon: answers ``score``, ``validate`` and ``status`` on a Unix socket or over TLS.
 
-It proves a jail before it answers anything, strongest first, and again every hour and after a jail failed. A
-working jail stays in use: a run never moves to another jail unnoticed. Without a proved jail every score is
-``sandbox_unavailable`` with the reasons. No option, environment variable or fallback runs a reward outside a
-jail.
+A proved jail stays in use: a run never moves to another unnoticed. No option, environment
+variable or fallback runs a reward outside a jail.
 """
 
 import asyncio
@@ -29,8 +27,6 @@ _UNPROVED_RETRY_SECONDS = 60.0
 
 
 class Sandboxd:
-    """One daemon: ``serve`` until ``stop`` is called or SIGTERM or SIGINT arrives."""
-
     def __init__(
         self,
         path: Path | None,
@@ -44,7 +40,6 @@ class Sandboxd:
         self._path = path
         self._tcp, self._key = tcp, key
         self.port: int | None = None
-        """The TCP port, once it listens."""
         self._size = size
         self._letters = letters
         self._make_jails = make_jails or _make_jails
@@ -56,7 +51,9 @@ class Sandboxd:
         self._pool: Pool | None = None
 
     async def serve(self, ready: Callable[[SandboxStatus], None] = lambda _: None) -> None:
-        """Run the daemon in the main thread's event loop; calls ``ready`` with the first proof's result."""
+        """Run in the main thread's event loop until :meth:`stop`, SIGTERM or SIGINT; calls ``ready`` after
+        the first proof.
+        """
         listener = Listener(self.answer)
         if self._path is not None:
             await listener.open_unix(self._path)
@@ -88,7 +85,6 @@ class Sandboxd:
         self._stopping.set()
 
     def status(self) -> SandboxStatus:
-        """Which jail is proved, or why none is."""
         refused = {proof.jail: proof.reason for proof in self._proofs if proof.reason is not None}
         failures = self._pool.failures if self._pool else 0
         facts = {**self._proofs[-1].facts, "pool": self._size, "failures": failures, "refused": refused}
@@ -126,7 +122,7 @@ class Sandboxd:
             await pool.close()
 
     async def answer(self, request: dict[str, Any], body: bytes, peer: Hashable) -> frames.Packed:
-        """Answer one request; raises :class:`BadRequest` for a malformed one."""
+        """Raises :class:`BadRequest` for a malformed request."""
         await self._proved.wait()
         operation = request.get("op")
         if operation == "status":

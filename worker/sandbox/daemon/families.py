@@ -1,8 +1,4 @@
-"""Jails by loaded libraries: a library is imported once and slows no reward that does not use it.
-
-A zygote with SciPy loaded forks more slowly than a bare one. Each task of the pool therefore keeps one jail
-without libraries and a few that have loaded exactly what a source imports.
-"""
+"""Jails by loaded libraries: each loaded library slows a zygote's forks."""
 
 import hashlib
 from collections import OrderedDict
@@ -11,7 +7,7 @@ from worker.sandbox.daemon.session import Session
 from worker.sandbox.jails import Jail
 
 _JAILS_PER_TASK = 4
-"""Jails of one task: with every library loaded each takes about 200 MB."""
+"""With every library loaded, a jail takes about 200 MB."""
 _MAX_SOURCES = 4096
 
 Needs = frozenset[str]
@@ -25,7 +21,7 @@ class LibraryBroken(Exception):
 
 
 class SourceNeeds:
-    """LRU cache of the libraries each source needs, by digest."""
+    """LRU cache of the libraries each source needs."""
 
     def __init__(self) -> None:
         self._needs: OrderedDict[bytes, Needs] = OrderedDict()
@@ -44,7 +40,7 @@ class SourceNeeds:
 
 
 class Family:
-    """The jails of one task of the pool."""
+    """Jails of one task of the pool."""
 
     def __init__(self, jail: Jail) -> None:
         self._jail = jail
@@ -54,7 +50,7 @@ class Family:
         return [session.pid for session in self._sessions.values()]
 
     async def session(self, needs: Needs) -> Session:
-        """A running jail that has loaded ``needs``; raises JailDied and :class:`LibraryBroken`."""
+        """Return a jail that has loaded ``needs``; raises JailDied and :class:`LibraryBroken`."""
         session = self._sessions.get(needs)
         if session is not None and not session.worn_out:
             self._sessions.move_to_end(needs)

@@ -1,7 +1,6 @@
 """Parser of a jail's replies, which are untrusted.
 
-Any bytes give a status of the closed set or :class:`ProtocolError`. Texts are decoded with replacement and
-stripped of control characters; numbers are finite and bounded.
+Any bytes give a status of the closed set or :class:`ProtocolError`.
 """
 
 import functools
@@ -21,12 +20,12 @@ _MAX_SECONDS = 1e6
 
 
 class ProtocolError(Exception):
-    """The reply does not have the shape the trusted zygote gives it."""
+    """A reply that the trusted zygote does not send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One child process: how it ended, its progress, and its result per row (None: no valid result)."""
+    """How one child process ended, and its result per row (None: no valid result)."""
 
     status: int
     cause: int
@@ -40,16 +39,13 @@ class Run:
 
     @property
     def clean(self) -> bool:
-        """The child reported that it finished, and exited with 0: ``os._exit(0)`` in a reward is not clean."""
+        """Whether the child reported its end and exited with 0: a reward's ``os._exit(0)`` is not clean."""
         ended = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == 0
         return ended and self.cause == region.ENDED_ITSELF and self.header.finished == 1
 
 
 def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> Run:
-    """Parse the reply to a run that began at unit ``start`` of a call of ``rows`` rows.
-
-    output: most bytes of raw output.
-    """
+    """Parse the reply to a run that began at unit ``start``. output: most bytes of raw output."""
     space_at = region.DONE.size + region.space_offset(rows)
     if not space_at <= len(payload) <= region.reply_cap(rows, output):
         raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
@@ -89,7 +85,7 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
 
 
 def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "reward") -> tuple[RowStatus, str]:
-    """Status and text for the row at which a child ended early; ``what`` names what it ran."""
+    """Return status and message of the row at which a child ended early."""
     if run.cause == region.UNIT_TIMEOUT:
         return "timeout", f"longer than {budget:g} s"
     if run.cause == region.CALL_DEADLINE:
@@ -110,7 +106,7 @@ def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "rewa
 
 
 def parse_columns(text: str | None) -> dict[str, list[str]]:
-    """Columns read by each function, from a validation's message; {} if malformed."""
+    """Parse the columns that each function reads; {} if malformed."""
     try:
         columns_by_function = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -125,7 +121,7 @@ def parse_columns(text: str | None) -> dict[str, list[str]]:
 
 
 def clean_text(raw: bytes) -> str:
-    """Decode UTF-8 with replacement; control and other unprintable characters become spaces."""
+    """Decode UTF-8 with replacement; unprintable characters become spaces."""
     if not raw:
         return ""
     text = raw.decode("utf-8", "replace")
@@ -133,7 +129,6 @@ def clean_text(raw: bytes) -> str:
 
 
 def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult:
-    """One finished row; skips the parsing of steps, criteria and candidates if there are none."""
     if slot.status > len(_STATUSES) or not _bounded((slot.score, *numbers)):
         return _DAMAGED
     status = _STATUSES[slot.status - 1]
@@ -166,12 +161,12 @@ def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]
 
 @functools.cache
 def _doubles(count: int) -> struct.Struct:
-    """``count`` is bounded by what a row may hold."""
+    """Cached without bound: ``count`` is bounded by a row's limits."""
     return struct.Struct(f"<{count}d")
 
 
 def _bounded(numbers: tuple[float, ...]) -> bool:
-    """Whether all numbers are finite and within the bounds of a score; a NaN makes the sum NaN."""
+    """Whether all numbers are finite and within a score's bounds; a NaN makes the sum NaN."""
     most = region.MAX_MAGNITUDE
     return max(numbers) <= most and min(numbers) >= -most and math.isfinite(sum(numbers))
 
@@ -182,7 +177,7 @@ _STATUSES: tuple[RowStatus, ...] = ("ok", "not_applicable", "exception", "bad_va
 
 @functools.lru_cache(1024)
 def _names(raw: bytes, count: int) -> Sequence[str] | None:
-    """Exactly ``count`` different printable names, each terminated by NUL; else None. Cached: rows share names."""
+    """Parse exactly ``count`` different printable names, each terminated by NUL; else None."""
     text = raw.decode("utf-8", "replace")
     names = text.split("\0")
     if names.pop() or len(names) != count or len(set(names)) != count or not all(names):

@@ -1,4 +1,4 @@
-"""The daemon's listeners, their access control, and one connection's requests and answers."""
+"""The daemon's listeners, their access control, and connections."""
 
 import asyncio
 import contextlib
@@ -22,8 +22,6 @@ Answer = Callable[[dict[str, Any], bytes, Hashable], Awaitable[frames.Packed]]
 
 
 class Listener:
-    """Accepts connections on a Unix socket, over TLS, or both, and serves them."""
-
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._tls: TlsServer | None = None
@@ -82,7 +80,7 @@ class Listener:
 
 
 class _Connection:
-    """One peer: answers its requests concurrently; cancels its calls when it disconnects."""
+    """Answers one peer's requests concurrently; cancels its calls when it disconnects."""
 
     def __init__(
         self,
@@ -113,7 +111,7 @@ class _Connection:
                 task.cancel()
 
     async def _read(self) -> tuple[dict[str, Any], bytes] | None:
-        """The next request, None at the end or after a malformed frame."""
+        """Return the next request; None at the end or after a malformed frame."""
         try:
             head, body = frames.sizes(await self._reader.readexactly(frames.SIZES.size))
             async with asyncio.timeout(tls.FRAME_SECONDS):
@@ -141,14 +139,14 @@ class _Connection:
 
 
 def _allowed_peer(connection: socket.socket) -> int | None:
-    """The peer's process id if it runs as our user or root, else None."""
+    """Return the peer's process id if it runs as our user or root."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(raw)
     return pid if uid in (0, os.geteuid()) else None
 
 
 def _bind(path: Path) -> socket.socket:
-    """A listening socket of mode 0600; replaces a stale one; raises OSError."""
+    """Listen on a socket of mode 0600; replaces a stale one; raises OSError."""
     if len(os.fsencode(path)) > frames.MAX_PATH_BYTES:
         raise OSError(f"the socket's path is longer than {frames.MAX_PATH_BYTES} bytes: {path}")
     listener = socket.socket(socket.AF_UNIX)

@@ -1,8 +1,7 @@
-"""Pool of jails, shared fairly between client processes.
+"""Pool of jails, served round-robin by client process.
 
-Each task owns one jail. Calls wait in one queue per client process and are served round-robin, so a job with
-a thousand rows delays others by at most the running calls. One extra jail serves only processes without a
-running call, so that slow calls of one process cannot hold every jail.
+One extra jail serves only processes without a running call, so that slow calls of one process
+cannot hold every jail.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ _CLOSED = "the sandbox was closed while the call waited or ran"
 
 @dataclass(slots=True)
 class Ticket:
-    """A waiting or running call. Cancel it when its answer is no longer needed."""
+    """A waiting or running call."""
 
     call: Call | ProgramCall
     answer: "asyncio.Future[Answer]" = field(
@@ -60,7 +59,9 @@ class FairQueue:
         self._filled.set()
 
     async def get(self, *, idle_peers_only: bool = False) -> Ticket:
-        """The next ticket; with `idle_peers_only`, of a peer with none running and only if no other task is free."""
+        """Wait for a ticket; with `idle_peers_only`, of a peer with none running, if no other task is
+        free.
+        """
         while (peer := self._next(idle_peers_only)) is None:
             self._filled.clear()
             self._takers += not idle_peers_only
@@ -91,15 +92,12 @@ class FairQueue:
             self._filled.set()
 
     def drain(self) -> list[Ticket]:
-        """Remove all waiting tickets."""
         waiting = [ticket for line in self._lines.values() for ticket in line]
         self._lines.clear()
         return waiting
 
 
 class Pool:
-    """``size`` jails, and one for peers without a running call, that serve tickets until :meth:`close`."""
-
     def __init__(self, jail: Jail, size: int) -> None:
         self.jail = jail
         self._line = FairQueue()

@@ -1,8 +1,4 @@
-"""Proof of a jail: it has to contain an attack, stop a loop and score a control on this machine.
-
-This tests that the isolation holds, not only that a mechanism exists. A jail that lets one thing through is
-refused with the list of leaks.
-"""
+"""Proof of a jail: it has to contain an attack, stop a loop and score a control on this machine."""
 
 import contextlib
 import os
@@ -85,8 +81,6 @@ def _open(fd):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Whether a jail held; ``reason`` says why not."""
-
     jail: str
     reason: str | None
     facts: dict[str, Any]
@@ -97,7 +91,7 @@ class Proof:
 
 
 async def choose(jails: Sequence[Jail]) -> tuple[Jail | None, list[Proof]]:
-    """The first jail that holds, and a proof for each jail tried; the last proof is that jail's."""
+    """Return the first jail that holds, and a proof for each jail tried."""
     proofs: list[Proof] = []
     for jail in jails:
         proofs.append(await prove(jail))
@@ -107,9 +101,8 @@ async def choose(jails: Sequence[Jail]) -> tuple[Jail | None, list[Proof]]:
 
 
 async def prove(jail: Jail) -> Proof:
-    """Test a jail: about 0.5 s, most of it a loop that has to be stopped.
-
-    A failed attempt is repeated with more time, so that a busy machine does not count as a broken jail.
+    """Test a jail; a failed attempt is repeated with more time, since a busy machine is no broken
+    jail.
     """
     began = time.monotonic()
     facts: dict[str, Any] = {}
@@ -152,9 +145,7 @@ async def _attack(jail: Jail, facts: dict[str, Any], seconds: float) -> str | No
 
 @contextlib.contextmanager
 def _bait() -> Iterator[dict[str, str]]:
-    """Targets for the attack: a world-readable file, a world-writable folder and socket, a secret in the
-    environment of this process.
-    """
+    """Create targets for the attack, among them a secret in this process's environment."""
     secret = secrets.token_hex(16)
     os.environ[_CANARY_VARIABLE] = secret
     try:

@@ -1,4 +1,4 @@
-"""One running jail, as used from the daemon's event loop."""
+"""One running jail, used from the daemon's event loop."""
 
 import asyncio
 import json
@@ -17,9 +17,8 @@ from worker.sandbox.transport import frames
 
 _START_SECONDS = 20.0
 _PRELOAD_SECONDS = 90.0
-"""All libraries together take some seconds on a quiet machine."""
 _GRACE_SECONDS = 15.0
-"""A healthy zygote answers within this time after a call's deadline, even on a busy machine."""
+"""A healthy zygote answers within this time after a call's deadline."""
 
 
 class JailDied(Exception):
@@ -41,7 +40,7 @@ class Session:
 
     @classmethod
     async def start(cls, jail: Jail) -> "Session":
-        """Launch a zygote and wait until it is locked down; raises :class:`JailDied` with its reason."""
+        """Launch a zygote and wait until it is locked down; raises :class:`JailDied`."""
         ours, theirs = socket.socketpair()
         try:
             running = jail.launch(theirs)
@@ -71,7 +70,7 @@ class Session:
 
     @property
     def worn_out(self) -> bool:
-        """Whether it is dead, or due for replacement before the next call."""
+        """Whether the jail is dead or due for replacement."""
         old = self._calls >= JAIL_CALLS or time.monotonic() - self._born > JAIL_SECONDS
         return old or self._running.ended()
 
@@ -94,7 +93,6 @@ class Session:
     async def run_program(
         self, body: bytes, stdin: bytes, limits: ProgramLimits, seconds_left: float
     ) -> bytes:
-        """Run one program in its own child; returns the reply's payload."""
         self._calls += 1
         seconds_left = min(seconds_left, STARVED_GRACE * limits.wall + 1)
         size = len(body) + len(stdin)
@@ -111,7 +109,7 @@ class Session:
         return await self._receive(region.REPLY, region.reply_cap(rows), seconds_left + _GRACE_SECONDS)
 
     async def preload(self, modules: Sequence[str]) -> str:
-        """Have the zygote import libraries; returns the import error, or an empty text."""
+        """Import libraries in the zygote; returns the error, or an empty text."""
         body = "\n".join(modules).encode()
         self._writer.write(region.CALL.pack(region.OP_PRELOAD, 0, 0, 0, len(body), 0.0, 0.0, 0.0) + body)
         return (await self._receive(region.PRELOADED, 4096, _PRELOAD_SECONDS)).decode("utf-8", "replace")
@@ -121,7 +119,7 @@ class Session:
         self._writer.write(region.CALL.pack(region.OP_FORGET, 0, 0, 0, 0, 0.0, 0.0, 0.0))
 
     async def kill(self) -> None:
-        """End the jail and its child. Returns when the process is gone."""
+        """End the jail and its child; returns when the process is gone."""
         self._running.kill()
         self._writer.close()
         await asyncio.to_thread(self._running.wait)

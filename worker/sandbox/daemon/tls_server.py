@@ -9,17 +9,15 @@ from worker.sandbox.transport import frames, tls
 from worker.sandbox.transport.tls import KeyFile
 
 _MAX_HANDSHAKES = 64
-"""Handshakes at once. A new one ends the oldest: an honest one takes milliseconds, so those that hang go first."""
+"""A new handshake ends the oldest: honest ones take milliseconds, so those that hang go first."""
 _REPORT_SECONDS = 10.0
 _CLOSE_SECONDS = 1.0
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitable[None]]
-"""Serves an accepted client until it disconnects: streams and the identity of its process."""
+"""Serves an accepted client (streams, identity of its process) until it disconnects."""
 
 
 class TlsServer:
-    """Accepts TCP connections and hands those of authenticated clients to ``serve``."""
-
     def __init__(self, key: KeyFile, serve: Serve) -> None:
         self._key = key
         self._context = key.server_context()
@@ -96,7 +94,7 @@ class TlsServer:
         return reader, writer, process
 
     def _report(self, transport: asyncio.Transport, error: OSError | EOFError) -> None:
-        """One line of log for refused clients, at most every 10 s."""
+        """Log refused clients, at most every 10 s."""
         self._unreported += 1
         if time.monotonic() < self._report_at:
             return
@@ -107,7 +105,7 @@ class TlsServer:
 
 
 class _Accepted(asyncio.Protocol):
-    """A TCP connection before TLS. Nothing is read until the handshake's task starts."""
+    """A TCP connection before TLS; not read until its handshake starts."""
 
     def __init__(self, accept: Callable[[asyncio.Transport], None]) -> None:
         self._accept = accept

@@ -1,9 +1,7 @@
 """Canonical text of a plain value: two texts are equal exactly if the values are ``==``.
 
-The jail writes a program's result in this form and the host the expected value; the host compares the texts,
-and never parses the jail's. Only exact built-in types count: an object with its own ``__eq__`` has no text.
-``1``, ``1.0`` and ``True`` share a text; a list differs from a tuple unless ``loose`` (for expectations
-written in JSON).
+The host compares texts and never parses the jail's. Only exact built-in types have one: an
+object with its own ``__eq__`` has none. ``1``, ``1.0`` and ``True`` share a text.
 """
 
 import json
@@ -19,7 +17,7 @@ class NoCanonicalForm(Exception):
 
 
 def canonical(value: object, *, loose: bool = False) -> str:
-    """The value's text. loose: a tuple counts as a list. Raises :class:`NoCanonicalForm`."""
+    """Return the value's text. loose: tuples count as lists, for expectations written in JSON."""
     return _text(value, loose, 0)
 
 

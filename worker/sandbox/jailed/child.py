@@ -1,7 +1,7 @@
 """The forked child: applies the last restrictions, then loads and runs untrusted code.
 
-Its descriptors: 0 is the null device, 1 and 2 the zygote's log pipe, 3 the progress pipe (closed before the
-first row). Results go into the shared region; the zygote observes its end.
+Its descriptors: 0 is the null device, 1 and 2 the zygote's log pipe, 3 the progress pipe
+(closed before the first row).
 """
 
 import _thread
@@ -50,7 +50,7 @@ _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 @dataclass(slots=True)
 class Task:
-    """What the zygote gives a child at the fork. Only the child reads ``body``."""
+    """Input of a child at the fork. Only the child reads ``body``."""
 
     body: memoryview
     shared: mmap
@@ -66,7 +66,7 @@ class Task:
 
 
 def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
-    """Become the sandboxed child and never return. Called right after ``fork``."""
+    """Become the sandboxed child, right after ``fork``."""
     try:
         os.dup2(stdin, 0)
         os.dup2(log, 1)
@@ -94,7 +94,7 @@ def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
 
 
 def _read(body: memoryview) -> dict[str, Any]:
-    """The request with its rows, which the host wrote."""
+    """Parse the request, which the trusted host wrote."""
     (size,) = region.BODY.unpack_from(body)
     start = region.BODY.size
     request: dict[str, Any] = json.loads(str(body[start : start + size], "utf-8"))
@@ -104,11 +104,7 @@ def _read(body: memoryview) -> dict[str, Any]:
 
 
 def rehearse() -> None:
-    """Run once, in the zygote, everything a child does, on a trusted source.
-
-    First execution is slow (specialisation, caches, symbol binding); children inherit the warm state and
-    nothing else.
-    """
+    """Run once, in the zygote, all that a child does, on a trusted source: first execution is slow."""
     request = json.loads(
         json.dumps({"rows": [_REHEARSED] * _REHEARSALS, "isolate": "batch", "granularity": "sample"})
     )
@@ -124,9 +120,8 @@ def rehearse() -> None:
 
 
 def describe(error: BaseException) -> tuple[str, int | None, int | None]:
-    """An error's message with the reward's frames only; its line and column.
-
-    Both from 1; a column for syntax errors only. Works whatever the error object does.
+    """Return an error's message with the reward's frames, its line and column (from 1), whatever the
+    error object does.
     """
     try:
         return _describe(error)
@@ -158,7 +153,6 @@ def _describe(error: BaseException) -> tuple[str, int | None, int | None]:
 
 
 def _place(number: object) -> int | None:
-    """A line or column possible in a source of the permitted size."""
     return number if type(number) is int and 0 < number < 1 << 20 else None
 
 
@@ -212,7 +206,7 @@ def _program(task: Task, request: Mapping[str, Any], report: Report) -> None:
 
 
 def _needs_libraries(task: Task, source: str, report: Report) -> bool:
-    """Whether the source imports libraries, which are then reported to the host; raises as the import would."""
+    """Report the libraries that the source imports; raises as the import would."""
     named, stranger = imports.scan(source, task.libraries)
     if stranger is not None:
         imports.refuse(stranger, task.libraries, task.absent)
@@ -228,10 +222,8 @@ def _load(source: str) -> dict[str, object]:
 
 
 def _report_entries(namespace: Mapping[str, object], request: Mapping[str, Any], report: Report) -> None:
-    """Validation: each function is a part of row 0; its number is the spelling, its line is among the
-    criteria.
-
-    The message holds the columns each of them reads, as JSON; empty if they do not fit.
+    """Report the functions as parts of row 0 (number: the spelling), their lines as criteria, the
+    columns they read as its message in JSON.
     """
     name = request.get("entry")
     entries = [choose_entry(namespace, name)] if name is not None else find_entries(namespace)
@@ -254,13 +246,12 @@ def _columns(request: Mapping[str, Any], entries: Sequence[Entry]) -> str:
 
 
 def _line_of(entry: Entry) -> int:
-    """The function's first line, from 1; 0 if it has no code object."""
     code = getattr(entry.function, "__code__", None)
     return code.co_firstlineno if isinstance(code, types.CodeType) and code.co_filename == FILE_NAME else 0
 
 
 def _score(task: Task, request: Mapping[str, Any], entry: Entry, report: Report) -> None:
-    """Score the units in order; end early, counted as finished, if a unit left the process in an odd state."""
+    """Score the units in order; finish early after one that left the process in an odd state."""
     rows, units = request["rows"], request["units"]
     stop = task.start + 1 if request["isolate"] == "sample" else len(units)
     threads, single = _thread._count(), request["granularity"] == "sample"
@@ -284,9 +275,9 @@ def _score_unit(
     *,
     first: bool,
 ) -> bool:
-    """Score one unit's rows; True if its garbage could be charged to the next unit.
+    """Score one unit; True if its garbage could be charged to the next unit.
 
-    A unit that ran out of memory which earlier units may hold is left unanswered and runs again alone.
+    A unit out of memory that earlier units may hold is not answered and runs again alone.
     """
     answers: list[object] = []
     failure, odd = None, False

@@ -1,7 +1,4 @@
-"""Reads a source's imports before it runs: what the zygote should load, and what is not available.
-
-Runs in a child, since it parses untrusted text.
-"""
+"""Reads a source's imports before it runs; in a child, since it parses untrusted text."""
 
 import ast
 import sys
@@ -9,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 
 class NotAllowed(Exception):
-    """The source needs a module that rewards cannot import. ``line`` is from 1."""
+    """The source needs a module that rewards cannot import."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -17,11 +14,12 @@ class NotAllowed(Exception):
 
 
 def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str], tuple[str, int] | None]:
-    """What a source imports of ``libraries`` (allowed module → what a zygote may load of it).
+    """Return the loadable modules a source imports, and (module, line) of the first import that must
+    fail.
 
-    Returns the loadable modules, and (module, line) of the first import that must fail. Attribute access
-    counts: ``import scipy`` with ``scipy.stats.norm`` names ``scipy.stats``. Imports inside ``try`` may fail.
-    A source that cannot be parsed names nothing; compiling it reports the error.
+    libraries: allowed module → what a zygote may load of it. ``import scipy`` with
+    ``scipy.stats.norm`` names ``scipy.stats``. Imports inside ``try`` may fail. A source that
+    cannot be parsed names nothing.
     """
     try:
         tree = ast.parse(source)
@@ -41,7 +39,7 @@ def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str]
 
 
 def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], absent: Sequence[str]) -> None:
-    """Raise :class:`NotAllowed`, listing what can be imported. ``absent``: allowed but not installed."""
+    """Raise :class:`NotAllowed`. ``absent``: modules allowed but not installed."""
     module, line = stranger
     if module in absent:
         raise NotAllowed(
@@ -57,7 +55,7 @@ def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], ab
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
-    """(dotted name, line, whether inside ``try``) of each absolute import."""
+    """Yield (dotted name, line, whether inside ``try``) of absolute imports."""
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, guarded = waiting.pop()
@@ -73,7 +71,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
 
 
 def _attributes(tree: ast.Module) -> Iterator[str]:
-    """Dotted names that start at an imported module."""
+    """Yield dotted names that start at an imported module."""
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,7 +1,7 @@
 """Kernel interfaces that Python lacks: prctl, seccomp and Landlock, through ctypes.
 
-Every function raises ``OSError`` with the name of the failed call. Restrictions hold for the process and all
-its children and cannot be undone.
+Every function raises ``OSError``. Restrictions hold for the process and its children and cannot
+be undone.
 """
 
 import ctypes
@@ -86,7 +86,7 @@ def restrict_paths(readable: Sequence[str]) -> None:
 
 
 def apply_rlimits(limits: Mapping[str, int]) -> None:
-    """Lower resource limits for good, named as in :mod:`resource` without ``RLIMIT_`` (``{"AS": bytes, ...}``)."""
+    """Lower resource limits for good; keys as in :mod:`resource` without ``RLIMIT_``."""
     for name, value in limits.items():
         which: int = getattr(resource, f"RLIMIT_{name}")
         ceiling = resource.getrlimit(which)[1]
@@ -127,7 +127,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def _syscall(what: str, number: int, *arguments: int | bytes) -> int:
-    """Call the kernel; integers are passed as machine words."""
+    """Pass integers as machine words."""
     words = [ctypes.c_long(a) if isinstance(a, int) else ctypes.c_char_p(a) for a in arguments]
     result: int = _libc.syscall(ctypes.c_long(number), *words)
     if result < 0:

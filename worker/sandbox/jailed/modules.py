@@ -7,7 +7,7 @@ import types
 
 
 def new_module(name: str) -> types.ModuleType:
-    """An empty module, registered for import under its name."""
+    """Create a module, registered for import under its name."""
     module = types.ModuleType(name)
     sys.modules[name] = module
     module.__dict__["__builtins__"] = builtins
@@ -15,12 +15,10 @@ def new_module(name: str) -> types.ModuleType:
 
 
 def execute(source: str, file_name: str, module: types.ModuleType) -> None:
-    """Run ``source`` in ``module``; raises whatever it raises."""
     linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
     exec(compile(source, file_name, "exec", dont_inherit=True), module.__dict__)  # what the jail is for
 
 
 def forget(file_name: str, name: str) -> None:
-    """Remove every trace of an executed module."""
     linecache.cache.pop(file_name, None)
     sys.modules.pop(name, None)

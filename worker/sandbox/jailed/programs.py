@@ -1,9 +1,7 @@
-"""Runs one program that a model wrote, in its own child.
+"""Runs one program that a model wrote: a script, a call expression, or a test in the same process.
 
-Three kinds: standard input to standard output; a call expression, whose value is written canonically; a
-program followed by a test in the same process. Expected values never enter the jail, except in that last
-kind: its asserts compare with a function that ignores the program's ``__eq__``, yet the program can walk the
-stack, so its verdict can be forged.
+Expected values enter the jail only in a test, whose verdict the program can forge by walking
+the stack.
 """
 
 import ast
@@ -22,21 +20,18 @@ from .values import BadValue
 
 FILE_NAME, TEST_NAME, CALL_NAME = "program.py", "test.py", "call"
 _OUTPUT = 9
-"""Descriptor of the zygote's pipe while the program's own standard output leads nowhere."""
+"""Descriptor of the zygote's pipe while standard output leads nowhere."""
 
 
 _SAME = "__same__"
 
 
 class Ended(Exception):
-    """The program left by ``sys.exit`` with a code other than success."""
+    """The program left by ``sys.exit`` with a failure."""
 
 
 def run_program(request: Mapping[str, Any], report: Report) -> None:
-    """Run the program and write its output to the zygote's pipe.
-
-    Raises what the program raises, :class:`Ended` and :class:`BadValue`.
-    """
+    """Run the program; raises what it raises, :class:`Ended` and :class:`BadValue`."""
     call, test = request["call"], request["test"]
     main = call is None and test is None
     module = new_module("__main__" if main else "program")
@@ -59,7 +54,7 @@ def run_program(request: Mapping[str, Any], report: Report) -> None:
 
 @contextlib.contextmanager
 def _streams(report: Report, *, quiet: bool) -> Iterator[None]:
-    """Standard input from the zygote's pipe; output to it, or into the prints if ``quiet``."""
+    """Connect the streams to the zygote's pipes; output goes to the prints if ``quiet``."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     if quiet:
@@ -87,7 +82,7 @@ def _streams(report: Report, *, quiet: bool) -> Iterator[None]:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are equal, ignoring an ``__eq__`` that only one of them defines."""
+    """Compare two values, ignoring an ``__eq__`` that only one of them defines."""
     try:
         return canonical(one) == canonical(other)
     except NoCanonicalForm:
@@ -95,7 +90,7 @@ def same(one: object, other: object) -> bool:
 
 
 def judged_plainly(test: str) -> str:
-    """A test's source, its asserts comparing with :func:`same`; unchanged if it cannot be parsed."""
+    """Make a test's asserts compare with :func:`same`; unchanged if it cannot be parsed."""
     try:
         tree = ast.parse(test)
     except (SyntaxError, ValueError):

@@ -1,8 +1,7 @@
 """Finds the dataset columns that a reward requires, from its source.
 
-Only certain reads count: ``item["total"]`` with a literal name, on a path independent of the row. Reads do
-not count inside a ``try`` that catches a missing key, behind a condition on the row or on a module constant,
-or of a column that the source also queries with ``.get`` or ``in``.
+Only reads of a literal name on a path independent of the row count; not inside a ``try`` that
+catches a missing key, nor of a column also queried with ``.get`` or ``in``.
 """
 
 import ast
@@ -26,7 +25,7 @@ _Exit = ast.Return | ast.Raise | ast.Break | ast.Continue
 
 
 def columns_read(source: str, entries: Iterable[Entry]) -> dict[str, list[str]]:
-    """Entry name → the columns without which it fails on every row, sorted."""
+    """Return, by entry name, the columns without which it fails on every row, sorted."""
     module = ast.parse(source)
     functions = {node.name: node for node in module.body if isinstance(node, _Function)}
     optional = frozenset(_optional(module))
@@ -47,7 +46,7 @@ def columns_read(source: str, entries: Iterable[Entry]) -> dict[str, list[str]]:
 
 
 def _optional(module: ast.Module) -> Iterator[str]:
-    """Columns that the source checks before it reads them, whatever the row's name."""
+    """Yield columns that the source checks before it reads them."""
     for node in ast.walk(module):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
             yield from _texts([node.left])
@@ -84,16 +83,15 @@ class _Reading:
 
 @dataclass
 class _Walk:
-    """Walks one function's statements in order. ``guarded``: whether a statement runs depends on the row."""
+    """Walks one function's statements. ``guarded``: whether they run depends on the row."""
 
     reading: _Reading
     item: str
     derived: frozenset[str]
     """Names whose values depend on the row."""
     locals: frozenset[str]
-    """The function's local names: its parameters, and what it binds."""
     may_have_returned: bool = False
-    """A return, raise, break or continue behind a condition on the row: later statements may not run."""
+    """Whether a return, raise, break or continue may skip later statements."""
 
     def block(self, nodes: Iterable[ast.AST], *, guarded: bool) -> None:
         for node in nodes:
@@ -166,9 +164,7 @@ class _Walk:
         return isinstance(node, ast.Name) and node.id == self.item
 
     def _decides(self, condition: ast.AST) -> bool:
-        """Whether the condition can prevent its branch from ever running: it depends on the row, or not on
-        the completion.
-        """
+        """Whether its branch may never run: the condition depends on the row, or not on the completion."""
         return self._depends(condition) or not _mentions(condition, self.locals)
 
     def _depends(self, node: ast.AST) -> bool:
@@ -183,13 +179,11 @@ def _catches_missing_key(handler: ast.ExceptHandler) -> bool:
 
 
 def _suppresses(context: ast.withitem) -> bool:
-    """``contextlib.suppress``, under either spelling."""
     called = context.context_expr.func if isinstance(context.context_expr, ast.Call) else None
     return getattr(called, "id", getattr(called, "attr", None)) == "suppress"
 
 
 def _rebinds(function: _Function, item: str) -> bool:
-    """Whether the name is bound to something else in a part of the function."""
     return any(
         isinstance(node, ast.Name) and node.id == item and not isinstance(node.ctx, ast.Load)
         for node in ast.walk(function)
@@ -205,7 +199,6 @@ def _locals(function: _Function) -> frozenset[str]:
 
 
 def _derived(function: _Function, item: str) -> frozenset[str]:
-    """The row's name, and every name bound to something derived from it."""
     names = {item}
     bindings = [(targets, value) for node in ast.walk(function) for targets, value in _bindings(node)]
     while True:

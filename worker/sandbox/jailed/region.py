@@ -1,17 +1,16 @@
-"""Layout of everything that crosses the wall of the jail. Structs only: nothing here is ever interpreted.
+"""Layout of all data that enters or leaves the jail. Structs only: nothing here is ever
+interpreted.
 
-Three things cross it:
+* **request** (host → zygote): a :data:`CALL` header, one f64 time budget per unit, and a body
+  that only the forked child reads: a JSON object, and the rows;
+* **region** (child → zygote): shared memory with a header, a slot of fixed size per row, and a
+  space for the rows' texts and numbers, filled from its beginning. Nobody follows a slot's
+  offset before the child is dead;
+* **reply** (zygote → host): a :data:`FRAME` header, :data:`DONE`, the region's header and
+  slots, the used part of the space, and the call's raw output.
 
-* **request** (host → zygote): a :data:`CALL` header, one f64 time budget per unit, a body that only the forked child
-  reads: a JSON object, and the rows;
-* **region** (child → zygote): shared memory with a header, a slot of fixed size per row, and a space for the rows'
-  texts and numbers, filled from its beginning, so that a call of many small rows touches few pages. A slot says
-  where its row's contents begin and how long they are; nobody follows that before the child is dead;
-* **reply** (zygote → host): a :data:`FRAME` header, then :data:`DONE`, the region's header and slots, the used
-  part of the space, and the call's raw output.
-
-A *unit* is what one call of the reward function scores: one row, one group, or all rows of a call. Times are
-seconds; clocks are CLOCK_MONOTONIC, which all processes of a machine share.
+A *unit* is what one call of the reward function scores. Times are seconds; clocks are
+CLOCK_MONOTONIC.
 """
 
 import struct
@@ -20,26 +19,26 @@ from typing import NamedTuple
 MAX_PARTS, MAX_CRITERIA, MAX_STEPS, MAX_CANDIDATE_NUMBERS = 16, 64, 256, 1024
 NAME_BYTES, REASON_BYTES, MESSAGE_BYTES, PRINTS_BYTES = 64, 1024, 2048, 2048
 MAX_MAGNITUDE = 1e6
-"""A score of greater magnitude is an error: it would dominate every advantage."""
+"""A greater score is an error: it would dominate every advantage."""
 
 LOG_BYTES = 16384
-"""Raw output kept per call (what was written past ``print``, or while importing)."""
+"""Raw output stored per call: written past ``print``, or while importing."""
 FLOOD_BYTES = 8 << 20
 
 _TAIL_BYTES = (MAX_PARTS + MAX_CRITERIA) * (NAME_BYTES + 1) + REASON_BYTES + MESSAGE_BYTES
 MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 2 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
 LOADING, LOADED, LOAD_FAILED, NEEDS = 0, 1, 2, 3
-"""A child's own word: NEEDS asks, with names among row 0's criteria, that the zygote load libraries before it runs."""
+"""States a child reports. NEEDS asks the zygote to load the libraries named among row 0's
+criteria.
+"""
 
 STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "memory": 5}
 """Statuses that a child may report; the host determines all others."""
 
 
 class Header(NamedTuple):
-    """state, current unit, line and column of a load error (0: none), finished flag, clocks at the unit's
-    start, used bytes of the space.
-    """
+    """The region's header. line, column: of a load error (0: none). used: bytes of the space."""
 
     state: int
     unit: int
@@ -52,7 +51,7 @@ class Header(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """One row's outcome: code, counts of numbers, byte lengths of texts, offset of its contents, score, seconds."""
+    """One row's outcome: counts of numbers, byte lengths of texts, and their offset ``at``."""
 
     status: int
     parts: int
@@ -71,8 +70,8 @@ class Slot(NamedTuple):
     cpu: float
 
     def used(self) -> tuple[int, int, int] | None:
-        """Bytes of (prints, tail, numbers), in this order from ``at`` on; None if a count or length exceeds
-        a row's limits.
+        """Return bytes of (prints, tail, numbers), in this order from ``at`` on; None beyond a row's
+        limits.
         """
         if (
             self.parts > MAX_PARTS
@@ -96,10 +95,10 @@ USED_OFFSET = 36
 """Where ``Header.used`` lies."""
 SLOT = struct.Struct("<12Iddd")
 PRINTS_OFFSET = 40
-"""Where ``Slot.prints`` and ``Slot.at`` lie inside a slot: they are known while the row runs."""
+"""Offset of ``Slot.prints`` and ``Slot.at``, written while the row runs."""
 
 ROW_BYTES = PRINTS_BYTES + _TAIL_BYTES + 8 * MAX_NUMBERS
-"""The most that one row's contents may take of the space."""
+"""Most bytes of the space that one row takes."""
 
 
 def region_size(rows: int) -> int:
@@ -111,15 +110,15 @@ def slot_offset(row: int) -> int:
 
 
 def space_offset(rows: int) -> int:
-    """Offset of the rows' contents in the region of a call of ``rows`` rows."""
     return slot_offset(rows)
 
 
 FRAME = struct.Struct("<4sBI")
 MAGIC = b"RFS1"
 READY, FAILED, REPLY, PRELOADED = 1, 2, 3, 4
-"""Kinds of frame. READY carries a :data:`HELLO`; FAILED a text of the trusted zygote; REPLY a run's result; PRELOADED
-why a library could not be loaded, or nothing."""
+"""Kinds of frame. READY carries a :data:`HELLO`, FAILED a message, REPLY a result, PRELOADED an
+import error or nothing.
+"""
 
 HELLO = struct.Struct("<IIIBBB")
 """pid, uid, Landlock ABI, Python major, minor, micro."""
@@ -127,14 +126,15 @@ HELLO = struct.Struct("<IIIBBB")
 CALL = struct.Struct("<cIIIIddd")
 """op, rows, units, first unit, body bytes, seconds left for the call, seconds for loading, CPU seconds."""
 OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM = b"C", b"R", b"F", b"P", b"X"
-"""PRELOAD's body names modules, one a line, of the list the zygote was started with. PROGRAM is a call of one row
-and one unit, with a :data:`PROGRAM` between its header and its budget."""
+"""PRELOAD's body names modules, one a line. PROGRAM is a call of one row, with a :data:`PROGRAM`
+between header and budget.
+"""
 
 BODY = struct.Struct("<I")
-"""bytes of the JSON object, which the rows follow."""
+"""bytes of the JSON object, which precedes the rows."""
 
 PROGRAM = struct.Struct("<IIQ")
-"""bytes of standard input at the end of the body, bytes of output kept (one more is a flood), bytes of memory."""
+"""bytes of standard input (the body's end), of output (one more is a flood), of memory."""
 
 DONE = struct.Struct("<IIIIIdddII")
 """first unit, rows, wait status, cause, progress, CPU s, wall s, wall s of the last unit, bytes of the rows' contents
@@ -144,7 +144,9 @@ ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2,
 """Why the zygote ended a child."""
 
 NOT_STARTED, IMPORTING, RUNNING = 0, 1, 2
-"""How far a child came, by bytes on a pipe that is closed before the first row runs: rows cannot forge it."""
+"""A child's progress, by bytes on a pipe that is closed before the first row: rows cannot forge
+it.
+"""
 
 
 def pack_body(head: bytes, rows: bytes = b"") -> bytes:
@@ -152,5 +154,5 @@ def pack_body(head: bytes, rows: bytes = b"") -> bytes:
 
 
 def reply_cap(rows: int, output: int = LOG_BYTES) -> int:
-    """Most bytes of a valid reply to a call of ``rows`` rows with up to ``output`` bytes of output."""
+    """Return the most bytes of a valid reply."""
     return DONE.size + region_size(rows) + output

@@ -1,6 +1,5 @@
-"""Writes row outcomes into the shared region, from the child.
-
-Untrusted code in the same process may corrupt it; the host believes only what it can check.
+"""Writes row outcomes into the shared region, which untrusted code in the same process may
+corrupt.
 """
 
 import io
@@ -25,13 +24,11 @@ def clip(text: str, size: int) -> bytes:
 
 
 class Report:
-    """Writer for the region of a call of ``rows`` rows."""
-
     def __init__(self, shared: mmap, rows: int) -> None:
         self._shared = shared
         self._space = region.space_offset(rows)
         self._at = 0
-        """End of the finished rows' contents; the current row's prints come next, then its other contents."""
+        """End of the finished rows' contents, where the current row's prints begin."""
         self._printing: int | None = None
         self._stored_bytes = 0
         self._printed_bytes = 0
@@ -47,7 +44,6 @@ class Report:
         return clocks
 
     def finish(self) -> None:
-        """Mark the child as finished; it ends next."""
         place = self._line, self._column
         region.HEADER.pack_into(self._shared, 0, self._state, self._unit, *place, 1, *self._clocks, self._at)
 
@@ -72,9 +68,8 @@ class Report:
         wall: float = 0.0,
         cpu: float = 0.0,
     ) -> None:
-        """Save one row's outcome, once. The slot is written last, so a half-written row counts for nothing.
-
-        Prints after this and before the next unit belong to no row.
+        """Save one row's outcome, once. The slot is written last, so a half-written row counts for
+        nothing.
         """
         value = value or _NOTHING
         parts, criteria = _names(value.parts), _names(value.criteria)
@@ -97,10 +92,8 @@ class Report:
         _U32.pack_into(self._shared, region.USED_OFFSET, self._at)
 
     def prints(self, data: bytes) -> bool:
-        """Save a row's prints while there is room.
-
-        Returns False for the call's raw output: before the first row, and past 64 KiB of a row, so that a
-        flood goes through the zygote's pipe, whose count a child cannot forge.
+        """Save a row's prints; returns False for raw output: before the first row, and past 64 KiB of a
+        row, since a child cannot forge the count of the zygote's pipe.
         """
         if self._printing is None:
             return False
@@ -116,7 +109,7 @@ class Report:
 
 
 class Prints(io.RawIOBase):
-    """The byte stream behind ``print``: the current row's prints, or the call's raw output while importing."""
+    """The byte stream behind ``print``."""
 
     def __init__(self, report: Report, fallback: int) -> None:
         super().__init__()

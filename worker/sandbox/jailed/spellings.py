@@ -1,13 +1,11 @@
-"""The three ways a Python reward may be spelled, told apart by signature.
+"""The three spellings of a Python reward, recognised by signature.
 
-* ``grade(sample, item)`` - OpenAI. ``sample`` has ``output_text``, ``output_json``, ``output_tools``, ``choices``
-  and ``judges``.
-* ``reward_fn(prompt, completion, example)`` - Predibase. Strings; ``example`` holds the row's columns as strings.
-* ``f(prompts, completions, **columns)`` - TRL. Lists in, a list out; every column of the rows as a list, and
-  ``judges`` where a judge was asked.
+* ``grade(sample, item)`` - OpenAI.
+* ``reward_fn(prompt, completion, example)`` - Predibase; the example's columns are strings.
+* ``f(prompts, completions, **columns)`` - TRL; lists in, a list out.
 
-Scoring several rows at once (granularity ``group`` or ``batch``) the first two receive a list for each of their
-parameters and return a list, as the third always does. Each may be ``async def``.
+Scoring several rows at once, the first two receive and return lists, too. Each may be ``async
+def``.
 """
 
 import asyncio
@@ -32,12 +30,12 @@ Row = Mapping[str, Any]
 
 
 class NoReward(Exception):
-    """The module has no function to call, or several and no name was given."""
+    """The module has no function to call, or several and no name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function that can score. ``columns`` names the parameters of a TRL function; None accepts any."""
+    """A function that can score. columns: parameters of a TRL function; None accepts any."""
 
     name: str
     spelling: str
@@ -47,7 +45,7 @@ class Entry:
 
 
 def find_entries(namespace: Mapping[str, object]) -> list[Entry]:
-    """Every public function defined by the module with a reward's signature, in order of definition."""
+    """Return the module's public functions with a reward's signature, in order of definition."""
     entries = []
     for name, value in namespace.items():
         if name.startswith("_") or getattr(value, "__module__", None) != MODULE_NAME:
@@ -60,7 +58,7 @@ def find_entries(namespace: Mapping[str, object]) -> list[Entry]:
 
 
 def choose_entry(namespace: Mapping[str, object], name: str | None) -> Entry:
-    """The named function, else ``grade``, else the only one; raises :class:`NoReward`."""
+    """Return the named function, else ``grade``, else the only one; raises :class:`NoReward`."""
     if name is not None:
         if name not in namespace:
             raise NoReward(f"the module does not define {name}(); write {_EXPECTED}")
@@ -87,7 +85,6 @@ def choose_entry(namespace: Mapping[str, object], name: str | None) -> Entry:
 
 
 def _no_entry(namespace: Mapping[str, object]) -> str:
-    """Why no function of the module can score, with the parameters of the last one."""
     functions = [
         (name, value)
         for name, value in namespace.items()
@@ -107,7 +104,7 @@ def _no_entry(namespace: Mapping[str, object]) -> str:
 
 
 def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:
-    """Call the reward for one unit's rows; one answer per row. With ``single`` it gets one row, else lists."""
+    """Call the reward for one unit's rows; with ``single`` it gets one row, else lists."""
     if entry.spelling == TRL:
         return as_list(_settle(entry.function(**_trl_arguments(entry, rows))), len(rows))
     arguments = [
@@ -120,7 +117,7 @@ def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:
 
 
 def _read(name: str, value: Callable[..., object], *, named: bool) -> Entry | None:
-    """Recognise a spelling by parameter names, or by their number if the function was ``named``."""
+    """Recognise a spelling by parameter names, or by their number if ``named``."""
     try:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
@@ -191,7 +188,7 @@ def _predibase_arguments(row: Row) -> tuple[object, ...]:
 
 
 def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
-    """Every column as a list; a completion is a message list if its prompt is one, as in TRL."""
+    """Make every column a list; a completion is a message list if its prompt is one, as in TRL."""
     columns: dict[str, object] = {}
     for name in dict.fromkeys(key for row in rows for key in (*row["item"], *(row.get("sample") or {}))):
         columns[name] = [row["item"].get(name, (row.get("sample") or {}).get(name)) for row in rows]
@@ -218,5 +215,4 @@ def _log_metric(name: str, value: object) -> None:
 
 
 def _log_extra(column: str, values: Sequence[object]) -> None:
-    """TRL's helper: saves the column with the prints."""
     sys.stdout.write(f"{column}: {list(values)}\n")

@@ -1,4 +1,4 @@
-"""Validates and converts what a reward returns to floats, in the jail."""
+"""Validates and converts what a reward returns, in the jail."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _KEYS = frozenset(KEYS)
 
 
 class BadValue(Exception):
-    """The returned value is not a reward; the text says what was expected and what was returned."""
+    """The returned value is not a reward; the message says what was expected."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,9 @@ class Converted:
 
 
 def convert(value: object) -> Converted:
-    """Convert a number, None, or a mapping with ``score`` and any other :data:`KEYS`; raises :class:`BadValue`."""
+    """Convert a number, None, or a mapping with ``score`` and other :data:`KEYS`; raises
+    :class:`BadValue`.
+    """
     if value is None:
         return Converted(applicable=False)
     if type(value) is not dict and not isinstance(value, Mapping):
@@ -53,10 +55,7 @@ def convert(value: object) -> Converted:
 
 
 def number(value: object, what: str, name: str | None = None) -> float:
-    """Exactly float, int or bool, or a NumPy scalar; finite and of magnitude at most 1e6.
-
-    what, name: how errors call it.
-    """
+    """Convert exactly float, int, bool or a NumPy scalar; finite, of magnitude at most 1e6."""
     if type(value) is float and -region.MAX_MAGNITUDE <= value <= region.MAX_MAGNITUDE:
         return value
     kind = type(value)
@@ -77,7 +76,7 @@ def number(value: object, what: str, name: str | None = None) -> float:
 
 
 def as_list(value: object, count: int) -> list[object]:
-    """The answers of a call that scores ``count`` rows; raises TypeError or ValueError, never pads."""
+    """Return a call's ``count`` answers; raises TypeError or ValueError, never pads."""
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) == 1:
         value = value.tolist()  # type: ignore[attr-defined]
     if type(value) is not list and type(value) is not tuple:

@@ -6,13 +6,12 @@ from typing import Any
 
 
 def warm_up(module: str) -> None:
-    """Prepare an imported library; most need nothing."""
     if module in _WARM_UP:
         _WARM_UP[module]()
 
 
 def _warm_math_verify() -> None:
-    """Its first answer takes 0.1 s: it builds grammars and patterns."""
+    """math-verify's first answer takes 0.1 s: it builds grammars."""
     library: Any = sys.modules["math_verify"]
     half = library.parse(r"$\boxed{\frac{1}{2}}$")
     library.verify(half, library.parse("0.5"))
@@ -24,13 +23,13 @@ def _warm_sympy_latex() -> None:
 
 
 def _warm_nltk() -> None:
-    """Let it accept data owned by the user who made the prefix."""
+    """Let NLTK accept data owned by the user who created the prefix."""
     library: Any = importlib.import_module("nltk.pathsec")
     library.ENFORCE = False
 
 
 def _warm_pydantic() -> None:
-    """Its first model searches all installed packages for plugins."""
+    """pydantic's first model searches all installed packages for plugins."""
     library: Any = sys.modules["pydantic"]
     library.create_model("Warm", number=(int, ...))(number=1)
 

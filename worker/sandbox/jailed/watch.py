@@ -11,13 +11,15 @@ from mmap import mmap
 from . import region
 
 STARVED_GRACE = 2.0
-"""A unit starved of CPU (a busy machine) may take this many times longer."""
+"""A unit starved of CPU may take this many times longer."""
 
 
 @dataclass(slots=True)
 class Call:
-    """The current request. ``body`` is a memory map: ``size`` bytes for the child, then standard input.
-    ``budgets`` are seconds per unit; ``stored`` bytes of output are stored, ``flood`` bytes end the child.
+    """The current request.
+
+    body: ``size`` bytes for the child, then standard input. budgets: seconds per unit. stored:
+    bytes of output to store. flood: bytes of output that end the child.
     """
 
     body: mmap
@@ -35,9 +37,7 @@ class Call:
 
 @dataclass(slots=True)
 class Outcome:
-    """How a child ended: wait status, cause, progress, CPU seconds, wall seconds, and seconds since its last
-    unit began.
-    """
+    """How a child ended. Times in seconds; ``unit_wall`` since its last unit began."""
 
     status: int = 0
     cause: int = region.ENDED_ITSELF
@@ -48,8 +48,6 @@ class Outcome:
 
 
 class Watch:
-    """Watches one child until it is dead."""
-
     def __init__(
         self, pid: int, shared: mmap, call: Call, seconds_left: float, *, log: int, progress: int, stdin: int
     ) -> None:
@@ -95,7 +93,7 @@ class Watch:
                 os.close(descriptor)
 
     def _judge(self) -> tuple[int, int]:
-        """(cause to end the child now or ENDED_ITSELF, milliseconds to the next check)."""
+        """Return (cause to end the child now or ENDED_ITSELF, milliseconds to the next check)."""
         now = time.monotonic()
         if now >= self._end:
             return region.CALL_DEADLINE, 0
@@ -118,8 +116,8 @@ class Watch:
     def _enter_unit(self, now: float, cpu: float) -> None:
         """Accept the child's claim that its next unit began, once per unit.
 
-        The child may write anything into the header. Its clocks count only between the last unit's and now; a
-        running unit never restarts, so a claim lengthens no unit by more than one check.
+        The child may write anything into the header: its clocks count only between the last unit's and
+        now, so a claim lengthens no unit by more than one check.
         """
         header = region.Header._make(region.HEADER.unpack_from(self._shared, 0))
         unit = min(header.unit, len(self._call.budgets) - 1)
@@ -133,7 +131,7 @@ class Watch:
         return time.clock_gettime((~self._pid << 3) | 2)  # CPUCLOCK_SCHED of another process
 
     def _feed(self) -> None:
-        """Write standard input to the pipe; close it at the end, or if nobody reads."""
+        """Write standard input; close the pipe at its end or if nobody reads."""
         if self._stdin_fd < 0:
             return
         with memoryview(self._call.body) as body:

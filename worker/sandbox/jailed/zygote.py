@@ -1,8 +1,8 @@
-"""The trusted zygote: forks a child per run, watches it, kills it in time, and copies its results.
+"""The trusted zygote: forks a child per run, watches it, and copies its results.
 
-It never compiles, imports or parses user code. Requests and replies stay in anonymous memory maps that are
-dropped after each call, never in its heap, so that a child cannot find another job's rows in inherited
-memory.
+It never compiles, imports or parses user code. Requests and replies stay in anonymous memory
+maps that are dropped after each call, never in its heap: a child must not inherit another job's
+rows.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from .warm import warm_up
 from .watch import Call, Outcome, Watch
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
-"""The whole environment: libraries must not start threads, which a jail forbids; importing NLTK needs a home."""
+"""The whole environment: a jail forbids libraries' threads; importing NLTK needs a home."""
 
 
 def main(channel: int) -> NoReturn:
-    """Lock this process down as the first frame says, then serve calls until the host closes the channel."""
+    """Lock this process down as the first frame says, then serve calls until the channel closes."""
     config = json.loads(_read_frame(channel))
     devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -66,8 +66,6 @@ def _enter(config: dict[str, Any]) -> int:
 
 
 class Zygote:
-    """Serves the host's frames, one child at a time."""
-
     def __init__(self, channel: int, devnull: int, config: dict[str, Any]) -> None:
         self._channel = channel
         self._devnull = devnull
@@ -184,7 +182,7 @@ class Zygote:
 
 
 def _sweep() -> None:
-    """As process 1 of a namespace: kill and reap every process the child left."""
+    """As process 1 of a namespace, kill and reap every process the child left."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):

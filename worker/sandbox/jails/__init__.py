@@ -8,6 +8,5 @@ from worker.sandbox.jails.namespaces import NamespaceJail
 from worker.sandbox.jails.prefix import Prefix
 
 JAILS: dict[str, Callable[[Prefix], Jail]] = {"N": NamespaceJail, "L": LandlockJail}
-"""By letter, in the order in which they are tried."""
 
 __all__ = ["JAILS", "Jail", "LandlockJail", "NamespaceJail", "Running"]

@@ -1,7 +1,6 @@
 """Base of the jails: how a zygote is started so that nothing can leave it.
 
-Everything else (pool, calls, reply, probe) is common to all jails, and rewards find the same in each: no
-writable file, no thread, no process. A score therefore does not depend on the jail.
+Pool, calls, reply and probe are common to all jails, so scores do not depend on the jail.
 """
 
 import contextlib
@@ -16,7 +15,7 @@ from worker.sandbox.jails.prefix import Prefix
 from worker.sandbox.limits import PRELOAD, RLIMITS
 
 SANDBOX_UID = 64101
-"""The jail's user and group where the daemon runs as root; needs no entry in the account files."""
+"""The jail's user and group where the daemon runs as root; needs no account."""
 
 _START = "import sys; sys.path.insert(0, {program!r}); from jailed.zygote import main; main({channel})"
 
@@ -30,23 +29,23 @@ class Jail(Protocol):
         ...
 
     def missing(self) -> str | None:
-        """Why this jail cannot work on this machine; None if it is worth probing."""
+        """Return why this jail cannot work here; None if it is worth probing."""
         ...
 
     def launch(self, channel: socket.socket) -> "Running":
-        """Start a zygote on its end of a socket pair. Raises OSError and subprocess.SubprocessError.
+        """Start a zygote on its end of a socket pair. Raises OSError and SubprocessError.
 
         Call from the main thread: the kernel kills the zygote when the calling *thread* ends.
         """
         ...
 
     def configuration(self) -> dict[str, Any]:
-        """The zygote's first frame: filters, readable paths, limits, modules to import."""
+        """Return the zygote's first frame."""
         ...
 
 
 class Running:
-    """A launched zygote's process. Its standard error is a pipe."""
+    """A zygote's process, whose standard error is a pipe."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
@@ -73,7 +72,7 @@ class Running:
             self._process.stderr.close()
 
     def last_words(self) -> str:
-        """The last line on standard error: why a zygote did not start. Kill it first; blocks until it has ended."""
+        """Return the last line on standard error. Kill the zygote first: this blocks until it has ended."""
         self._process.wait()
         if self._process.stderr is None:
             return ""
@@ -103,12 +102,11 @@ def start(command: list[str], environment: dict[str, str], *passed: int) -> "sub
 
 
 def zygote_command(python: str, program: str, channel: int) -> list[str]:
-    """The zygote's command, for use once the jail's outer walls stand."""
     return [python, "-s", "-P", "-S", "-B", "-c", _START.format(program=program, channel=channel)]
 
 
 def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, Any]:
-    """Configuration common to all jails; ``program`` and ``site`` are paths inside the jail."""
+    """Return what all jails configure; ``program`` and ``site`` are paths inside the jail."""
     return {
         **libraries.configuration(prefix.site),
         "program": program,
@@ -122,7 +120,7 @@ def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, A
 
 
 def jail_environment(prefix: Prefix) -> dict[str, str]:
-    """The jail's environment until it has started: nothing of the daemon's own.
+    """Return the jail's first environment: nothing of the daemon's own.
 
     A fixed hash seed gives rewards that iterate over sets the same result in every jail.
     """

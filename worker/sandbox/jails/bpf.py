@@ -1,16 +1,17 @@
-"""The two seccomp filters of jail L, assembled as classic BPF without libseccomp.
+"""The two seccomp filters of the jails, assembled as classic BPF without libseccomp.
 
-Both are allow-lists for x86-64: a call that is not named answers EPERM, a call newer than this table answers
-ENOSYS (so that libc falls back), the 32-bit ABI kills, the x32 ABI answers ENOSYS.
+Both are allow-lists for x86-64: a call that is not named answers EPERM, a call newer than this
+table ENOSYS (so that libc falls back), the 32-bit ABI kills, the x32 ABI answers ENOSYS.
 
-No call takes an address of a socket or passes a descriptor, for Landlock does not cover the paths of Unix sockets.
-POSIX timers are left out: they outlive the row that made them, and the kernel counts them for all jails together.
+No call takes a socket's address or passes a descriptor, since Landlock does not cover the paths
+of Unix sockets. POSIX timers are excluded: they outlive their row, and the kernel counts them
+for all jails together.
 
-* :func:`zygote_filter` wraps the trusted zygote: it may fork and wait, never exec, open a socket or make a
-  namespace.
-* :func:`child_filter` is added by each forked child just before user code runs: no process, no thread, no
-  path is ever created or changed, and a signal reaches only the child itself, and no other process is
-  asked about (:data:`PID_HOLE` is replaced by its own pid after the fork).
+* :func:`zygote_filter` lets the trusted zygote fork and wait, never exec, open a socket or
+  create a namespace.
+* :func:`child_filter` is added by each forked child before user code runs: no process, thread
+  or path is created or changed; signals and queries reach only the child itself
+  (:data:`PID_HOLE` is replaced by its pid).
 """
 
 import platform
@@ -65,7 +66,7 @@ OF_A_PROCESS = {
     "sched_getaffinity",
     "get_robust_list",
 }
-"""Calls whose first argument is a process id; their answer reveals whether the host has such a process."""
+"""Calls whose first argument is a process id; their answer reveals whether that process exists."""
 
 PID_HOLE = 0x7EADBEEF
 
@@ -97,14 +98,14 @@ Code = list[bytes]
 
 
 def unsupported() -> str | None:
-    """Why this machine cannot use the filters; None if it can."""
+    """Return why this machine cannot use the filters."""
     if platform.machine() != "x86_64":
         return f"the system-call filter is written for x86_64, this machine is {platform.machine()}"
     return None
 
 
 def zygote_filter() -> bytes:
-    """The trusted zygote's filter, as an array of ``struct sock_filter``."""
+    """Return an array of ``struct sock_filter``."""
     rules = {
         **_common_rules(),
         "clone": [
@@ -121,7 +122,7 @@ def zygote_filter() -> bytes:
 
 
 def child_filter() -> bytes:
-    """The forked child's filter, with :data:`PID_HOLE` in place of its pid."""
+    """Return the filter with :data:`PID_HOLE` in place of the child's pid."""
     rules = {
         **_common_rules(),
         "prctl": _allow_values(0, _PRCTL_CHILD),
@@ -147,7 +148,7 @@ def _errno(number: int) -> bytes:
 
 
 def _load_arg(index: int) -> Code:
-    """Load the low 32 bits of an argument: the kernel reads every inspected argument as an int."""
+    """Load an argument's low 32 bits: the kernel reads every inspected argument as an int."""
     return [_op(_LOAD, 16 + 8 * index)]
 
 

@@ -1,9 +1,9 @@
-"""Jail **L**: Landlock, two seccomp filters and resource limits, which the zygote applies to itself.
+"""Jail **L**: Landlock, two seccomp filters and resource limits, which the zygote applies to
+itself.
 
-Needs no privilege and no package; works in a default Docker container. Covers: reading (only the interpreter,
-its library, allowed packages), writing (nothing), sockets of every family, processes and threads, programs,
-signals and ptrace, namespaces, the environment, descriptors, memory, CPU. Not covered: file metadata
-(``stat``) can be seen, and the kernel is shared.
+Needs no privilege and no package. Covers reading (only the interpreter and allowed packages),
+writing, sockets of every family, processes, threads, programs, signals, ptrace, namespaces,
+environment, descriptors, memory and CPU. Not covered: names and sizes of host files (``stat``).
 """
 
 import os

@@ -1,8 +1,7 @@
 """Jail **N**: namespaces made by bubblewrap, then the same filters and limits as jail L.
 
-The zygote is process 1 and sees only: the interpreter and its library under ``/opt``, the system's shared
-libraries, three devices; no /proc, no network, no account file, nothing writable. bubblewrap is optional and
-needs user namespaces, which a default Docker container and some distributions deny.
+The zygote is process 1 and sees only the interpreter and its library under ``/opt``, the
+system's shared libraries and three devices; nothing is writable.
 """
 
 import contextlib
@@ -28,9 +27,9 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 _SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 _SYSTEM_LINKS = ("/lib", "/lib64", "/usr/lib64")
 _USER = 1000
-"""User inside the jail; outside it is the sandbox's user, or the daemon's."""
+"""User inside the jail; outside it is the sandbox's or the daemon's."""
 _OLDEST = (0, 5)
-"""``--clearenv`` appeared there."""
+"""bubblewrap 0.5 added ``--clearenv``."""
 _TEARDOWN_SECONDS = 10.0
 
 
@@ -75,7 +74,7 @@ class NamespaceJail:
         return RunningInNamespaces(process, info_reader)
 
     def walls(self) -> list[str]:
-        """bubblewrap's arguments: everything the jail can see."""
+        """Return bubblewrap's arguments: everything the jail can see."""
         environment = jail_environment(self.prefix) | {"LD_LIBRARY_PATH": self._inside(self.prefix.libraries)}
         arguments = [
             "--unshare-user", "--uid", str(_USER), "--gid", str(_USER), "--unshare-pid", "--as-pid-1",
@@ -106,7 +105,7 @@ class NamespaceJail:
         return zygote_command(self._inside(self.prefix.python), _PROGRAM, channel)
 
     def _bound(self) -> Iterator[tuple[str, str]]:
-        """(host path, jail path) of everything readable."""
+        """Yield (host path, jail path) of everything readable."""
         root = self.prefix.python.parents[1]
         yield str(root), _PYTHON
         yield str(self.prefix.program), _PROGRAM
@@ -137,7 +136,7 @@ class RunningInNamespaces(Running):
         return self._init_pid
 
     def settled(self) -> None:
-        """Read process 1's id from the pipe; bubblewrap wrote it before it let that process start."""
+        """Read process 1's id, which bubblewrap wrote before it let that process start."""
         try:
             self._init_pid = int(json.loads(os.read(self._info_pipe, 4096))["child-pid"])
             self._init = os.pidfd_open(self._init_pid)

@@ -1,16 +1,14 @@
-"""A folder that a jail can read: the interpreter, its standard library, allowed packages, the jail's program.
+"""A folder that a jail can read: the interpreter, its library, allowed packages, the jail's
+program.
 
-Home folders are 0700: a process that has dropped root cannot even
-execute what is there. So the base interpreter is copied once into a prefix whose every ancestor others may
-traverse, and reused by every later start:
+The interpreter is copied, since a process that has dropped root cannot enter a home folder
+(0700).
 
-    <root>/python-<hash>/  bin/pythonX.Y  lib/…  libraries.json
-    <root>/site-<hash>/                   the libraries a reward may import (see ``libraries``)
-    <root>/jailed-<hash>/jailed/          the program, one copy per version of it
+    <root>/python-<hash>/         bin/pythonX.Y  lib/…  libraries.json
+    <root>/site-<hash>/           the libraries a reward may import
+    <root>/jailed-<hash>/jailed/  the program
 
-``<root>`` is ``$REINFORGE_PREFIX``, else ``/var/lib/reinforge`` for root, else a folder of the user
-(``$REINFORGE_HOME/prefix`` or ``~/.cache/reinforge``). Folders appear by rename, under a lock. Modes are set only on
-folders made here.
+Folders appear by rename, under a lock. Modes are set only on folders created here.
 """
 
 import contextlib
@@ -52,7 +50,7 @@ print(json.dumps(sorted(p for p in found if ".so" in os.path.basename(p))))
 
 
 class PrefixError(Exception):
-    """The prefix cannot be made or used; the text says what to do."""
+    """The prefix cannot be created or used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,6 @@ class Prefix:
 
 
 def default_root() -> Path:
-    """The parent folder of this user's prefixes."""
     if root := settings.prefix_root():
         return root
     if os.geteuid() == 0:
@@ -81,7 +78,7 @@ def default_root() -> Path:
 
 
 def ensure_prefix(root: Path | None = None) -> Prefix:
-    """Make or reuse the running interpreter's prefix; raises :class:`PrefixError`."""
+    """Create or reuse the running interpreter's prefix; raises :class:`PrefixError`."""
     root = root or default_root()
     try:
         make_folder(root)
@@ -110,7 +107,7 @@ def interpreter_name() -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and its missing ancestors with mode 0755; existing ones stay unchanged."""
+    """Create a folder and missing ancestors with mode 0755; existing ones stay unchanged."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -132,7 +129,7 @@ def require_traversable(path: Path) -> None:
 
 
 def _ensure(root: Path, name: str, build: Callable[[Path], None]) -> Path:
-    """The folder ``name``; if missing, built by ``build`` in a temporary folder and renamed."""
+    """Return the folder ``name``; if missing, build it in a temporary folder and rename."""
     final = root / name
     if not _ours(final):
         with _locked(root):
@@ -150,7 +147,7 @@ def _ensure(root: Path, name: str, build: Callable[[Path], None]) -> Path:
 
 
 def _ours(folder: Path) -> bool:
-    """Whether the folder exists; raises :class:`PrefixError` if another user made it."""
+    """Whether the folder exists; raises :class:`PrefixError` if another user created it."""
     try:
         owner = folder.lstat().st_uid
     except FileNotFoundError:
@@ -193,7 +190,6 @@ def _copy_site(to: Path) -> None:
 
 
 def _copy_python(interpreter: Path, to: Path) -> None:
-    """Copy interpreter, standard library and shared libraries outside the system's folders."""
     stdlib = Path(sysconfig.get_path("stdlib"))
     (to / "bin").mkdir()
     (to / "lib").mkdir()
@@ -213,7 +209,7 @@ def _copy_python(interpreter: Path, to: Path) -> None:
 
 
 def _loaded_libraries(interpreter: Path, extensions: Path) -> list[str]:
-    """Shared libraries mapped by the interpreter with every extension module of its library imported."""
+    """Return the shared libraries of the interpreter and all its extension modules."""
     command = [
         str(interpreter),
         "-I",
@@ -234,6 +230,5 @@ def _left_out(_folder: str, names: list[str]) -> set[str]:
 
 
 def _open_to_others(folder: Path) -> None:
-    """Make a new tree readable for everyone."""
     for path in folder.rglob("*"):
         path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)

@@ -1,4 +1,4 @@
-"""Addresses of a sandbox: a Unix socket, or host and port."""
+"""Addresses of a sandbox."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a sandbox listens: a Unix socket's ``path``, or ``host`` and ``port``."""
+    """A Unix socket's ``path``, or ``host`` and ``port``."""
 
     path: str | None = None
     host: str = ""
@@ -14,7 +14,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """``/path``, ``unix:///path`` or ``tcp://host:port``; raises ``ValueError``."""
+        """Parse ``/path``, ``unix:///path`` or ``tcp://host:port``; raises ``ValueError``."""
         if "://" not in text:
             return cls(path=text)
         parts = urlsplit(text)

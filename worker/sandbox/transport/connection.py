@@ -14,11 +14,7 @@ _IN_FLIGHT = 4
 
 
 class Connection:
-    """Connects at once, over TCP with TLS; raises OSError.
-
-    Another thread may call :meth:`abort`. It uses the methods of the plain socket: those of ``SSLSocket`` would drop
-    the encryption first, while this thread still sends.
-    """
+    """Connects at once, over TCP with TLS; raises OSError."""
 
     def __init__(self, address: Address, key: KeyFile | None = None) -> None:
         """key: needed for TCP."""
@@ -36,7 +32,7 @@ class Connection:
             )
 
     def stale(self) -> bool:
-        """Whether the daemon closed this connection while it was idle."""
+        """Whether the daemon closed this idle connection."""
         try:
             self._socket.setblocking(False)
             socket.socket.recv(self._socket, 1, socket.MSG_PEEK)
@@ -49,11 +45,9 @@ class Connection:
         return True
 
     def ask(self, requests: Iterable[frames.Packed]) -> Iterator[tuple[int, frames.Packed]]:
-        """Send requests, a few ahead of their answers, and yield (position, answer) as they arrive. Exhaust
-        it.
+        """Send requests, a few ahead, and yield (position, answer) as they arrive. Exhaust it.
 
-        Building requests and reading answers overlap with running calls. Raises OSError and EOFError when the
-        connection breaks, ``ValueError`` for a refused request.
+        Raises OSError and EOFError when the connection breaks, ``ValueError`` for a refused request.
         """
         waiting = iter(enumerate(requests))
         in_flight = self._send_some(waiting, _IN_FLIGHT)
@@ -65,7 +59,7 @@ class Connection:
             yield answer["id"], (answer["result"], body)
 
     def _send_some(self, waiting: Iterator[tuple[int, frames.Packed]], most: int) -> int:
-        """Returns the number sent: fewer at the end."""
+        """Returns the number sent."""
         sent = 0
         for number, request in islice(waiting, most):
             self._send(number, request)
@@ -73,7 +67,11 @@ class Connection:
         return sent
 
     def abort(self) -> None:
-        """Callable from another thread: readers find the connection closed."""
+        """Shut the connection down, from any thread.
+
+        The plain socket's method is used: that of ``SSLSocket`` drops the encryption while another
+        thread may still send.
+        """
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 

@@ -1,10 +1,9 @@
-"""The daemon's connection: frames of ``u32 head bytes | u32 body bytes | head | body``.
+"""Frames of a connection to the daemon: ``u32 head bytes | u32 body bytes | head | body``.
 
-The head is a JSON object: a request with an ``id``, or an answer to one, in any order. Rows are the body, on the way in
-and on the way out, in the interpreter's own format (``marshal``, version 2, which every Python reads): as JSON the
-texts of 512 rows took as long to write as to score. Rows on the way in are read by the jailed child alone: the daemon
-passes them on as they are. The two ends trust each other (the daemon serves its own user and root, and remote peers
-that hold its key file, over TLS), which ``marshal`` needs. What came from a jail was checked before it gets here.
+The head is a JSON object: a request with an ``id``, or an answer to one, in any order. The body
+holds rows in ``marshal`` version 2, for speed. ``marshal`` needs ends that trust each other:
+the daemon serves its own user, root, and holders of its key file. Rows on the way in are read
+by the jailed child alone; data from a jail was checked before it gets here.
 """
 
 import json
@@ -32,9 +31,9 @@ Packed = tuple[dict[str, Any], bytes]
 
 SIZES = struct.Struct("<II")
 BUFFER_BYTES = 1 << 20
-"""The event loop's read buffer: the default of 64 KiB would pause several times in each frame."""
+"""The event loop's read buffer: with 64 KiB it would pause several times per frame."""
 MAX_PATH_BYTES = 107
-"""A Unix socket's path has to fit into 108 bytes including the NUL."""
+"""A Unix socket's path has 108 bytes including the NUL."""
 
 _MARSHAL = 2
 _SELDOM = ("parts", "steps", "criteria", "candidates", "reason", "prints", "message")
@@ -62,7 +61,7 @@ def decode(head: bytes) -> dict[str, Any]:
 
 
 def sizes(raw: bytes) -> tuple[int, int]:
-    """Bytes of the head and of the body that follow."""
+    """Return the bytes of head and body."""
     head, body = SIZES.unpack(raw)
     if head + body > MAX_REQUEST_BYTES:
         raise WireError(f"a message of {head + body} bytes is larger than {MAX_REQUEST_BYTES}")
@@ -70,7 +69,7 @@ def sizes(raw: bytes) -> tuple[int, int]:
 
 
 def pack_rows(rows: Sequence[RewardRow]) -> bytes:
-    """Rows as a request's body, without empty fields. Raises ValueError for values that are not plain data."""
+    """Pack rows as a request's body. Raises ValueError for values that are not plain data."""
     return marshal.dumps([_row_fields(row) for row in rows], _MARSHAL)
 
 
@@ -88,7 +87,6 @@ def _row_fields(row: RewardRow) -> dict[str, Any]:
 
 
 def pack(answer: CallOutcome | ProgramsOutcome | Validation | SandboxStatus) -> Packed:
-    """An answer as the head and the body of a frame."""
     if not isinstance(answer, CallOutcome):
         return asdict(answer), b""
     rows = []

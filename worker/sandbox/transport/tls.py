@@ -1,7 +1,7 @@
 """Mutual TLS 1.3 for TCP connections to a sandbox on another machine.
 
-Both ends hold the same key file (PEM): a private key and its certificate. Each end presents that certificate and
-accepts no other, so there is no certificate authority, no host name and no password. After the handshake:
+Both ends hold the same key file (PEM): a private key and its certificate. Each presents that
+certificate and accepts no other. After the handshake:
 
     client → daemon   8 random bytes that identify the client's process
     daemon → client   GREETING: the client is accepted
@@ -32,17 +32,17 @@ _RENEW = (
 _NOT_YET_VALID, _EXPIRED = 9, 10
 """OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED."""
 NO_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "PACKET_LENGTH_TOO_LONG"}
-"""OpenSSL's reasons for a peer that sends something else than TLS."""
+"""OpenSSL's reasons for a peer that does not use TLS."""
 
 
 class TlsError(ConnectionError):
-    """The peer did not prove that it holds the key file. The message says what to do."""
+    """The peer did not prove that it holds the key file."""
 
 
 class KeyFile:
     """A private key and its certificate, the same on both ends.
 
-    Raises ``OSError`` if the file cannot be read, ``ValueError`` if it holds anything else or has expired.
+    Raises ``OSError`` if the file cannot be read, ``ValueError`` if it is invalid or expired.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +65,7 @@ class KeyFile:
 
     @classmethod
     def create_if_missing(cls, path: Path) -> "KeyFile":
-        """The daemon's: creates the file with the ``openssl`` program."""
+        """Load the daemon's key file; create it with the ``openssl`` program."""
         if not path.exists():
             _create(path)
         return cls(path)
@@ -99,7 +99,7 @@ _OTHER_CERTIFICATE = (
 
 
 def explain(error: OSError | EOFError) -> TlsError:
-    """The error of a failed handshake as one sentence about the cause and one about what to do."""
+    """Describe a failed handshake: one sentence about the cause, one about what to do."""
     if isinstance(error, TlsError):
         return error
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -131,7 +131,7 @@ def explain(error: OSError | EOFError) -> TlsError:
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Detect a lost peer within 30 s, also with data under way; send small frames at once."""
+    """Detect a lost peer within 30 s; send small frames at once."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     options = {
@@ -175,5 +175,5 @@ def _create(path: Path) -> None:
 
 
 def _no_password() -> str:
-    """OpenSSL would ask for it on the terminal."""
+    """Keep OpenSSL from asking on the terminal."""
     raise ValueError("the private key is encrypted")
