@@ -1,7 +1,7 @@
 """Command line of the sandbox daemon.
 
-``probe`` proves a jail once and prints ``{"available", "jail", "reasons", "refused"}``.
-``status`` prints the same for a running daemon; exit code 1 if it does not answer.
+``probe`` proves a jail once; ``status`` asks a running daemon, exit code 1 if it does not
+answer.
 """
 
 import argparse
@@ -21,7 +21,6 @@ from worker.sandbox.transport.tls import KeyFile
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve until SIGTERM, or run a command. Exit code 1 if the socket cannot be opened."""
     parser = argparse.ArgumentParser(
         prog="python -m worker.sandbox", description="Runs reward code in jails."
     )

@@ -30,9 +30,8 @@ from worker.sandbox.transport.connection import Connection
 from worker.sandbox.transport.tls import KeyFile
 
 ROWS_PER_CALL = 16
-"""Limits the rows that a slow or unmeasured reward loses at a deadline."""
 _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
-"""Fast rewards get more rows per call: starting a process costs more than 16 fast rows."""
+"""Starting a process costs more than 16 rows of a fast reward."""
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _MAX_PACES = 256
@@ -44,8 +43,8 @@ _Answer = TypeVar("_Answer")
 class SandboxClient:
     """Scores completions in the sandbox at ``address``. Thread-safe.
 
-    address: a Unix socket's path, or ``tcp://host:port``, which needs the daemon's key file. Raises
-    ``ValueError`` for anything else.
+    address: a Unix socket's path, or ``tcp://host:port``, which needs the daemon's key file; else
+    raises ``ValueError``.
     """
 
     def __init__(
@@ -80,8 +79,8 @@ class SandboxClient:
         function call: one; those of one ``group``; or a batch of 16. isolate: "sample" runs each such
         unit in its own process.
 
-        Rows that end with ``deadline`` or ``skipped`` are retried once in calls of 16, calls that end
-        with ``sandbox_error`` unchanged. Raises ``ValueError`` if a row or group is too large to send.
+        Rows that end with ``deadline`` or ``skipped`` are retried once, in smaller calls. Raises
+        ``ValueError`` if a row or group is too large to send.
         """
         if not rows:
             return CallOutcome("ok")
@@ -113,8 +112,7 @@ class SandboxClient:
         """Run a model's program, each run in its own process; one result per run, in order.
 
         Expected values do not belong in ``source`` or ``runs``: compare outputs on the caller's side.
-        Requests that end with ``sandbox_error`` are retried once. Raises ``ValueError`` if a run is too
-        large to send.
+        Raises ``ValueError`` if a run is too large to send.
         """
         head = {"op": "programs", "source": source, "limits": asdict(limits or ProgramLimits())}
         parts = [runs[i : i + _RUNS_PER_CALL] for i in range(0, len(runs), _RUNS_PER_CALL)]
@@ -133,7 +131,6 @@ class SandboxClient:
         return replace(outcome, results=whole if outcome.status == "ok" else [])
 
     def validate(self, source: str, *, entry: str | None = None) -> Validation:
-        """Load a module without scoring and list the functions that can score."""
         request = {"op": "validate", "source": source, "entry": entry}
         for _ in (1, 2):
             answer = self._ask(lambda: [(request, b"")], frames.unpack_validation)
@@ -181,7 +178,6 @@ class SandboxClient:
         batches: Sequence[Sequence[int]],
         results: dict[int, RowResult],
     ) -> CallOutcome:
-        """Score batches, one call each, into ``results``, until an outcome is not ok."""
         pending = list(range(len(batches)))
         outcome = CallOutcome("ok")
         for attempt in (1, 2):

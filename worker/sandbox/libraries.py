@@ -59,13 +59,10 @@ source cannot make the zygote import anything else.
 LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
 
 LANGUAGE_DATA = ("tokenizers/punkt_tab", "tokenizers/punkt", "corpora/wordnet", "corpora/omw-1.4")
-"""NLTK's language data, copied if this machine has it."""
 
 
 def configuration(site: Path) -> dict[str, object]:
-    """Return, for the zygote, module → what it may load of it; and the allowed modules that ``site``
-    lacks.
-    """
+    """Return module → what the zygote may load of it; and the allowed modules that ``site`` lacks."""
     present = {module for module in DISTRIBUTIONS if any(site.glob(f"{module}*"))}
     return {
         "libraries": {module: list(PRELOADED[module]) for module in DISTRIBUTIONS if module in present},
@@ -74,12 +71,11 @@ def configuration(site: Path) -> dict[str, object]:
 
 
 def installed() -> dict[str, str]:
-    """Return allowed module → version, if installed."""
+    """Module → version."""
     return {module: package.version for module, name in DISTRIBUTIONS.items() if (package := _find(name))}
 
 
 def language_data() -> dict[str, Path]:
-    """Return name → file or folder of NLTK's data."""
     places = settings.language_data_folders()
     places += [Path(base, "nltk_data") for base in (sys.prefix, "/usr/local/share", "/usr/share", "/usr/lib")]
     data = {}
@@ -92,14 +88,13 @@ def language_data() -> dict[str, Path]:
 
 
 def fingerprint() -> str:
-    """Return a hash of every version that would be copied."""
+    """Hash of every version that would be copied."""
     versions = sorted((d.metadata["Name"], d.version) for d in _closure())
     data = sorted((name, str(path), path.stat().st_mtime_ns) for name, path in language_data().items())
     return hashlib.sha256(repr((_LAYOUT, sys.version, versions, data)).encode()).hexdigest()[:12]
 
 
 def copy_libraries(to: Path) -> None:
-    """Copy libraries, requirements and language data; compile missing bytecode."""
     for distribution in _closure():
         for file in distribution.files or []:
             source = Path(str(distribution.locate_file(file)))
@@ -119,7 +114,6 @@ def copy_libraries(to: Path) -> None:
 
 
 def _closure() -> list[metadata.Distribution]:
-    """Return the allowed distributions and their requirements, as far as installed."""
     distributions: dict[str, metadata.Distribution] = {}
     pending = list(DISTRIBUTIONS.values())
     while pending:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 MAX_SOURCE_BYTES = 256 << 10
 MAX_REQUEST_BYTES = 64 << 20
 MAX_ROWS = 1024
-"""Most rows of one call."""
 
 MAX_CASUALTIES = 8
 """Units that may end their process in one call before the rest is skipped."""
@@ -37,7 +36,7 @@ PRELOAD: tuple[str, ...] = (
     "textwrap", "heapq", "bisect", "operator", "hashlib", "base64", "json", "copy",
     "enum", "asyncio",
 )  # fmt: skip
-"""Modules that the zygote imports, so that children find them loaded."""
+"""Modules that the zygote imports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,15 +126,12 @@ class EntryPoint:
     name: str
     spelling: str
     line: int | None = None
-    """First line of the function, from 1."""
     columns: list[str] = field(default_factory=list)
     """Dataset columns without which it fails on every row, as far as its source shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Functions of a loaded module, or why it cannot be used."""
-
     status: CallStatus
     entries: list[EntryPoint] = field(default_factory=list)
     message: str | None = None
@@ -145,8 +142,6 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class SandboxStatus:
-    """The proved jail, or why there is none."""
-
     available: bool
     jail: str | None
     reasons: list[str]

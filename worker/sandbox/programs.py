@@ -15,7 +15,6 @@ from worker.sandbox.limits import ProgramLimits
 from worker.sandbox.outcome import CallStatus, ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
 
 MAX_RUNS = 64
-"""Most runs of one request."""
 _MOST_SECONDS = 120.0
 _TIMEOUTS = 3
 """After so many timeouts, a program's other runs are skipped."""
@@ -34,7 +33,7 @@ class ProgramCall:
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any], body: bytes) -> "ProgramCall":
-        """Validate a request; ``body`` is a JSON array of runs. Raises :class:`BadRequest`."""
+        """Validate a request; raises :class:`BadRequest`."""
         try:
             runs = [ProgramRun(**fields) for fields in json.loads(body)]
             limits = ProgramLimits(**request.get("limits", {}))

@@ -1,1 +1,1 @@
-"""The sandbox daemon: listeners, pool of jails, calls, and parser of replies."""
+"""The sandbox daemon."""

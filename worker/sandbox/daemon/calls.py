@@ -1,6 +1,6 @@
 """Reward calls: rows in, one result per row out.
 
-If a child ends early, the row it was on is at fault, but first runs again in its own process if
+If a child ends early, the row it was on is at fault, but is first retried in its own process if
 earlier rows may have corrupted the state.
 """
 
@@ -63,7 +63,6 @@ class Call:
         return sum(map(len, self.units))
 
     def body(self, scan: bool) -> bytes:
-        """Return what the child reads; with ``scan`` it reads the source's imports first."""
         request = {
             "op": self.operation, "source": self.source, "entry": self.entry, "units": self.units,
             "granularity": self.granularity, "isolate": self.isolate, "scan": scan,
@@ -86,8 +85,6 @@ class Call:
 
 
 class NeedsLibraries(Exception):
-    """The source must run in a jail that has loaded ``modules``."""
-
     def __init__(self, modules: frozenset[str]) -> None:
         super().__init__(", ".join(sorted(modules)))
         self.modules = modules
@@ -108,7 +105,7 @@ class _Progress:
 
 
 async def score(session: Session, call: Call, jail: str, scan: bool = True) -> CallOutcome:
-    """Score a call's rows; raises as :meth:`Call.serve` does. After JailDied, kill the session."""
+    """Score a call's rows. After :class:`JailDied`, kill the session."""
     progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
     if too_large:
@@ -222,7 +219,6 @@ def _check_loaded(run: Run, call: Call) -> None:
 
 
 def _take(run: Run, start: int, call: Call, progress: _Progress) -> int:
-    """Save a run's finished units; returns the next unit."""
     unit = start
     last = start + 1 if call.isolate == "sample" else len(call.units)
     while unit < last and all(run.rows[i] is not None for i in call.units[unit]):

@@ -1,4 +1,4 @@
-"""The daemon: answers ``score``, ``validate`` and ``status`` on a Unix socket or over TLS.
+"""The sandbox daemon, on a Unix socket or over TLS.
 
 A proved jail stays in use: a run never moves to another unnoticed. No option, environment
 variable or fallback runs a reward outside a jail.
@@ -51,8 +51,8 @@ class Sandboxd:
         self._pool: Pool | None = None
 
     async def serve(self, ready: Callable[[SandboxStatus], None] = lambda _: None) -> None:
-        """Run in the main thread's event loop until :meth:`stop`, SIGTERM or SIGINT; calls ``ready`` after
-        the first proof.
+        """Run in the main thread until :meth:`stop`, SIGTERM or SIGINT; calls ``ready`` after the first
+        proof.
         """
         listener = Listener(self.answer)
         if self._path is not None:
@@ -122,7 +122,7 @@ class Sandboxd:
             await pool.close()
 
     async def answer(self, request: dict[str, Any], body: bytes, peer: Hashable) -> frames.Packed:
-        """Raises :class:`BadRequest` for a malformed request."""
+        """Raises :class:`BadRequest`."""
         await self._proved.wait()
         operation = request.get("op")
         if operation == "status":

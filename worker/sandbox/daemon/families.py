@@ -17,12 +17,10 @@ NOTHING: Needs = frozenset()
 
 
 class LibraryBroken(Exception):
-    """An allowed library cannot be imported in a jail."""
+    """An allowed library cannot be imported."""
 
 
 class SourceNeeds:
-    """LRU cache of the libraries each source needs."""
-
     def __init__(self) -> None:
         self._needs: OrderedDict[bytes, Needs] = OrderedDict()
 
@@ -50,7 +48,7 @@ class Family:
         return [session.pid for session in self._sessions.values()]
 
     async def session(self, needs: Needs) -> Session:
-        """Return a jail that has loaded ``needs``; raises JailDied and :class:`LibraryBroken`."""
+        """Start or reuse a jail; raises JailDied and :class:`LibraryBroken`."""
         session = self._sessions.get(needs)
         if session is not None and not session.worn_out:
             self._sessions.move_to_end(needs)

@@ -45,7 +45,7 @@ class Run:
 
 
 def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> Run:
-    """Parse the reply to a run that began at unit ``start``. output: most bytes of raw output."""
+    """Parse a reply. start: the run's first unit. output: most bytes of raw output."""
     space_at = region.DONE.size + region.space_offset(rows)
     if not space_at <= len(payload) <= region.reply_cap(rows, output):
         raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
@@ -106,7 +106,6 @@ def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "rewa
 
 
 def parse_columns(text: str | None) -> dict[str, list[str]]:
-    """Parse the columns that each function reads; {} if malformed."""
     try:
         columns_by_function = json.loads(text or "{}")
     except (ValueError, RecursionError):
@@ -161,7 +160,7 @@ def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]
 
 @functools.cache
 def _doubles(count: int) -> struct.Struct:
-    """Cached without bound: ``count`` is bounded by a row's limits."""
+    """``count`` is bounded by a row's limits, and so is the cache."""
     return struct.Struct(f"<{count}d")
 
 

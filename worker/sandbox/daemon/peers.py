@@ -111,7 +111,6 @@ class _Connection:
                 task.cancel()
 
     async def _read(self) -> tuple[dict[str, Any], bytes] | None:
-        """Return the next request; None at the end or after a malformed frame."""
         try:
             head, body = frames.sizes(await self._reader.readexactly(frames.SIZES.size))
             async with asyncio.timeout(tls.FRAME_SECONDS):
@@ -146,7 +145,7 @@ def _allowed_peer(connection: socket.socket) -> int | None:
 
 
 def _bind(path: Path) -> socket.socket:
-    """Listen on a socket of mode 0600; replaces a stale one; raises OSError."""
+    """Create a socket of mode 0600; replaces a stale one."""
     if len(os.fsencode(path)) > frames.MAX_PATH_BYTES:
         raise OSError(f"the socket's path is longer than {frames.MAX_PATH_BYTES} bytes: {path}")
     listener = socket.socket(socket.AF_UNIX)

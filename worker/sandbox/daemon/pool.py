@@ -23,8 +23,6 @@ _CLOSED = "the sandbox was closed while the call waited or ran"
 
 @dataclass(slots=True)
 class Ticket:
-    """A waiting or running call."""
-
     call: Call | ProgramCall
     answer: "asyncio.Future[Answer]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
@@ -106,7 +104,7 @@ class Pool:
         self._families = [Family(jail) for _ in range(size + 1)]
         self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size + 1)]
         self.failures = 0
-        """Calls that failed because of a jail, not a reward."""
+        """Calls that failed because of a jail."""
 
     def submit(self, peer: Hashable, ticket: Ticket) -> None:
         self._line.put(peer, ticket)
@@ -151,7 +149,6 @@ class Pool:
             ticket.answer.set_result(running.result())
 
     async def _run(self, slot: int, call: Call | ProgramCall) -> Answer:
-        """Run a call in the jail that has its libraries; an unread source first runs without any."""
         family, stored_needs = self._families[slot], self._source_needs.needs(call.source)
         needs = stored_needs or NOTHING
         try:

@@ -1,4 +1,4 @@
-"""Proof of a jail: it has to contain an attack, stop a loop and score a control on this machine."""
+"""Proof of a jail: it has to contain an attack, stop a loop and score a control."""
 
 import contextlib
 import os
@@ -91,7 +91,6 @@ class Proof:
 
 
 async def choose(jails: Sequence[Jail]) -> tuple[Jail | None, list[Proof]]:
-    """Return the first jail that holds, and a proof for each jail tried."""
     proofs: list[Proof] = []
     for jail in jails:
         proofs.append(await prove(jail))
@@ -145,7 +144,6 @@ async def _attack(jail: Jail, facts: dict[str, Any], seconds: float) -> str | No
 
 @contextlib.contextmanager
 def _bait() -> Iterator[dict[str, str]]:
-    """Create targets for the attack, among them a secret in this process's environment."""
     secret = secrets.token_hex(16)
     os.environ[_CANARY_VARIABLE] = secret
     try:

@@ -70,7 +70,6 @@ class Session:
 
     @property
     def worn_out(self) -> bool:
-        """Whether the jail is dead or due for replacement."""
         old = self._calls >= JAIL_CALLS or time.monotonic() - self._born > JAIL_SECONDS
         return old or self._running.ended()
 
@@ -109,17 +108,16 @@ class Session:
         return await self._receive(region.REPLY, region.reply_cap(rows), seconds_left + _GRACE_SECONDS)
 
     async def preload(self, modules: Sequence[str]) -> str:
-        """Import libraries in the zygote; returns the error, or an empty text."""
+        """Returns the import error, or an empty text."""
         body = "\n".join(modules).encode()
         self._writer.write(region.CALL.pack(region.OP_PRELOAD, 0, 0, 0, len(body), 0.0, 0.0, 0.0) + body)
         return (await self._receive(region.PRELOADED, 4096, _PRELOAD_SECONDS)).decode("utf-8", "replace")
 
     def forget(self) -> None:
-        """Let the zygote drop the request."""
         self._writer.write(region.CALL.pack(region.OP_FORGET, 0, 0, 0, 0, 0.0, 0.0, 0.0))
 
     async def kill(self) -> None:
-        """End the jail and its child; returns when the process is gone."""
+        """Returns when the jail's process is gone."""
         self._running.kill()
         self._writer.close()
         await asyncio.to_thread(self._running.wait)

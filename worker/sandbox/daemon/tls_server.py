@@ -14,7 +14,7 @@ _REPORT_SECONDS = 10.0
 _CLOSE_SECONDS = 1.0
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitable[None]]
-"""Serves an accepted client (streams, identity of its process) until it disconnects."""
+"""Serves an accepted client; the bytes identify its process."""
 
 
 class TlsServer:
@@ -70,7 +70,7 @@ class TlsServer:
     async def _handshake(
         self, transport: asyncio.Transport
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
-        """Raises OSError or EOFError for a client that is not accepted in time."""
+        """Raises OSError or EOFError."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=frames.BUFFER_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)
@@ -105,8 +105,6 @@ class TlsServer:
 
 
 class _Accepted(asyncio.Protocol):
-    """A TCP connection before TLS; not read until its handshake starts."""
-
     def __init__(self, accept: Callable[[asyncio.Transport], None]) -> None:
         self._accept = accept
 

@@ -1,5 +1,4 @@
-"""Code that runs inside the jail: the zygote, its children, and the layout of their reply.
+"""Code that runs inside the jail: the zygote and its children.
 
-Its modules are copied into the sandbox's prefix, so they import only the standard library and
-each other.
+It is copied into the sandbox's prefix, so it imports only the standard library and itself.
 """

@@ -13,7 +13,7 @@ _DICTS = (dict, OrderedDict, defaultdict, Counter)
 
 
 class NoCanonicalForm(Exception):
-    """The value has no canonical text; the message names its type."""
+    """The value has no canonical text."""
 
 
 def canonical(value: object, *, loose: bool = False) -> str:

@@ -104,7 +104,7 @@ def _read(body: memoryview) -> dict[str, Any]:
 
 
 def rehearse() -> None:
-    """Run once, in the zygote, all that a child does, on a trusted source: first execution is slow."""
+    """Run once, in the zygote, all that a child does: first execution is slow."""
     request = json.loads(
         json.dumps({"rows": [_REHEARSED] * _REHEARSALS, "isolate": "batch", "granularity": "sample"})
     )
@@ -120,9 +120,7 @@ def rehearse() -> None:
 
 
 def describe(error: BaseException) -> tuple[str, int | None, int | None]:
-    """Return an error's message with the reward's frames, its line and column (from 1), whatever the
-    error object does.
-    """
+    """Return an error's message, line and column (from 1), whatever the error object does."""
     try:
         return _describe(error)
     except BaseException:  # noqa: BLE001 - each attribute of an error may be the reward's code too
@@ -206,7 +204,6 @@ def _program(task: Task, request: Mapping[str, Any], report: Report) -> None:
 
 
 def _needs_libraries(task: Task, source: str, report: Report) -> bool:
-    """Report the libraries that the source imports; raises as the import would."""
     named, stranger = imports.scan(source, task.libraries)
     if stranger is not None:
         imports.refuse(stranger, task.libraries, task.absent)
@@ -222,8 +219,8 @@ def _load(source: str) -> dict[str, object]:
 
 
 def _report_entries(namespace: Mapping[str, object], request: Mapping[str, Any], report: Report) -> None:
-    """Report the functions as parts of row 0 (number: the spelling), their lines as criteria, the
-    columns they read as its message in JSON.
+    """Report functions as parts of row 0 (number: the spelling), their lines as criteria, their
+    columns as its message in JSON.
     """
     name = request.get("entry")
     entries = [choose_entry(namespace, name)] if name is not None else find_entries(namespace)
@@ -251,7 +248,6 @@ def _line_of(entry: Entry) -> int:
 
 
 def _score(task: Task, request: Mapping[str, Any], entry: Entry, report: Report) -> None:
-    """Score the units in order; finish early after one that left the process in an odd state."""
     rows, units = request["rows"], request["units"]
     stop = task.start + 1 if request["isolate"] == "sample" else len(units)
     threads, single = _thread._count(), request["granularity"] == "sample"

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 
 class NotAllowed(Exception):
-    """The source needs a module that rewards cannot import."""
-
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
         self.line = line
@@ -18,8 +16,7 @@ def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str]
     fail.
 
     libraries: allowed module → what a zygote may load of it. ``import scipy`` with
-    ``scipy.stats.norm`` names ``scipy.stats``. Imports inside ``try`` may fail. A source that
-    cannot be parsed names nothing.
+    ``scipy.stats.norm`` names ``scipy.stats``. Imports inside ``try`` may fail.
     """
     try:
         tree = ast.parse(source)
@@ -39,7 +36,6 @@ def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str]
 
 
 def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], absent: Sequence[str]) -> None:
-    """Raise :class:`NotAllowed`. ``absent``: modules allowed but not installed."""
     module, line = stranger
     if module in absent:
         raise NotAllowed(
@@ -71,7 +67,6 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
 
 
 def _attributes(tree: ast.Module) -> Iterator[str]:
-    """Yield dotted names that start at an imported module."""
     bound: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -37,7 +37,7 @@ class _Program(ctypes.Structure):
 
 
 def landlock_abi() -> int:
-    """The kernel's Landlock version; 0 if absent or switched off."""
+    """Return the kernel's Landlock version; 0 if off."""
     version: int = _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     return max(version, 0)
 
@@ -99,7 +99,7 @@ def apply_rlimits(limits: Mapping[str, int]) -> None:
 
 
 def address_space() -> int:
-    """Bytes of this process's address space, which RLIMIT_AS counts; works without /proc."""
+    """Return the bytes that RLIMIT_AS counts; works without /proc."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
     low, high = 0, 1 << 47
     while high - low > _FINE_ENOUGH:

@@ -54,7 +54,6 @@ def run_program(request: Mapping[str, Any], report: Report) -> None:
 
 @contextlib.contextmanager
 def _streams(report: Report, *, quiet: bool) -> Iterator[None]:
-    """Connect the streams to the zygote's pipes; output goes to the prints if ``quiet``."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     if quiet:

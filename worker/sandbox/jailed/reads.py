@@ -1,7 +1,7 @@
 """Finds the dataset columns that a reward requires, from its source.
 
-Only reads of a literal name on a path independent of the row count; not inside a ``try`` that
-catches a missing key, nor of a column also queried with ``.get`` or ``in``.
+Reads of a literal name count, except inside a ``try`` that catches a missing key, behind a
+condition on the row, or of a column also queried with ``.get`` or ``in``.
 """
 
 import ast
@@ -15,7 +15,7 @@ _ITEM_AT = {OPENAI: 1, PREDIBASE: 2}
 _OF_TRL = ("prompts", "completions", "judges", "trainer_state", "log_metric", "log_extra")
 _OF_SAMPLE = ("output_text", "output_json", "output_tools", "output_audio", "choices")
 _NO_COLUMNS = frozenset((*_OF_TRL, *_OF_SAMPLE))
-"""Parameters of a TRL function that are filled without a column."""
+"""TRL parameters that are filled without a column."""
 _MISSING_KEY = frozenset(("KeyError", "LookupError", "Exception", "BaseException"))
 _ASKING = frozenset(("get", "pop", "setdefault"))
 _DEEPEST = 8
@@ -66,8 +66,6 @@ def _texts(nodes: Sequence[ast.expr]) -> Iterator[str]:
 
 @dataclass
 class _Reading:
-    """Follows the row through a function and its callees."""
-
     functions: Mapping[str, _Function]
     columns: set[str] = field(default_factory=set)
     _under_way: set[tuple[str, str]] = field(default_factory=set)
@@ -83,7 +81,7 @@ class _Reading:
 
 @dataclass
 class _Walk:
-    """Walks one function's statements. ``guarded``: whether they run depends on the row."""
+    """Walks one function's statements. ``guarded``: they may not run."""
 
     reading: _Reading
     item: str

@@ -3,11 +3,10 @@ interpreted.
 
 * **request** (host → zygote): a :data:`CALL` header, one f64 time budget per unit, and a body
   that only the forked child reads: a JSON object, and the rows;
-* **region** (child → zygote): shared memory with a header, a slot of fixed size per row, and a
-  space for the rows' texts and numbers, filled from its beginning. Nobody follows a slot's
-  offset before the child is dead;
+* **region** (child → zygote): shared memory with a header, a slot per row, and a space for the
+  rows' texts and numbers. Nobody follows a slot's offset before the child is dead;
 * **reply** (zygote → host): a :data:`FRAME` header, :data:`DONE`, the region's header and
-  slots, the used part of the space, and the call's raw output.
+  slots, the used part of the space, and the raw output.
 
 A *unit* is what one call of the reward function scores. Times are seconds; clocks are
 CLOCK_MONOTONIC.
@@ -22,7 +21,7 @@ MAX_MAGNITUDE = 1e6
 """A greater score is an error: it would dominate every advantage."""
 
 LOG_BYTES = 16384
-"""Raw output stored per call: written past ``print``, or while importing."""
+"""Raw output stored per call."""
 FLOOD_BYTES = 8 << 20
 
 _TAIL_BYTES = (MAX_PARTS + MAX_CRITERIA) * (NAME_BYTES + 1) + REASON_BYTES + MESSAGE_BYTES
@@ -70,9 +69,7 @@ class Slot(NamedTuple):
     cpu: float
 
     def used(self) -> tuple[int, int, int] | None:
-        """Return bytes of (prints, tail, numbers), in this order from ``at`` on; None beyond a row's
-        limits.
-        """
+        """Return bytes of (prints, tail, numbers) from ``at`` on; None beyond a row's limits."""
         if (
             self.parts > MAX_PARTS
             or self.criteria > MAX_CRITERIA
@@ -92,13 +89,12 @@ class Slot(NamedTuple):
 
 HEADER = struct.Struct("<IIIIIddI")
 USED_OFFSET = 36
-"""Where ``Header.used`` lies."""
 SLOT = struct.Struct("<12Iddd")
 PRINTS_OFFSET = 40
 """Offset of ``Slot.prints`` and ``Slot.at``, written while the row runs."""
 
 ROW_BYTES = PRINTS_BYTES + _TAIL_BYTES + 8 * MAX_NUMBERS
-"""Most bytes of the space that one row takes."""
+"""Most bytes of the space per row."""
 
 
 def region_size(rows: int) -> int:
@@ -141,7 +137,6 @@ DONE = struct.Struct("<IIIIIdddII")
 and of the log."""
 
 ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2, 3, 4
-"""Why the zygote ended a child."""
 
 NOT_STARTED, IMPORTING, RUNNING = 0, 1, 2
 """A child's progress, by bytes on a pipe that is closed before the first row: rows cannot forge
@@ -154,5 +149,4 @@ def pack_body(head: bytes, rows: bytes = b"") -> bytes:
 
 
 def reply_cap(rows: int, output: int = LOG_BYTES) -> int:
-    """Return the most bytes of a valid reply."""
     return DONE.size + region_size(rows) + output

@@ -28,7 +28,6 @@ class Report:
         self._shared = shared
         self._space = region.space_offset(rows)
         self._at = 0
-        """End of the finished rows' contents, where the current row's prints begin."""
         self._printing: int | None = None
         self._stored_bytes = 0
         self._printed_bytes = 0
@@ -36,7 +35,7 @@ class Report:
         self._clocks = time.monotonic(), time.thread_time()
 
     def begin(self, unit: int, row: int) -> tuple[float, float]:
-        """Start a unit whose prints go to ``row``; returns the clocks, wall and CPU."""
+        """Start a unit whose prints go to ``row``; returns wall and CPU clocks."""
         self._printing, self._stored_bytes, self._printed_bytes = row, 0, 0
         self._state, self._unit = region.LOADED, unit
         self._clocks = clocks = time.monotonic(), time.thread_time()
@@ -109,8 +108,6 @@ class Report:
 
 
 class Prints(io.RawIOBase):
-    """The byte stream behind ``print``."""
-
     def __init__(self, report: Report, fallback: int) -> None:
         super().__init__()
         self._report = report

@@ -4,8 +4,7 @@
 * ``reward_fn(prompt, completion, example)`` - Predibase; the example's columns are strings.
 * ``f(prompts, completions, **columns)`` - TRL; lists in, a list out.
 
-Scoring several rows at once, the first two receive and return lists, too. Each may be ``async
-def``.
+For several rows at once, the first two receive and return lists. Each may be ``async def``.
 """
 
 import asyncio
@@ -35,7 +34,7 @@ class NoReward(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function that can score. columns: parameters of a TRL function; None accepts any."""
+    """A function that can score. columns: of a TRL function; None accepts any."""
 
     name: str
     spelling: str
@@ -45,7 +44,6 @@ class Entry:
 
 
 def find_entries(namespace: Mapping[str, object]) -> list[Entry]:
-    """Return the module's public functions with a reward's signature, in order of definition."""
     entries = []
     for name, value in namespace.items():
         if name.startswith("_") or getattr(value, "__module__", None) != MODULE_NAME:
@@ -188,7 +186,7 @@ def _predibase_arguments(row: Row) -> tuple[object, ...]:
 
 
 def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
-    """Make every column a list; a completion is a message list if its prompt is one, as in TRL."""
+    """A completion is a message list if its prompt is one, as in TRL."""
     columns: dict[str, object] = {}
     for name in dict.fromkeys(key for row in rows for key in (*row["item"], *(row.get("sample") or {}))):
         columns[name] = [row["item"].get(name, (row.get("sample") or {}).get(name)) for row in rows]

@@ -12,7 +12,7 @@ _KEYS = frozenset(KEYS)
 
 
 class BadValue(Exception):
-    """The returned value is not a reward; the message says what was expected."""
+    """The returned value is not a reward."""
 
 
 @dataclass(slots=True)

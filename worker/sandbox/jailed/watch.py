@@ -19,7 +19,7 @@ class Call:
     """The current request.
 
     body: ``size`` bytes for the child, then standard input. budgets: seconds per unit. stored:
-    bytes of output to store. flood: bytes of output that end the child.
+    bytes of output to store. flood: bytes that end the child.
     """
 
     body: mmap
@@ -37,7 +37,7 @@ class Call:
 
 @dataclass(slots=True)
 class Outcome:
-    """How a child ended. Times in seconds; ``unit_wall`` since its last unit began."""
+    """How a child ended. ``unit_wall``: seconds since its last unit began."""
 
     status: int = 0
     cause: int = region.ENDED_ITSELF
@@ -131,7 +131,6 @@ class Watch:
         return time.clock_gettime((~self._pid << 3) | 2)  # CPUCLOCK_SCHED of another process
 
     def _feed(self) -> None:
-        """Write standard input; close the pipe at its end or if nobody reads."""
         if self._stdin_fd < 0:
             return
         with memoryview(self._call.body) as body:

@@ -15,7 +15,7 @@ from worker.sandbox.jails.prefix import Prefix
 from worker.sandbox.limits import PRELOAD, RLIMITS
 
 SANDBOX_UID = 64101
-"""The jail's user and group where the daemon runs as root; needs no account."""
+"""The jail's user and group where the daemon runs as root."""
 
 _START = "import sys; sys.path.insert(0, {program!r}); from jailed.zygote import main; main({channel})"
 
@@ -29,7 +29,7 @@ class Jail(Protocol):
         ...
 
     def missing(self) -> str | None:
-        """Return why this jail cannot work here; None if it is worth probing."""
+        """Return why this jail cannot work here; None if worth probing."""
         ...
 
     def launch(self, channel: socket.socket) -> "Running":
@@ -40,7 +40,7 @@ class Jail(Protocol):
         ...
 
     def configuration(self) -> dict[str, Any]:
-        """Return the zygote's first frame."""
+        """The zygote's first frame."""
         ...
 
 
@@ -62,7 +62,6 @@ class Running:
         return self._process.poll() is not None
 
     def kill(self) -> None:
-        """Send SIGKILL to the zygote and its children."""
         self._process.kill()
 
     def wait(self) -> None:
@@ -72,7 +71,7 @@ class Running:
             self._process.stderr.close()
 
     def last_words(self) -> str:
-        """Return the last line on standard error. Kill the zygote first: this blocks until it has ended."""
+        """Block until the killed zygote has ended; return its last line of errors."""
         self._process.wait()
         if self._process.stderr is None:
             return ""
@@ -84,7 +83,7 @@ class Running:
 
 
 def start(command: list[str], environment: dict[str, str], *passed: int) -> "subprocess.Popen[bytes]":
-    """Start a jail's first process: as its own user if we are root, with only the descriptors passed."""
+    """Start as the sandbox's own user if we are root, with only the descriptors passed."""
     user = SANDBOX_UID if os.geteuid() == 0 else None
     return subprocess.Popen(
         command,
@@ -106,7 +105,7 @@ def zygote_command(python: str, program: str, channel: int) -> list[str]:
 
 
 def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, Any]:
-    """Return what all jails configure; ``program`` and ``site`` are paths inside the jail."""
+    """``program`` and ``site`` are paths inside the jail."""
     return {
         **libraries.configuration(prefix.site),
         "program": program,
@@ -120,9 +119,9 @@ def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, A
 
 
 def jail_environment(prefix: Prefix) -> dict[str, str]:
-    """Return the jail's first environment: nothing of the daemon's own.
+    """The jail's first environment: nothing of the daemon's own.
 
-    A fixed hash seed gives rewards that iterate over sets the same result in every jail.
+    A fixed hash seed gives rewards that iterate over sets the same result everywhere.
     """
     return {
         "LD_LIBRARY_PATH": str(prefix.libraries),

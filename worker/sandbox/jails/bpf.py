@@ -7,11 +7,10 @@ No call takes a socket's address or passes a descriptor, since Landlock does not
 of Unix sockets. POSIX timers are excluded: they outlive their row, and the kernel counts them
 for all jails together.
 
-* :func:`zygote_filter` lets the trusted zygote fork and wait, never exec, open a socket or
-  create a namespace.
-* :func:`child_filter` is added by each forked child before user code runs: no process, thread
-  or path is created or changed; signals and queries reach only the child itself
-  (:data:`PID_HOLE` is replaced by its pid).
+* :func:`zygote_filter`: the zygote may fork and wait, never exec, open a socket or create a
+  namespace.
+* :func:`child_filter`, added before user code runs: no process, thread or path is created or
+  changed; signals and queries reach only the child itself (its pid replaces :data:`PID_HOLE`).
 """
 
 import platform
@@ -98,14 +97,12 @@ Code = list[bytes]
 
 
 def unsupported() -> str | None:
-    """Return why this machine cannot use the filters."""
     if platform.machine() != "x86_64":
         return f"the system-call filter is written for x86_64, this machine is {platform.machine()}"
     return None
 
 
 def zygote_filter() -> bytes:
-    """Return an array of ``struct sock_filter``."""
     rules = {
         **_common_rules(),
         "clone": [
@@ -122,7 +119,6 @@ def zygote_filter() -> bytes:
 
 
 def child_filter() -> bytes:
-    """Return the filter with :data:`PID_HOLE` in place of the child's pid."""
     rules = {
         **_common_rules(),
         "prctl": _allow_values(0, _PRCTL_CHILD),

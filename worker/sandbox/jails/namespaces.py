@@ -1,7 +1,7 @@
 """Jail **N**: namespaces made by bubblewrap, then the same filters and limits as jail L.
 
-The zygote is process 1 and sees only the interpreter and its library under ``/opt``, the
-system's shared libraries and three devices; nothing is writable.
+The zygote is process 1 and sees only the interpreter and its library under ``/opt``, shared
+libraries and three devices; nothing is writable.
 """
 
 import contextlib

@@ -2,13 +2,7 @@
 program.
 
 The interpreter is copied, since a process that has dropped root cannot enter a home folder
-(0700).
-
-    <root>/python-<hash>/         bin/pythonX.Y  lib/…  libraries.json
-    <root>/site-<hash>/           the libraries a reward may import
-    <root>/jailed-<hash>/jailed/  the program
-
-Folders appear by rename, under a lock. Modes are set only on folders created here.
+(0700). Folders appear by rename, under a lock; modes are set only on folders created here.
 """
 
 import contextlib
@@ -78,7 +72,7 @@ def default_root() -> Path:
 
 
 def ensure_prefix(root: Path | None = None) -> Prefix:
-    """Create or reuse the running interpreter's prefix; raises :class:`PrefixError`."""
+    """Raises :class:`PrefixError`."""
     root = root or default_root()
     try:
         make_folder(root)
@@ -129,7 +123,6 @@ def require_traversable(path: Path) -> None:
 
 
 def _ensure(root: Path, name: str, build: Callable[[Path], None]) -> Path:
-    """Return the folder ``name``; if missing, build it in a temporary folder and rename."""
     final = root / name
     if not _ours(final):
         with _locked(root):
@@ -209,7 +202,6 @@ def _copy_python(interpreter: Path, to: Path) -> None:
 
 
 def _loaded_libraries(interpreter: Path, extensions: Path) -> list[str]:
-    """Return the shared libraries of the interpreter and all its extension modules."""
     command = [
         str(interpreter),
         "-I",

@@ -59,7 +59,6 @@ class Connection:
             yield answer["id"], (answer["result"], body)
 
     def _send_some(self, waiting: Iterator[tuple[int, frames.Packed]], most: int) -> int:
-        """Returns the number sent."""
         sent = 0
         for number, request in islice(waiting, most):
             self._send(number, request)

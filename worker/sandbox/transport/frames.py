@@ -2,8 +2,8 @@
 
 The head is a JSON object: a request with an ``id``, or an answer to one, in any order. The body
 holds rows in ``marshal`` version 2, for speed. ``marshal`` needs ends that trust each other:
-the daemon serves its own user, root, and holders of its key file. Rows on the way in are read
-by the jailed child alone; data from a jail was checked before it gets here.
+the daemon serves its own user, root, and holders of its key file. The daemon passes incoming
+rows to the child unread; data from a jail was checked before.
 """
 
 import json
@@ -31,7 +31,7 @@ Packed = tuple[dict[str, Any], bytes]
 
 SIZES = struct.Struct("<II")
 BUFFER_BYTES = 1 << 20
-"""The event loop's read buffer: with 64 KiB it would pause several times per frame."""
+"""The event loop's buffer: 64 KiB would pause several times per frame."""
 MAX_PATH_BYTES = 107
 """A Unix socket's path has 108 bytes including the NUL."""
 
@@ -61,7 +61,6 @@ def decode(head: bytes) -> dict[str, Any]:
 
 
 def sizes(raw: bytes) -> tuple[int, int]:
-    """Return the bytes of head and body."""
     head, body = SIZES.unpack(raw)
     if head + body > MAX_REQUEST_BYTES:
         raise WireError(f"a message of {head + body} bytes is larger than {MAX_REQUEST_BYTES}")

@@ -65,7 +65,7 @@ class KeyFile:
 
     @classmethod
     def create_if_missing(cls, path: Path) -> "KeyFile":
-        """Load the daemon's key file; create it with the ``openssl`` program."""
+        """Create the file with the ``openssl`` program."""
         if not path.exists():
             _create(path)
         return cls(path)
@@ -99,7 +99,6 @@ _OTHER_CERTIFICATE = (
 
 
 def explain(error: OSError | EOFError) -> TlsError:
-    """Describe a failed handshake: one sentence about the cause, one about what to do."""
     if isinstance(error, TlsError):
         return error
     if isinstance(error, ssl.SSLCertVerificationError):
