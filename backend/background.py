@@ -1,8 +1,6 @@
 """`python -m backend background`: periodic work. Several may run; one of them leads.
 
-The leader holds an advisory lock on its own connection. Every few seconds it expires leases and announces
-queued jobs again; every few minutes it deletes unneeded calls, sessions and objects. It runs no user code and
-loads no model.
+The leader holds an advisory lock on its own connection. It runs no user code and loads no model.
 """
 
 import asyncio
@@ -41,7 +39,7 @@ RETRY_SECONDS = 2.0
 
 @dataclass
 class Duty:
-    """A periodic task of the leader."""
+    """A leader's periodic task."""
 
     name: str
     every: float
@@ -52,8 +50,6 @@ class Duty:
 
 
 class Leader:
-    """The duties of the one process that leads."""
-
     def __init__(
         self,
         database: Database,
@@ -110,7 +106,7 @@ class Leader:
             log.info("deleted %d objects that nothing refers to", deleted)
 
     async def lead(self, still_leading: Callable[[], Awaitable[None]]) -> None:
-        """Run the duties until `still_leading` raises. A failing duty is logged and retried at its next time."""
+        """Run the duties until `still_leading` raises; a failing one is logged and retried next time."""
         clock = asyncio.get_running_loop().time
         for duty in self.duties:
             duty.due = clock() + duty.first_after
@@ -152,7 +148,7 @@ async def run(settings: Settings) -> None:
 
 
 async def _lead_forever(database: Database, leader: Leader) -> None:
-    """A leader that loses the lock's connection stops leading at once and competes again."""
+    """A leader that loses the lock's connection stops at once and competes again."""
     while True:
         try:
             connection = await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True)
@@ -170,7 +166,6 @@ async def _lead_forever(database: Database, leader: Leader) -> None:
 
 
 async def _win(connection: "psycopg.AsyncConnection[Any]") -> None:
-    """Wait for the leader's lock."""
     while True:
         cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (LEADER_LOCK,))
         row = await cursor.fetchone()

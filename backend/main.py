@@ -1,4 +1,4 @@
-"""The web application: `create_app()` assembles the rooms, the error envelope and the page."""
+"""Web application: `create_app()` assembles the rooms."""
 
 import asyncio
 import logging
@@ -90,10 +90,9 @@ ROUTERS = (
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_demo: bool = False) -> FastAPI:
-    """The application. Its state (`settings, database, objects, hub, live_jobs, calls …`) exists while it
-    runs.
+    """The application's state (`settings, database, objects, hub, live_jobs, calls …`) exists while it runs.
 
-    first_demo: start the demo job automatically in a project that has never had a job.
+    `first_demo`: start the demo job in a project that has never had one.
     """
     app = FastAPI(
         title="Reinforge",
@@ -211,7 +210,7 @@ async def _await_migrated(database: Database) -> None:
 
 
 async def _seed(database: Database, settings: Settings) -> None:
-    """The default project and its access: the bootstrap key, or a one-time link in the home folder."""
+    """Create the default project and its access: the bootstrap key, or a one-time link in the home folder."""
     async with database.transaction() as session:
         await keys.default_project(session)
         if settings.bootstrap_api_key is not None:

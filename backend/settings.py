@@ -1,4 +1,4 @@
-"""Backend settings from environment variables, read once."""
+"""Backend settings from environment variables."""
 
 import ipaddress
 from functools import cached_property
@@ -13,8 +13,6 @@ from reinforge.schemas.worker_api import LEASE_SECONDS
 
 
 class Settings(BaseSettings):
-    """`validation_alias` is the name of the environment variable."""
-
     model_config = SettingsConfigDict(extra="ignore", populate_by_name=True, env_ignore_empty=True)
 
     home: Path = Field(default=Path(".reinforge"), validation_alias="REINFORGE_HOME")
@@ -22,36 +20,36 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(default=None, validation_alias="REDIS_URL")
     storage_url: str | None = Field(default=None, validation_alias="STORAGE_URL")
     s3_endpoint_url: str | None = Field(default=None, validation_alias="S3_ENDPOINT_URL")
-    """Object store that speaks S3 elsewhere, as MinIO does."""
+    """Another S3-compatible store, such as MinIO."""
     url: str = Field(default="http://127.0.0.1:8321", validation_alias="REINFORGE_URL")
-    """Public address of this backend, for links and messages."""
+    """Public address, for links and messages."""
     trusted_proxies: str = Field(default="127.0.0.1", validation_alias="REINFORGE_TRUSTED_PROXIES")
-    """Comma-separated addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted."""
+    """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
     """Without it the worker API is disabled."""
     previous_worker_token: SecretStr | None = Field(
         default=None, validation_alias="REINFORGE_PREVIOUS_WORKER_TOKEN"
     )
-    """Also accepted, while workers are switched to a new token."""
+    """Also accepted, while workers switch to a new token."""
     worker_listen: str | None = Field(
         default=None,
         validation_alias="REINFORGE_WORKER_LISTEN",
         pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
     )
-    """`host:port` for the worker API only; unset: served together with everything else."""
+    """`host:port` for the worker API only; unset: served with everything else."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
     """Encrypts the keys of judges; default: `secret-key` in the home folder."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
-    """Comma-separated internal names, addresses and networks that judges and webhooks may have."""
+    """Internal names, addresses and networks that judges and webhooks may have."""
     upload_limit_bytes: int = Field(
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
-    """Maximum size of a dataset."""
+    """Of a dataset."""
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
-    """Maximum size of a worker's object."""
+    """Of a worker's object."""
     key_requests: int = Field(default=512, validation_alias="REINFORGE_KEY_REQUESTS", ge=8)
-    """Concurrent requests of one key or person per API process, without streams."""
+    """Concurrent requests of one key or person per API process."""
     project_requests: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_REQUESTS", ge=8)
     key_streams: int = Field(default=512, validation_alias="REINFORGE_KEY_STREAMS", ge=1)
     project_streams: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_STREAMS", ge=1)
@@ -62,13 +60,13 @@ class Settings(BaseSettings):
     project_upload_bytes: int = Field(
         default=16 * 1024**3, validation_alias="REINFORGE_PROJECT_UPLOAD_BYTES", gt=0
     )
-    """Bytes of a project's concurrent file uploads; at least one file of `upload_limit_bytes` fits."""
+    """Bytes of a project's concurrent uploads; at least one `upload_limit_bytes` fits."""
     project_calls: int = Field(default=100, validation_alias="REINFORGE_PROJECT_CALLS", ge=1)
     """Waiting calls of a project: checks, previews and tests."""
     project_samples: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_SAMPLES", ge=1)
     """Waiting chat and sampling calls of a project."""
     pool_size: int = Field(default=10, validation_alias="REINFORGE_DATABASE_POOL", ge=2, le=100)
-    """Pooled database connections per process; as many again may be opened under load."""
+    """Database connections per process; as many again may open under load."""
     statement_seconds: float = Field(
         default=60.0, validation_alias="REINFORGE_STATEMENT_SECONDS", ge=0, le=3600
     )
@@ -76,7 +74,7 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(
         default=LEASE_SECONDS, validation_alias="REINFORGE_LEASE_SECONDS", ge=3, le=300
     )
-    """A worker that was not seen for this long has lost its job."""
+    """A worker unseen for this long has lost its job."""
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -92,7 +90,7 @@ class Settings(BaseSettings):
 
     @cached_property
     def guard(self) -> Guard:
-        """Which user-supplied addresses may be called. Raises InvalidInput."""
+        """Checks user-supplied addresses. Raises InvalidInput."""
         return Guard.allowing(self.allow_hosts)
 
     @cached_property
@@ -107,7 +105,6 @@ class Settings(BaseSettings):
 
     @property
     def worker_address(self) -> tuple[str, int] | None:
-        """Host and port of `worker_listen`."""
         if self.worker_listen is None:
             return None
         host, _, port = self.worker_listen.rpartition(":")
@@ -118,7 +115,7 @@ class Settings(BaseSettings):
         return self.worker_address[1] if self.worker_address else None
 
     def required_database_url(self) -> str:
-        """Raises InvalidInput when it is not configured."""
+        """Raises InvalidInput if missing."""
         if self.database_url is None:
             raise InvalidInput(
                 "DATABASE_URL is not set.",

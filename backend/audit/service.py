@@ -1,4 +1,4 @@
-"""Audit log entries: append-only, listed for owners, deleted only with their project."""
+"""Audit log entries: append-only, deleted only with their project."""
 
 from typing import Any
 
@@ -21,10 +21,7 @@ def note(
     details: dict[str, Any],
     project_id: str,
 ) -> None:
-    """Add an entry, or complete the entry with this id.
-
-    Entries of a deleted project go to the platform's first one.
-    """
+    """Add or complete an entry; those of a deleted project go to the platform's first one."""
     stored = session.get(AuditEntry, id)
     if stored is not None:
         stored.target, stored.details = target or stored.target, details or stored.details
@@ -48,10 +45,7 @@ def note(
 async def page(
     session: AsyncSession, who: Principal, *, q: str | None = None, limit: int, after: str | None
 ) -> tuple[list[AuditEntry], bool]:
-    """Newest first; q: words, each in the actor's name or id, the action, the target or its name.
-
-    Raises NotAllowed.
-    """
+    """Newest first; `q`: words, each in the actor, action or target. Raises NotAllowed."""
     require_owner(who, "the audit log")
     query = select(AuditEntry).where(AuditEntry.project_id == who.project_id)
     name = AuditEntry.details["name"].astext

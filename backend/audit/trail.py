@@ -1,9 +1,8 @@
-"""Audit middleware: every change by a person or a key is logged, in any room.
+"""Audit middleware: logs every change by a person or a key.
 
-The entry is stored in the transaction of the change, so neither exists without the other. It is added before
-the commit of a transaction that has written project data. If the response is known by then
-(`strict_json.RecordedRoute`), a few harmless fields are stored; otherwise they are filled in afterwards. An
-audited request that writes nothing (an export) gets its entry before the response.
+The entry is stored before the commit of the change, so neither exists without the other. A few harmless fields
+of the response are added, afterwards if necessary. An audited request that writes nothing (an export) gets its
+entry before the response.
 """
 
 import json
@@ -34,7 +33,7 @@ QUIET = frozenset(
 )  # fmt: skip
 """Operations without visible changes."""
 LOUD_READS = ("/export", "/signing-secret")
-"""Path suffixes whose reading is audited too, because much data is exported."""
+"""Audited reads, which export much."""
 DETAIL_FIELDS = (
     "name",
     "role",
@@ -49,19 +48,17 @@ DETAIL_FIELDS = (
     "filename",
 )
 MACHINERY = frozenset({"audit_entry", "call", "call_chunk", "idempotency_key", "stored_object", "base_model"})
-"""Tables that any request may write; base models count only for operations on them."""
+"""Tables that any request may write; base models only count for operations on them."""
 _LARGEST = 1 << 20
 _WROTE, _ADDED = "audit_wrote", "audit_added"
 
 
 @dataclass
 class Trail:
-    """Audit data of one request."""
-
     scope: Scope
     id: str = field(default_factory=lambda: new_id("aud_"))
     made: str | None = None
-    """Id of the first project object that it has created."""
+    """Id of the first created object."""
     stored: bool = False
     over: bool = False
 
@@ -85,7 +82,7 @@ class Trail:
         return table not in MACHINERY or own_model
 
     def entry(self) -> dict[str, Any]:
-        """The arguments of `note`."""
+        """Arguments of `note`."""
         assert self.who is not None
         answer = _object(self.scope["state"].get("answer", b""))
         ids = self.scope.get("path_params", {})
@@ -179,7 +176,7 @@ class AuditTrail:
 
 
 async def _complete(trail: Trail, start: Message) -> None:
-    """Add the entry of a request that has written nothing, or complete a stored one."""
+    """Add the entry if nothing was written, or complete the stored one."""
     replayed = any(name == b"idempotent-replayed" for name, _ in start["headers"])
     failed = start["status"] >= 400
     if trail.operation is None or (not trail.stored and (failed or replayed)):
@@ -197,7 +194,7 @@ async def _complete(trail: Trail, start: Message) -> None:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """The response's JSON object; empty for anything else."""
+    """The JSON object; empty for anything else."""
     if not body.startswith(b"{") or len(body) > _LARGEST:
         return {}
     try:

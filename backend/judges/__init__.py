@@ -1,1 +1,1 @@
-"""Judges of a project: connections that graders refer to. Keys are encrypted at rest and never returned."""
+"""Judges of a project, which graders refer to."""

@@ -1,4 +1,4 @@
-"""Judges: managed by owners; keys are decrypted only for a worker that calls them."""
+"""Judges; keys are decrypted only for a worker that calls them."""
 
 import asyncio
 import base64
@@ -45,9 +45,8 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
-    """Raises NotAllowed, InvalidInput; resolves the host name, so never call it inside a transaction.
-
-    Workers check again at every call: their DNS may differ, and names change.
+    """Resolves the host name, so never call it in a transaction; workers check again at every call, since their DNS may
+    differ. Raises NotAllowed, InvalidInput.
     """
     _require_owner(who)
     _checked({"base_url": base_url, "model": "any"})
@@ -91,10 +90,9 @@ async def create(session: AsyncSession, who: Principal, body: JudgeCreate, seale
 async def change(
     session: AsyncSession, who: Principal, id: str, body: JudgeChange, sealer: Sealer, match: Match
 ) -> JudgeRow:
-    """Running jobs use it from their next attempt on. Raises NotAllowed, NotFound, MatchNeeded, Stale,
-    InvalidInput.
+    """A new address needs the key again, so that changing it cannot reveal the key.
 
-    A new address needs the key again, so that changing it cannot reveal the key.
+    Running jobs use it from their next attempt on. Raises NotAllowed, NotFound, MatchNeeded, Stale, InvalidInput.
     """
     _require_owner(who)
     row = await get(session, who.project_id, id)
@@ -119,13 +117,12 @@ async def change(
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Jobs that use it pause at their next attempt. Raises NotAllowed, NotFound."""
+    """Remove a judge; jobs that use it pause at their next attempt. Raises NotAllowed, NotFound."""
     _require_owner(who)
     await session.delete(await get(session, who.project_id, id))
 
 
 async def missing(session: AsyncSession, project_id: str, names: Iterable[str]) -> list[str]:
-    """The names without a judge."""
     requested = set(names)
     return (
         sorted(requested - set(await repository.named(session, project_id, requested))) if requested else []
@@ -148,7 +145,7 @@ async def delivered(
 
 
 def signing_secret(project_id: str, sealer: Sealer) -> str:
-    """The secret that signs requests to the project's endpoints."""
+    """Signs requests to the project's endpoints."""
     return PREFIX + base64.b64encode(sealer.derived(f"endpoints:{project_id}")).decode()
 
 

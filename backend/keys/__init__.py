@@ -1,1 +1,1 @@
-"""API keys: created and revoked by owners, or configured at start-up."""
+"""API keys."""

@@ -16,7 +16,7 @@ async def page(
 
 
 async def find(session: AsyncSession, project_id: str, id: str) -> ApiKey | None:
-    """An unrevoked key, locked."""
+    """Find and lock an unrevoked key."""
     query = select(ApiKey).where(
         ApiKey.id == id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None)
     )
@@ -24,7 +24,7 @@ async def find(session: AsyncSession, project_id: str, id: str) -> ApiKey | None
 
 
 async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
-    """Returns whether there was a key to revoke."""
+    """Whether there was a key to revoke."""
     key_hash = await session.scalar(
         update(ApiKey)
         .where(ApiKey.id == id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))
@@ -35,7 +35,7 @@ async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
 
 
 async def revoke_of(session: AsyncSession, maker_id: str, project_id: str) -> None:
-    """Revoke the keys that the person created in the project, directly or with their keys."""
+    """Revoke the person's keys in the project, and those created with them."""
     await session.execute(
         update(ApiKey)
         .where(ApiKey.maker_id == maker_id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))

@@ -1,4 +1,4 @@
-"""API keys: shown once and stored as hashes; one can be configured at start-up."""
+"""API keys: shown once, stored as hashes, one configurable at start-up."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ _PREFIX = 6
 
 
 async def default_project(session: AsyncSession) -> Project:
-    """The oldest project; `default` is created at the first start."""
+    """The oldest project; created at the first start."""
     oldest = select(Project).order_by(Project.created_at, Project.id).limit(1)
     project = await session.scalar(oldest)
     if project is None:
@@ -54,13 +54,15 @@ async def add_bootstrap_key(session: AsyncSession, secret: str) -> None:
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[ApiKey], bool]:
-    """Keys that are not revoked, newest first. Raises NotAllowed."""
+    """Not revoked, newest first. Raises NotAllowed."""
     require_owner(who, "API keys")
     return await repository.page(session, who.project_id, limit=limit, after=after)
 
 
 async def create(session: AsyncSession, who: Principal, body: ApiKeyCreate) -> tuple[ApiKey, str]:
-    """A new key and its secret. Raises NotAllowed, InvalidInput `scope_over_role`, `invalid_administrator_key`."""
+    """Returns the key and its secret. Raises NotAllowed, InvalidInput `scope_over_role`,
+    `invalid_administrator_key`.
+    """
     require_owner(who, "API keys")
     _check_scopes(who, body)
     _check_administrator(who, body)
@@ -70,7 +72,7 @@ async def create(session: AsyncSession, who: Principal, body: ApiKeyCreate) -> t
 async def add(
     session: AsyncSession, who: Principal, project_id: str, body: ApiKeyCreate
 ) -> tuple[ApiKey, str]:
-    """Create a key in any project, without an authorisation check."""
+    """Create a key in any project, without checking authorisation."""
     secret = new_api_key()
     lifetime = body.expires_in_days
     key = ApiKey(
@@ -92,7 +94,7 @@ async def add(
 
 
 async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
-    """Make `who` the key's creator, so that removing its former one does not revoke it.
+    """Make `who` the creator, so that removing the former one does not revoke the key.
 
     Raises NotAllowed `not_owner`, `not_administrator`, `scope_over_own`; NotFound `key_not_found`.
     """
@@ -111,7 +113,7 @@ async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
 
 
 async def revoke(session: AsyncSession, who: Principal, id: str) -> None:
-    """Revoke a key and its browser sessions. Raises NotAllowed, NotFound `key_not_found`."""
+    """Revoke a key and its sessions. Raises NotAllowed, NotFound `key_not_found`."""
     require_owner(who, "API keys")
     if not await repository.revoke(session, who.project_id, id):
         raise _unknown_key(id)

@@ -1,1 +1,1 @@
-"""Warm child processes with memory limits, for reading untrusted files."""
+"""Warm child processes for reading untrusted files."""

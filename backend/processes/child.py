@@ -1,7 +1,6 @@
 """`python -m backend.processes.child MEMORY`: executes functions on datasets until its input ends.
 
-A request is a pickled function with its arguments, a response a pickled `(raised, value)`; both are framed
-with an 8-byte length. Memory and environment are limited (`backend.processes.pool`).
+A request is a pickled function with arguments, a response a pickled `(raised, value)`, with an 8-byte length.
 """
 
 import os
@@ -15,7 +14,6 @@ from reinforge.system.priority import give_way
 
 LENGTH = struct.Struct("<Q")
 NICE = 10
-"""Lower priority than the API process."""
 
 
 def main(arguments: list[str]) -> None:

@@ -1,6 +1,6 @@
-"""Pool of warm child processes with limited memory and a minimal environment.
+"""Warm child processes with limited memory and a minimal environment.
 
-A child that dies, or whose request is cancelled, is killed and replaced by the next request.
+A child that dies or whose request is cancelled is killed and later replaced.
 """
 
 import asyncio
@@ -19,11 +19,9 @@ from pydantic import BaseModel
 from backend.processes.child import LENGTH
 
 IDLE_SECONDS = 300.0
-"""A child that is idle for this long is ended."""
 
 MEMORY_BYTES = 2 << 30
-"""Maximum bytes of a child's address space: rows of 8 MiB decoded several times, and Arrow's buffers; not the whole
-file."""
+"""Of a child's address space: rows of 8 MiB decoded several times, and Arrow's buffers."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 T = TypeVar("T")
@@ -36,10 +34,9 @@ class ChildDied(Exception):
 
 
 class Answer(pickle.Unpickler):
-    """Restricted unpickler of a child's response: values, records and errors; calls nothing but their
-    constructors.
+    """Restricted unpickler of values, records and errors; calls only their constructors.
 
-    The child reads untrusted files. If one takes it over, its response must not run code here.
+    If a file takes the child over, its response must not run code here.
     """
 
     def find_class(self, module: str, name: str) -> Any:
@@ -56,14 +53,14 @@ def _is_data(kind: type) -> bool:
 
 
 class Children:
-    """The pool of one event loop for one kind of work."""
+    """Pool of one event loop for one kind of work."""
 
     def __init__(self) -> None:
         self._idle: list[asyncio.subprocess.Process] = []
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
-        """Run `read(*arguments)` in a child. Raises what it raises, and ChildDied."""
+        """Run `read` in a child. Raises what it raises, and ChildDied."""
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:
@@ -116,9 +113,9 @@ async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
 
 
 async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.Process:
-    """Run a module that reads untrusted bytes; it writes its answer to its standard output.
+    """Run a module that reads untrusted bytes; it writes its answer to stdout.
 
-    Not a `reinforge.system.child_process.ChildProcess`, because asyncio reaps and reads its own children.
+    Not a `reinforge.system.child_process.ChildProcess`: asyncio reaps its own children.
     """
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
@@ -130,7 +127,7 @@ async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.
 
 
 async def end(child: asyncio.subprocess.Process) -> None:
-    """Kill and reap a child. Idempotent."""
+    """Kill and reap. Idempotent."""
     if child.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             child.kill()
@@ -138,7 +135,7 @@ async def end(child: asyncio.subprocess.Process) -> None:
 
 
 def children(kind: str) -> Children:
-    """The running event loop's pool for this kind of work; pools that read untrusted files do nothing else."""
+    """The running event loop's pool; pools that read untrusted files do nothing else."""
     kinds = _kinds.get(None)
     if kinds is None:
         _kinds.set(kinds := {})
@@ -151,7 +148,7 @@ async def close_children() -> None:
 
 
 def child_environment() -> dict[str, str]:
-    """Environment for processes that read untrusted bytes: no access to the database, objects or workers."""
+    """Without access to the database, objects or workers."""
     inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     return inherited | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",

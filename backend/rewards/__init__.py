@@ -1,1 +1,1 @@
-"""Rewards and their immutable revisions. Only a worker's sandbox parses source code, by RPC."""
+"""Rewards and their immutable revisions."""

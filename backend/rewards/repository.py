@@ -43,7 +43,6 @@ async def page(
 
 
 async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
-    """Number of jobs that use each reward."""
     query = (
         select(JobReward.reward_id, func.count(JobReward.job_id.distinct()))
         .join(Job, Job.id == JobReward.job_id)

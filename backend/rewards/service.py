@@ -1,7 +1,6 @@
 """Rewards: immutable revisions, each loaded in a sandbox before it is stored.
 
-The API process never parses or compiles Python: it stores text and calls a worker. Graders are JSON, which it
-may parse.
+This process never parses or compiles Python: it stores text and calls a worker.
 """
 
 import hashlib
@@ -46,12 +45,12 @@ _AT_A_LINE = "Mend that line; `POST /api/v1/rewards/check` tells whether the sou
 _SCORE_MARGIN_SECONDS = 15.0
 SCORE_SECONDS = 120.0
 JUDGED_SECONDS = 270.0
-"""Timeout with judges: two rounds of their default timeout; clients wait for 300 s."""
+"""Timeout with judges: two rounds of their default; clients wait for 300 s."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A reward's code before it is stored. `param`: its field in the request."""
+    """Code to store. `param`: its field in the request."""
 
     name: str
     source: str
@@ -61,16 +60,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Account:
-    """The project whose judges are called and charged."""
+    """Project whose judges are called and charged."""
 
     project_id: str
     source: str = ""
-    """Id of the reward or evaluation; empty for code that is not stored."""
+    """Id of the reward or evaluation, if stored."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A loaded source: its functions, each `{name, spelling, line}`, or its error."""
+    """A source's functions, as `{name, spelling, line}`, or its error."""
 
     entries: list[dict[str, Any]]
     error: InvalidInput | None
@@ -87,7 +86,7 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
 async def get_revision(
     session: AsyncSession, project_id: str, id: str, revision: int | None = None
 ) -> tuple[Reward, RewardRevision]:
-    """A reward with one of its revisions, the newest by default. Raises NotFound."""
+    """The newest revision by default. Raises NotFound."""
     reward = await get(session, project_id, id)
     number = reward.revision if revision is None else revision
     stored = await repository.find_revision(session, id, number)
@@ -101,9 +100,7 @@ async def get_revision(
 
 
 async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[dict[str, Any]]], str | None]:
-    """Like `load`, but all sources have to load. Raises InvalidInput `invalid_reward` with the source's
-    `param`.
-    """
+    """Load all sources. Raises InvalidInput `invalid_reward` with the source's `param`."""
     loaded, jail = await load(calls, sources)
     for result in loaded:
         if result.error is not None:
@@ -114,7 +111,7 @@ async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[d
 async def load(
     calls: Calls, sources: Sequence[Source], *, timeout: float = VALIDATE_SECONDS
 ) -> tuple[list[Loaded], str | None]:
-    """Load the sources in a worker's sandbox: the result of each, and the sandbox.
+    """Load the sources in a worker's sandbox; returns each result, and the sandbox.
 
     Raises InvalidInput for invalid text, Unavailable `no_worker`, `sandbox_unavailable`.
     """
@@ -138,7 +135,6 @@ async def load(
 
 
 def _definition(source: Source) -> NamedCode | NamedGrader:
-    """Raises InvalidInput for an invalid grader."""
     if is_grader(source.source):
         return NamedGrader(name=source.name, grader=parse_grader(source.source, source.param))
     return NamedCode(name=source.name, source=source.source, entry=source.entry)
@@ -150,9 +146,9 @@ def _loaded(source: Source, result: ValidatedReward) -> Loaded:
 
 
 def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
-    """Columns without which the reward would fail on every row, as far as known.
+    """Columns without which every row would fail, as far as known.
 
-    entry: the function to call; None: the only one. entries: as found by a worker.
+    `entry`: function to call; None: the only one. `entries`: as found by a worker.
     """
     if is_grader(source):
         template_columns = set(columns(parse_grader(source)))
@@ -168,7 +164,7 @@ def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any
 
 
 async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:
-    """The functions that a source defines, or its error. Raises Unavailable, InvalidInput `reward_too_large`."""
+    """List a source's functions, or its error. Raises Unavailable, InvalidInput `reward_too_large`."""
     [loaded], jail = await load(calls, [Source("reward", source, entry)])
     if loaded.error is None:
         functions = [RewardEntry.model_validate(function) for function in loaded.entries]
@@ -187,7 +183,6 @@ async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResu
 
 
 def invalid_reward(source: Source, error: LoadError) -> InvalidInput:
-    """The load error as an error of the request's field."""
     where = f" (line {error.line})" if error.line else ""
     message = error.message or "it cannot be loaded"
     detail = {
@@ -236,7 +231,7 @@ async def keep(
     entries: list[dict[str, Any]],
     created_by: str,
 ) -> Reward:
-    """Store a validated source under a name: an equal one is reused, another becomes the next revision."""
+    """Store a validated source by name: an equal one is reused, another becomes the next revision."""
     existing = await repository.find_named(session, project_id, name, "sample")
     if existing is not None:
         return await revise(session, project_id, existing.id, source, None, entries)
@@ -252,7 +247,7 @@ async def revise(
     entry: str | None,
     entries: list[dict[str, Any]],
 ) -> Reward:
-    """Store a validated source as the next revision; an equal source changes nothing."""
+    """Store a validated source as the next revision, unless it is equal."""
     reward = await repository.find(session, project_id, id, lock=True)
     if reward is None:
         raise _not_found(id)
@@ -292,9 +287,9 @@ async def test(
     body: RewardTest,
     account: Account,
 ) -> RewardTestResult:
-    """Score the given completions. A source that does not load gives a `load_error`, not an exception.
+    """Score the given completions; a source that does not load gives a `load_error`.
 
-    Raises StateConflict `budget_exceeded` when the project's budget for judges is exhausted.
+    Raises StateConflict `budget_exceeded` for the judges' budget.
     """
     _check_text(Source(name, source, entry))
     rows = [ScoreRow(completion=row.completion, item=row.item, prompt=row.prompt) for row in body.rows]
@@ -334,12 +329,12 @@ async def test(
 
 
 def kinds_of(source: str) -> frozenset[UsageKind]:
-    """Kinds of usage that scoring incurs. Raises InvalidInput `invalid_grader`."""
+    """Usage that scoring incurs. Raises InvalidInput `invalid_grader`."""
     return usage.JUDGING if is_grader(source) and judges(parse_grader(source)) else frozenset()
 
 
 def granularity_of(source: str, declared: str) -> str:
-    """What the reward scores at once; a grader's type determines it. Raises InvalidInput `invalid_grader`."""
+    """What the reward scores at once, by a grader's type. Raises InvalidInput `invalid_grader`."""
     if is_grader(source):
         return "group" if isinstance(parse_grader(source), RankingJudge) else "sample"
     return declared
@@ -358,7 +353,7 @@ def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> Rew
 
 
 def _check_text(source: Source) -> None:
-    """Refuse text that neither a database nor a Python file can hold."""
+    """Refuse text that a database or Python file cannot hold."""
     try:
         size = len(source.source.encode())
     except UnicodeEncodeError as error:

@@ -1,1 +1,1 @@
-"""Non-resource endpoints: page, OpenAPI document, health, client wheel."""
+"""Page, OpenAPI document, health, client wheel."""

@@ -1,9 +1,8 @@
-"""GET /client/… · this version's client as a wheel, installable with pip from the server's own address.
+"""GET /client/… · this version's client as a wheel, packed from the running package.
 
     pip install http://HOST:8321/client/reinforge-0.2.0-py3-none-any.whl
 
-The wheel is packed from the running package, so checkouts, images and installed platforms all have it,
-without a build step or network. Files and metadata equal those that `make build` writes.
+Files and metadata equal those that `make build` writes.
 """
 
 import base64
@@ -44,7 +43,7 @@ class Wheel:
 
 @functools.cache
 def client_wheel() -> Wheel:
-    """The client's wheel, reproducible. Raises Unavailable."""
+    """The reproducible wheel. Raises Unavailable."""
     try:
         installed = distribution("reinforge")
     except PackageNotFoundError as error:
@@ -91,7 +90,7 @@ def _digest(data: bytes) -> str:
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:
-    """A reproducible ZIP archive without timestamps; RECORD is last, as usual."""
+    """Reproducible ZIP archive; RECORD is last, as usual."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files, key=lambda name: (name.endswith("/RECORD"), name)):
@@ -103,7 +102,6 @@ def _zipped(files: dict[str, bytes]) -> bytes:
 
 
 def _address(request: Request, wheel: Wheel) -> str:
-    """The server's address as used by the caller."""
     return f"{str(request.base_url).rstrip('/')}/client/{wheel.name}"
 
 

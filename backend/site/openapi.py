@@ -1,7 +1,6 @@
 """OpenAPI document: FastAPI's, with examples, edit requirements and errors.
 
-Examples are recorded from a real backend by `tests/backend/site/test_openapi_examples.py`, which also checks
-that every operation has one that fits its schema.
+`tests/backend/site/test_openapi_examples.py` records the examples from a real backend.
 """
 
 import json
@@ -18,7 +17,7 @@ EXAMPLES = Path(__file__).with_name("openapi_examples.json")
 """Operation id → `request` and `response {status, body}`, `stream {status, body}`."""
 METHODS = ("get", "post", "put", "patch", "delete")
 IF_MATCH_SOMETIMES = frozenset({"setBudget"})
-"""Operations that may also create the object; every other edit needs `If-Match`."""
+"""Operations that may also create the object; other edits need `If-Match`."""
 
 
 def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -26,7 +25,7 @@ def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def serve(app: FastAPI) -> None:
-    """Serve the completed document, built once."""
+    """Serve the document, built once."""
     plain = app.openapi
 
     def completed() -> dict[str, Any]:
@@ -44,7 +43,6 @@ def serve(app: FastAPI) -> None:
 
 
 def _dependants(app: FastAPI) -> dict[str, Dependant]:
-    """Dependencies of each operation, by its id."""
     return {
         context.operation_id: context.dependant
         for context in iter_route_contexts(app.routes)
@@ -53,7 +51,7 @@ def _dependants(app: FastAPI) -> dict[str, Dependant]:
 
 
 def _edits(operation: dict[str, Any]) -> None:
-    """Document `If-Match` for edits."""
+    """Document `If-Match`."""
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "header" and parameter["name"] == "if-match":
             parameter["required"] = operation["operationId"] not in IF_MATCH_SOMETIMES
@@ -62,7 +60,6 @@ def _edits(operation: dict[str, Any]) -> None:
 
 
 def _show(operation: dict[str, Any], example: dict[str, Any]) -> None:
-    """Add the examples to the document."""
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         if kind == "application/json" and "request" in example:
             content["example"] = example["request"]

@@ -1,8 +1,7 @@
 """Possible errors of each operation, for the OpenAPI document.
 
-Every error is the envelope of `backend.http.errors`: one component for its shape and one per status. An
-operation's errors follow from whether it needs a key, reads a body, changes something, or calls a worker.
-`default` covers errors that can occur anywhere.
+They follow from whether it needs a key, reads a body, changes something, or calls a worker. `default` covers
+the rest.
 """
 
 from collections.abc import Callable, Iterator
@@ -72,14 +71,14 @@ RESPONSES = {
 }
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 _COUNTED = frozenset({"signIn", "acceptInvitation", "resetPassword", "updateMe"})
-"""Operations that take a password or another secret, and refuse the eleventh wrong one."""
+"""Operations that take a secret and count wrong ones."""
 _OPENAI_PREFIX, _WORKER_PREFIX = "/v1/", "/worker/"
 
 
 def document_errors(
     document: dict[str, Any], dependants: dict[str, Dependant], methods: tuple[str, ...]
 ) -> None:
-    """Add them to the document; `dependants` by operation id."""
+    """`dependants`: by operation id."""
     components = document["components"]
     for name in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(name, None)
@@ -101,7 +100,6 @@ def document_errors(
 
 
 def _calls(dependant: Dependant) -> Iterator[Callable[..., Any] | None]:
-    """All dependencies of an endpoint, recursively."""
     for dependency in dependant.dependencies:
         yield dependency.call
         yield from _calls(dependency)

@@ -1,9 +1,7 @@
-"""The web page: its built files, with `index.html` for every path that the page routes.
+"""Web page: its built files, with `index.html` for every path that the page routes.
 
-Everything else is a 404: the error envelope for programs, the page's own "not found" for browsers. API paths,
-and those of probes and scrapers, never return the page, whatever the method.
-
-The build puts a gzipped copy next to each text file, for browsers that accept gzip.
+Everything else is a 404: an error envelope for programs, the page's "not found" for browsers. API paths never
+return the page. Browsers that accept gzip get the build's gzipped files.
 """
 
 import mimetypes
@@ -36,7 +34,7 @@ _ROUTES = frozenset(
     }
     | {"reset-password", "settings", "sign-in"}
 )
-"""First path segments of the page; a test compares them with `frontend/src/routes`."""
+"""First path segments; a test compares them with `frontend/src/routes`."""
 _NEVER = frozenset({"api", "v1", "worker", "docs", "openapi.json"})
 _PROBES = "Ask /healthz (the process is alive) or /readyz (requests can be served; `parts` says what is not)."
 _HINTS = {
@@ -49,7 +47,7 @@ _HINTS = {
     "api": "The native API is below /api/v1, OpenAI's below /v1; /docs lists both.",
     "v1": "OpenAI's API is below /v1, the native one below /api/v1; /docs lists both.",
 }
-"""Suggested API path, by the first path segment."""
+"""Suggestions by first path segment."""
 _SECURITY = {
     "content-security-policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
@@ -82,9 +80,9 @@ class Page:
         await self.respond(path, first, packed=packed, browser=browser)(scope, receive, send)
 
     def respond(self, path: str, first: str, *, packed: bool = False, browser: bool = False) -> Response:
-        """The file at `path`, or the page for its own paths; browsers also get it with status 404.
+        """Return the file at `path`, or the page for its own paths and, with 404, for browsers.
 
-        first: path segment. Raises NotFound.
+        `first`: path segment. Raises NotFound.
         """
         file = (self.folder / path.lstrip("/")).resolve()
         if file.is_relative_to(self.folder) and file.is_file() and file.name != "index.html":

@@ -1,7 +1,4 @@
-"""`/docs`: the OpenAPI operations as one HTML page, without scripts or other servers.
-
-It shares the session cookie's origin, so nothing foreign runs in it.
-"""
+"""`/docs`: the OpenAPI operations as HTML, without scripts: it shares the session cookie's origin."""
 
 from collections.abc import Iterator
 from html import escape

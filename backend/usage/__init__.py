@@ -1,4 +1,4 @@
-"""Usage and budgets of projects. Other rooms call `add` and `require_budget`."""
+"""Usage and budgets; other rooms call `add` and `require_budget`."""
 
 from backend.usage.service import (
     JUDGING,

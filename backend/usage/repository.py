@@ -44,7 +44,7 @@ async def by_day(
 async def by_source(
     session: AsyncSession, project_id: str, first: date
 ) -> list[tuple[str, str | None, dict[UsageKind, float]]]:
-    """Id, name and amounts of the sources with the largest share of any kind, largest first."""
+    """The sources with the largest share of any kind, largest first: id, name, amounts."""
     used = (
         select(UsageRow.source, UsageRow.kind, func.sum(UsageRow.amount).label("amount"))
         .where(UsageRow.project_id == project_id, UsageRow.day >= first, UsageRow.source != "")
@@ -66,7 +66,7 @@ async def by_source(
 
 
 async def _names(session: AsyncSession, sources: Sequence[str]) -> dict[str, str]:
-    """Names of sources; deleted and unnamed ones are omitted."""
+    """Deleted and unnamed sources are omitted."""
     tables: tuple[Any, ...] = (Job, Deployment, EvaluationRow, Reward)
     queries = [select(table.id, table.name).where(table.id.in_(sources)) for table in tables]
     replays = select(EvaluationRow.id, func.concat(literal("Replay of "), Job.name))
@@ -80,7 +80,7 @@ async def _names(session: AsyncSession, sources: Sequence[str]) -> dict[str, str
 async def budgets(
     session: AsyncSession, project_id: str, today: date, kinds: Collection[UsageKind] | None = None
 ) -> list[tuple[BudgetRow, float]]:
-    """Budgets, of all kinds or some, with the usage of their period, in one query."""
+    """Budgets with the usage of their period, of all or some kinds."""
     since = case(
         (BudgetRow.period == "day", today),
         (BudgetRow.period == "month", today.replace(day=1)),
@@ -97,10 +97,9 @@ async def budgets(
 
 
 async def storage(session: AsyncSession, project_id: str | None = None) -> list[tuple[str, int]]:
-    """Project → bytes of the objects that it refers to, each object once; of one project or all.
+    """Map projects to the bytes that they refer to, each object once.
 
-    An object shared by two projects counts for both. Parts of unfinished uploads count, wherever they are
-    stored.
+    An object shared by two projects counts for both; parts of unfinished uploads count.
     """
     direct: list[Any] = [select(table.project_id, table.sha256) for table in (Dataset, Adapter, Deployment)]
     direct.append(
@@ -126,7 +125,7 @@ async def storage(session: AsyncSession, project_id: str | None = None) -> list[
 
 
 def _in_bucket(project_id: str | None) -> Select[str, int]:
-    """Parts sent directly to the store's bucket, which are not objects yet."""
+    """Parts in the store's bucket, which are not objects yet."""
     query = select(Upload.project_id, func.sum(UploadPart.bytes)).join(
         Upload, Upload.id == UploadPart.upload_id
     )
@@ -135,7 +134,6 @@ def _in_bucket(project_id: str | None) -> Select[str, int]:
 
 
 async def locked_storage_budget(session: AsyncSession, project_id: str) -> float | None:
-    """The project's storage budget, locked until the transaction ends; None without one."""
     query = select(BudgetRow.amount).where(
         BudgetRow.project_id == project_id, BudgetRow.kind == "storage_bytes"
     )

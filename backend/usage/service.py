@@ -28,28 +28,28 @@ _WORDS: dict[str, str] = {
 TRAINING: frozenset[UsageKind] = frozenset(
     ("device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes")
 )
-"""Usage of jobs; budgets of other kinds do not affect them."""
+"""Usage of jobs; other budgets do not affect them."""
 SERVING: frozenset[UsageKind] = frozenset(("device_seconds", "served_input_tokens", "served_output_tokens"))
 """Chat requests and deployments."""
 SAMPLING: frozenset[UsageKind] = frozenset(("device_seconds", "sampled_tokens"))
-"""The playground, and completions of evaluations."""
+"""Playground and evaluations."""
 JUDGING: frozenset[UsageKind] = frozenset(("judge_spend",))
-"""Scoring with a reward that calls a judge."""
+"""Rewards that call a judge."""
 STORING: frozenset[UsageKind] = frozenset(("storage_bytes",))
 _PERIODS = {"day": "today", "month": "this month", "total": "in all"}
 
 
 def today() -> date:
-    """The current day in UTC."""
+    """UTC."""
     return datetime.now(UTC).date()
 
 
 async def add(
     session: AsyncSession, project_id: str, amounts: Mapping[UsageKind, float], source: str = ""
 ) -> None:
-    """Add to today's usage; `source`: the id of the job, deployment, evaluation, reward or model.
+    """Add to today's usage; `source`: id of the job, deployment, evaluation, reward or model.
 
-    A source's rows stay locked until the transaction ends: keep such transactions short.
+    Rows stay locked until the transaction ends: keep it short.
     """
     same = {"project_id": project_id, "day": today(), "source": source}
     # In one order, so that two requests of a deployment never hold what the other waits for.
@@ -66,7 +66,7 @@ async def add(
 
 
 async def measure_storage(session: AsyncSession) -> None:
-    """Record every project's stored bytes as today's level."""
+    """Record today's stored bytes of every project."""
     for project_id, stored in await repository.storage(session):
         statement = insert(UsageRow).values(
             project_id=project_id, day=today(), kind="storage_bytes", source="", amount=float(stored)
@@ -77,7 +77,7 @@ async def measure_storage(session: AsyncSession) -> None:
 
 
 async def report(session: AsyncSession, project_id: str, days: int) -> ProjectUsage:
-    """The last `days` days, today included."""
+    """Includes today."""
     last = today()
     first = last - timedelta(days=days - 1)
     by_day: dict[date, dict[UsageKind, float]] = {first + timedelta(days=n): {} for n in range(days)}
@@ -103,13 +103,13 @@ async def report(session: AsyncSession, project_id: str, days: int) -> ProjectUs
 async def budgets(
     session: AsyncSession, project_id: str, kinds: Collection[UsageKind] | None = None
 ) -> list[Budget]:
-    """Budgets with their usage; of all kinds, or of some."""
+    """Budgets with their usage."""
     rows = await repository.budgets(session, project_id, today(), kinds)
     return [await _with_usage(session, row, used) for row, used in rows]
 
 
 async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> Budget | None:
-    """An exhausted budget of these kinds. One short query, unless storage has a budget."""
+    """An exhausted budget of these kinds, in one short query, unless storage has a budget."""
     for budget in await budgets(session, project_id, kinds):
         if budget.exhausted:
             return budget
@@ -117,9 +117,7 @@ async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[Us
 
 
 async def require_budget(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> None:
-    """Call before something that uses these kinds: `TRAINING`, `SERVING` …. Raises StateConflict
-    `budget_exceeded`.
-    """
+    """Call before using these kinds: `TRAINING`, `SERVING` …. Raises StateConflict `budget_exceeded`."""
     spent = await exhausted(session, project_id, kinds) if kinds else None
     if spent is not None:
         message, hint = exhausted_message(spent)
@@ -127,7 +125,7 @@ async def require_budget(session: AsyncSession, project_id: str, kinds: Collecti
 
 
 async def require_storage(session: AsyncSession, project_id: str, more: int = 0) -> None:
-    """Call before storing this many more bytes. Raises StateConflict `budget_exceeded`."""
+    """Call before storing `more` bytes. Raises StateConflict `budget_exceeded`."""
     for budget in await budgets(session, project_id, STORING):
         if budget.exhausted or budget.used + more > budget.amount:
             raise _too_much(
@@ -137,10 +135,9 @@ async def require_storage(session: AsyncSession, project_id: str, more: int = 0)
 
 
 async def check_storage(session: AsyncSession, project_id: str) -> None:
-    """Call after storing something in this transaction: an excess is rolled back with it.
+    """Call after storing something in this transaction: an excess is rolled back with it, whatever was announced.
 
-    Counts what is stored, whatever was announced and whoever stores concurrently. Raises StateConflict
-    `budget_exceeded`.
+    Raises StateConflict `budget_exceeded`.
     """
     amount = await repository.locked_storage_budget(session, project_id)
     if amount is None:
@@ -160,7 +157,7 @@ def _too_much(message: str) -> StateConflict:
 
 
 def exhausted_message(spent: Budget) -> tuple[str, str]:
-    """Message and hint for an exhausted budget."""
+    """Message and hint."""
     message = (
         f"The project's budget is used up: {spent.used:,.6g} {_WORDS[spent.kind]} {_PERIODS[spent.period]}, "
         f"and {spent.amount:,.6g} are allowed."
@@ -171,7 +168,7 @@ def exhausted_message(spent: Budget) -> tuple[str, str]:
 
 
 async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, match: Match) -> Budget:
-    """Raises NotAllowed, InvalidInput, MatchNeeded or Stale for an existing one."""
+    """Raises NotAllowed, InvalidInput, MatchNeeded, Stale."""
     require_owner(who, "budgets")
     if body.kind == "storage_bytes" and body.period != "total":
         raise InvalidInput(
@@ -213,13 +210,12 @@ async def remove_budget(session: AsyncSession, who: Principal, kind: str, period
 
 
 async def _budget(session: AsyncSession, row: BudgetRow) -> Budget:
-    """One of the project's budgets with its current usage."""
     current = await budgets(session, row.project_id, (cast(UsageKind, row.kind),))
     return next(budget for budget in current if budget.period == row.period)
 
 
 async def _with_usage(session: AsyncSession, row: BudgetRow, used: float) -> Budget:
-    """used: usage of its period; storage uses the current level instead."""
+    """`used`: of its period; storage uses the current level."""
     if row.kind == "storage_bytes":
         used = float(dict(await repository.storage(session, row.project_id)).get(row.project_id, 0))
     return Budget.model_validate(

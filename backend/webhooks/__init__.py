@@ -1,1 +1,1 @@
-"""Webhooks and their deliveries, signed by Standard Webhooks."""
+"""Webhooks and deliveries, signed by Standard Webhooks."""

@@ -1,7 +1,7 @@
-"""Webhook delivery: retried until the receiver answers 2xx, with growing pauses, for at most 72 hours.
+"""Webhook delivery, retried until the receiver answers 2xx, for at most 72 hours.
 
-Several processes may send; a taken delivery is postponed by a lease, so a dead process loses nothing and a
-receiver may rarely get an id twice. Redirects are not followed and responses not read.
+A lease postpones a taken delivery: a dead process loses nothing, a receiver may rarely get an id twice.
+Redirects are not followed and responses not read.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _HTTP_GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of one attempt. status: HTTP status, None without a response."""
+    """Outcome of one attempt; `status` None: no response."""
 
     status: int | None
     error: str | None
@@ -54,17 +54,17 @@ class _Order:
     url: str
     body: bytes
     secrets: tuple[str, ...]
-    """Signing secrets, newest first; empty when they cannot be decrypted."""
+    """Newest first; empty when they cannot be decrypted."""
 
 
 def pause(tries: int) -> float:
-    """Seconds before the next attempt: 5, 20, 80 … up to six hours, with up to 20 % jitter."""
+    """Seconds before the next attempt: 5, 20, 80 … to six hours, with 20 % jitter."""
     usual: float = min(LONGEST_PAUSE_SECONDS, 5.0 * 4.0 ** min(tries - 1, 20))
     return usual * random.uniform(0.8, 1.2)
 
 
 class Deliveries:
-    """Sender of one process; `run` runs until cancelled."""
+    """Sender of one process."""
 
     def __init__(self, database: Database, sealer: Sealer, guard: Guard) -> None:
         self._database, self._sealer, self._guard = database, sealer, guard

@@ -1,9 +1,7 @@
-"""Webhook events, stored in the transaction that causes them.
+"""Webhook events, in OpenAI's format, stored in the transaction that causes them.
 
-    {"id": "evt_…", "object": "event", "created_at": 1760000000, "type": "fine_tuning.job.succeeded",
-     "data": {"id": "ftjob-…", …}}
-
-The format and the names of finished jobs are OpenAI's; the others follow them.
+{"id": "evt_…", "object": "event", "created_at": 1760000000, "type": "fine_tuning.job.succeeded",
+ "data": {"id": "ftjob-…", …}}
 """
 
 import json
@@ -38,7 +36,7 @@ async def queue_job_event(session: AsyncSession, job: Job) -> None:
 
 
 async def queue_finding_event(session: AsyncSession, job: Job, finding: dict[str, Any]) -> None:
-    """Call when the first finding of its code is added to a job."""
+    """Call when the job's first finding of its code is added."""
     if job.purpose == "train":
         data = {"id": job.id, "name": job.name, "status": job.status}
         data |= {key: finding[key] for key in ("code", "severity", "step", "message", "hint")}
@@ -53,7 +51,7 @@ async def queue_evaluation_event(session: AsyncSession, row: EvaluationRow) -> N
 
 
 async def queue_event(session: AsyncSession, project_id: str, type: str, data: dict[str, Any]) -> None:
-    """Queue an event for every subscribed webhook of the project."""
+    """Queue an event for the project's subscribed webhooks."""
     hooks = [hook for hook in await repository.listening(session, project_id) if wants(hook, type)]
     if hooks:
         event = new_id("evt_")

@@ -1,4 +1,4 @@
-"""Queries about webhooks and their deliveries."""
+"""Queries about webhooks."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -53,7 +53,7 @@ async def tries(session: AsyncSession, delivery_id: str) -> Sequence[WebhookTry]
 async def take_due(
     session: AsyncSession, *, most: int, lease: timedelta
 ) -> list[tuple[WebhookDelivery, Webhook]]:
-    """Due deliveries, postponed by `lease` so that nobody else takes them meanwhile."""
+    """Postpone due deliveries by `lease`, so that nobody else takes them."""
     due = (
         select(WebhookDelivery)
         .where(WebhookDelivery.state == "pending", WebhookDelivery.next_at <= now())
@@ -69,7 +69,6 @@ async def take_due(
 
 
 async def give_up_all(session: AsyncSession, webhook_id: str) -> None:
-    """Drop the webhook's pending deliveries."""
     waiting = (WebhookDelivery.webhook_id == webhook_id, WebhookDelivery.state == "pending")
     await session.execute(update(WebhookDelivery).where(*waiting).values(state="failed", ended_at=now()))
 

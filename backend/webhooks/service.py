@@ -1,4 +1,4 @@
-"""Webhooks: managed by owners; the secret is shown once and stored encrypted."""
+"""Webhook service; secrets are shown once and stored encrypted."""
 
 import base64
 import json
@@ -52,7 +52,7 @@ async def page(
 
 
 async def check_target(guard: Guard, url: str) -> None:
-    """Raises InvalidInput `url_not_allowed`; resolves names, so never call it inside a transaction."""
+    """Resolves names, so never call it in a transaction. Raises InvalidInput `url_not_allowed`."""
     try:
         await guard.target(url)
     except Refused as error:
@@ -67,7 +67,7 @@ async def check_target(guard: Guard, url: str) -> None:
 async def create(
     session: AsyncSession, who: Principal, body: WebhookCreate, sealer: Sealer
 ) -> tuple[Webhook, str]:
-    """The webhook and its secret. Raises NotAllowed, StateConflict `too_many_webhooks`."""
+    """Returns the webhook and its secret. Raises NotAllowed, StateConflict `too_many_webhooks`."""
     _require_owner(who)
     if len(await repository.listening(session, who.project_id)) >= MOST_WEBHOOKS:
         raise StateConflict(
@@ -106,7 +106,7 @@ async def change(session: AsyncSession, hook: Webhook, body: WebhookChange) -> N
 
 
 def rotate(hook: Webhook, sealer: Sealer) -> str:
-    """A new secret; for a day the old one signs as well."""
+    """Returns a new secret; for a day the old one signs as well."""
     secret = _new_secret()
     hook.old_secret_sealed, hook.old_secret_until = hook.secret_sealed, now() + BOTH_SIGN_FOR
     hook.secret_sealed, hook.updated_at = sealer.seal(f"webhook:{hook.id}", secret), now()
