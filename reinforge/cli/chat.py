@@ -1,4 +1,4 @@
-"""`reinforge chat`: send one prompt and stream the answer."""
+"""`reinforge chat`"""
 
 import sys
 from typing import Annotated, Any
@@ -49,7 +49,7 @@ def chat(
 
 
 def _checkpoint(client: Reinforge, job: str, step: int | None) -> tuple[str, str]:
-    """The job's model and the checkpoint to ask. Raises InvalidInput."""
+    """The job's model and the checkpoint's id. Raises InvalidInput."""
     model = client.jobs.get(job).model
     checkpoints = sorted(client.jobs.checkpoints(job), key=lambda checkpoint: checkpoint.step)
     if step is not None:

@@ -1,4 +1,4 @@
-"""Client for commands, and the credentials file of `reinforge login`."""
+"""Client of the commands, and the credentials file of `reinforge login`."""
 
 import json
 from pathlib import Path

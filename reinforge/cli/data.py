@@ -26,15 +26,11 @@ DatasetArgument = Annotated[str, typer.Argument(help="Id or name of the dataset.
 
 
 class ChatTemplate(StrEnum):
-    """Chat template for a model that has none."""
-
     plain = "plain"
     bare = "bare"
 
 
 class SplitBy(StrEnum):
-    """Unit of the split."""
-
     row = "row"
     prompt = "prompt"
 
@@ -46,9 +42,9 @@ def push_dataset(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Upload a dataset. Content that was uploaded before is not stored twice.
+    """Upload a dataset. Equal content is stored once.
 
-    Files above 64 MiB are sent in parts. After a broken connection, run the same command again to resume.
+    Files above 64 MiB are sent in parts. After a broken connection, run the command again to resume.
     """
     columns = ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn())
     silent = quiet or json
@@ -114,7 +110,7 @@ def delete_dataset(dataset: DatasetArgument) -> None:
 
 
 def dataset_id(client: Reinforge, id_or_name: str) -> str:
-    """The id of a dataset given by id or name; an unknown name is returned as it is, for the server to refuse.
+    """Resolve a dataset's id or name; an unknown name is returned unchanged, for the server to refuse.
 
     Raises InvalidInput `ambiguous_name` if several datasets have the name.
     """
@@ -132,7 +128,7 @@ def dataset_id(client: Reinforge, id_or_name: str) -> str:
 
 @datasets.command("list")
 def list_datasets(json: Json = False) -> None:
-    """All datasets, newest first."""
+    """List datasets, newest first."""
     with connect() as client:
         all_datasets = list(client.datasets.list())
     if json:
@@ -296,7 +292,7 @@ def list_models(json: Json = False) -> None:
 
 @adapters.command("list")
 def list_adapters(json: Json = False) -> None:
-    """All adapters, newest first."""
+    """List adapters, newest first."""
     with connect() as client:
         all_adapters = list(client.adapters.list())
     if json:
@@ -330,7 +326,7 @@ def download_adapter(
     step: Step = None,
     json: Json = False,
 ) -> None:
-    """Download weights: a directory that `PeftModel.from_pretrained` loads. Of a job it is the best checkpoint."""
+    """Download an adapter, or a job's best checkpoint, as a folder that `PeftModel.from_pretrained` loads."""
     require_job(id, final=final, step=step)
     with connect() as client:
         if id.startswith("ftjob-"):

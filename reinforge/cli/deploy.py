@@ -1,4 +1,4 @@
-"""`reinforge deploy …`: serve an adapter to OpenAI clients under a name."""
+"""`reinforge deploy …`"""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ def create(
     wait: Wait = True,
     json: Json = False,
 ) -> None:
-    """Deploy weights under a name. For a job, deploys its best checkpoint."""
+    """Deploy weights under a name; for a job, its best checkpoint."""
     with connect() as client:
         target = _target(client, what, final=final, step=step)
         deployment = client.deployments.create(name, **target)
@@ -61,7 +61,7 @@ def point(
 
 @app.command("list")
 def list_deployments(json: Json = False) -> None:
-    """All deployments, newest first."""
+    """List deployments, newest first."""
     with connect() as client:
         deployments = list(client.deployments.list())
     if json:
@@ -88,7 +88,7 @@ def list_deployments(json: Json = False) -> None:
 
 @app.command()
 def start(name: Name, wait: Wait = True, json: Json = False) -> None:
-    """Start a stopped deployment again."""
+    """Start a stopped deployment."""
     with connect() as client:
         deployment = client.deployments.start(name)
         if wait:
@@ -136,7 +136,6 @@ def vllm(name: Name, json: Json = False) -> None:
 
 
 def _target(client: Reinforge, what: str, *, final: bool, step: int | None) -> dict[str, str]:
-    """Raises InvalidInput, and as `choose`."""
     require_job(what, final=final, step=step)
     if what.startswith("adp_"):
         warn_of_adapter(client, what)

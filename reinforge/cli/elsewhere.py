@@ -25,7 +25,7 @@ HINTS |= {"workers": "reinforge worker list", "jobs": "reinforge job list"}
 
 
 def hint(error: Any) -> str | None:
-    """The hint for an unknown-command error of the command-line parser, if there is one."""
+    """Hint for the parser's unknown-command error."""
     context, match = getattr(error, "ctx", None), re.match(r"No such command '([^']+)'", str(error))
     if context is None or match is None:
         return None

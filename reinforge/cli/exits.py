@@ -20,19 +20,18 @@ from reinforge.errors import (
 class Exit(IntEnum):
     OK = 0
     FAILED = 1
-    """The job (or test) ended without success."""
+    """The job or test failed."""
     USAGE = 2
     """Bad arguments or input, or cancelled."""
     GATE = 3
-    """The gate's conditions are not met."""
     AUTH = 4
     CONFLICT = 5
-    """Not found, or its state does not allow this."""
+    """Not found, or not possible in its state."""
     SERVER = 6
     """Server or network, after retries."""
     TIMEOUT = 124
     INTERRUPTED = 130
-    """Ctrl-C: the command detached, the job goes on."""
+    """Ctrl-C detached the command; the job keeps running."""
 
 
 _BY_TYPE: list[tuple[type[ReinforgeError], Exit]] = [
@@ -50,5 +49,4 @@ _BY_TYPE: list[tuple[type[ReinforgeError], Exit]] = [
 
 
 def exit_code(error: ReinforgeError) -> Exit:
-    """The exit code of an error; `SERVER` by default."""
     return next((code for kind, code in _BY_TYPE if isinstance(error, kind)), Exit.SERVER)

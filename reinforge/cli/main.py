@@ -1,4 +1,4 @@
-"""`reinforge`: the entry point. Errors become one message, a hint and an exit code; never a traceback."""
+"""`reinforge`: the entry point. Errors become a message, a hint and an exit code, never a traceback."""
 
 import sys
 from typing import Annotated, Any
@@ -137,7 +137,7 @@ def _server_of(key: str) -> str:
 
 
 def _key_for(url: str, token: str) -> str:
-    """Trade a one-time token for an API key of this machine."""
+    """Exchange a one-time token for an API key of this machine."""
     try:
         with httpx.Client(base_url=f"{url}/api/v1", timeout=20, headers={"origin": url}) as http:
             me = _posted(http, "/sign-in", {"token": token})
@@ -158,7 +158,7 @@ def _posted(http: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, An
 
 
 def anywhere(arguments: list[str]) -> list[str]:
-    """Move `--no-input` before the command; it is accepted after the command too."""
+    """Move `--no-input` before the command, so that it is accepted anywhere."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if NO_INPUT not in arguments[:end]:
         return arguments
@@ -166,7 +166,7 @@ def anywhere(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Run the command line and exit with a code of `reinforge.cli.exits.Exit`."""
+    """Run the command line; exits with a code of `Exit`."""
     try:
         code = app(args=anywhere(sys.argv[1:]), standalone_mode=False)
     except ReinforgeError as error:

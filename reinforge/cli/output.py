@@ -1,4 +1,4 @@
-"""Printing: one table or one JSON document on stdout, everything else on stderr."""
+"""Printing: a table or JSON on stdout, everything else on stderr."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ _WIDE = 10_000
 
 
 def _console(stream: IO[str], **options: Any) -> Console:
-    """A console that wraps to a terminal's width; output to files and pipes is not wrapped."""
+    """Wraps to a terminal's width; files and pipes are not wrapped."""
     narrow = stream.isatty() or settings.columns_are_set()
     return Console(highlight=False, width=None if narrow else _WIDE, **options)
 
@@ -45,7 +45,6 @@ def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any] | Sequenc
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty: str) -> None:
-    """A table with stable columns; `empty` says what to do when there is nothing."""
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
@@ -56,7 +55,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty:
 
 
 def result(value: BaseModel | Sequence[BaseModel], *lines: str, json: bool) -> None:
-    """Print a result: JSON on stdout, or lines on stderr."""
+    """Print JSON on stdout, or lines on stderr."""
     if json:
         print_json(value)
         return
@@ -67,7 +66,7 @@ def result(value: BaseModel | Sequence[BaseModel], *lines: str, json: bool) -> N
 def listing(
     items: Sequence[M], columns: Sequence[str], cells: Callable[[M], Sequence[str]], *, empty: str, json: bool
 ) -> None:
-    """Print a list: JSON, or a table with one row of `cells` per item."""
+    """Print JSON, or a table with one row of `cells` per item."""
     if json:
         print_json(items)
     else:
@@ -75,7 +74,6 @@ def listing(
 
 
 def print_error(error: ReinforgeError) -> None:
-    """Print message, location and hint of an error, without traceback."""
     where = f" [dim]({escape(error.param)})[/dim]" if error.param else ""
     err.print(f"[red]error[/red] {escape(error.message)}{where}")
     for detail in error.errors[:10]:
@@ -96,7 +94,7 @@ def print_error(error: ReinforgeError) -> None:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure with `digits` decimals; a dash where there is none."""
+    """Format with `digits` decimals; a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 

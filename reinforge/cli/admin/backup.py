@@ -17,7 +17,7 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the copy.")]
 
 
 def backup(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) -> None:
-    """Copy database and objects to a folder. The platform may be running. A second run copies only new objects."""
+    """Copy database and objects to a folder, also while the platform runs. A second run copies only new objects."""
     from reinforge.platform.backup import backup as make
 
     with _bar("Copying objects") as progress:

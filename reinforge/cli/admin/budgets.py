@@ -90,7 +90,6 @@ def audit(
 
 
 def amount(kind: str, value: float) -> str:
-    """A number with its unit."""
     if kind == "device_seconds":
         return output.duration(value)
     if kind == "storage_bytes":

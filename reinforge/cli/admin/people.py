@@ -38,7 +38,7 @@ def list_projects(json: Json = False) -> None:
 
 @projects.command("create")
 def create_project(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
-    """Create a project and print an owner key for it. The key is shown only once."""
+    """Create a project and print an owner key for it, which is shown only once."""
     with connect() as client:
         project = client.projects.create(name, with_key=True)
     err.print(f"{project.name} is made; its key is shown this once")
@@ -61,7 +61,7 @@ def export_project(
     id: Annotated[str, typer.Argument(help="Its id.")],
     path: Annotated[Path, typer.Argument(help="The tar to write.")],
 ) -> None:
-    """Export all data of a project, including completions and evaluations, without secrets."""
+    """Export all data of a project without secrets, completions and evaluations included."""
     with connect() as client:
         client.projects.export(id, path)
     out.print(str(path))
@@ -108,7 +108,7 @@ def create_key(
         typer.Option("--administrator", help="With --role owner: it runs the platform, in every project."),
     ] = False,
 ) -> None:
-    """Create an API key and print its secret. The secret is shown only once."""
+    """Create an API key and print its secret, which is shown only once."""
     scopes = cast("list[Scope] | None", scope or None)
     with connect() as client:
         key = client.keys.create(
@@ -128,9 +128,9 @@ def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
 
 @keys.command("transfer")
 def transfer_key(id: Annotated[str, typer.Argument(help="Its id.")], json: Json = False) -> None:
-    """Take over a key that another member made, so that it does not end when they are removed.
+    """Take over another member's key, so that it keeps working when they are removed.
 
-    Its secret stays the same, and whoever knows it can still use it; your rights bound it from now on.
+    Its secret stays the same, and whoever knows it can still use it, with your rights as the limit.
     """
     with connect() as client:
         key = client.keys.transfer(id)
@@ -159,7 +159,7 @@ def invite(
     role: RoleOption = "editor",
     note: Annotated[str | None, typer.Option(help="The same.")] = None,
 ) -> None:
-    """Create an invitation for one person and print its address. The address is shown only once."""
+    """Create an invitation for one person and print its address, which is shown only once."""
     with connect() as client:
         out.print(client.members.invite(cast(Role, role), note or name).url)
 
@@ -188,7 +188,7 @@ def remove_member(
         bool, typer.Option("--dry-run", help="Remove nobody: list the keys that would end.")
     ] = False,
 ) -> None:
-    """Remove a member. Keys that they created stop working; `reinforge key transfer` keeps a key."""
+    """Remove a member. Their keys stop working, unless `reinforge key transfer` takes them over."""
     with connect() as client:
         member = _member(client, who)
         ending = [key for key in client.keys.list() if key.maker == member.user]
@@ -203,7 +203,7 @@ def remove_member(
 
 
 def _member(client: Reinforge, who: str) -> Member:
-    """Raises InvalidInput unless it is the id, name or e-mail address of exactly one member."""
+    """Raises InvalidInput unless exactly one member has this id, name or e-mail address."""
     matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
     if len(matches) != 1:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""`reinforge up`, `demo`, `doctor` and `train`: commands that run on this machine."""
+"""`reinforge up`, `demo`, `doctor` and `train`."""
 
 import importlib.util
 import json as jsonlib
@@ -38,7 +38,7 @@ def _say(sentence: str) -> None:
 
 
 def need(*rooms: str) -> None:
-    """Raises Unavailable `platform_not_installed` where the client alone is installed."""
+    """Raises Unavailable `platform_not_installed` if only the client is installed."""
     missing = [room for room in rooms if importlib.util.find_spec(room) is None]
     if missing:
         raise Unavailable(
@@ -51,7 +51,7 @@ def need(*rooms: str) -> None:
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """Turn SIGTERM, SIGINT, SIGHUP and the end of a parent `make` into KeyboardInterrupt, for an ordered shutdown."""
+    """Turn SIGTERM, SIGINT, SIGHUP and the end of a parent `make` into KeyboardInterrupt."""
     interrupted = Flag()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -117,7 +117,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Run one job from prompts to adapter on the starter model, then keep serving until Ctrl-C."""
+    """Run one job from prompts to adapter on the starter model, then serve until Ctrl-C."""
     need("backend", "worker")
     from reinforge.platform.up import Platform
 
@@ -179,7 +179,7 @@ def doctor(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check this machine and report what is missing. Exit 1 if the platform cannot work here."""
+    """Check this machine and report what is missing. Exit 1 if the platform cannot run here."""
     from reinforge.platform.doctor import run_checks
 
     checks = run_checks(home, port=port)
@@ -208,7 +208,7 @@ def train(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train without a server: the same loop, records as JSONL, the adapter in a folder."""
+    """Train without a server: the same loop, with records as JSONL and the adapter in a folder."""
     need("worker")
     spec = jobfile.load(file)
     folder = (out_folder or Path("runs") / time.strftime("%Y%m%d-%H%M%S")).resolve()

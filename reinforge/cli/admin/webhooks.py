@@ -1,4 +1,4 @@
-"""`reinforge webhook …`: addresses that the server calls when something happens."""
+"""`reinforge webhook …`"""
 
 import time
 from typing import Annotated
@@ -21,7 +21,7 @@ WebhookId = Annotated[str, typer.Argument(help="Id of the webhook.")]
 
 @app.command("list")
 def list_webhooks(json: Json = False) -> None:
-    """All webhooks."""
+    """List the webhooks."""
     with connect() as client:
         webhooks = list(client.webhooks.list())
     output.listing(
@@ -67,7 +67,7 @@ def test_webhook(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the first answer.", min=0)] = 30.0,
     json: Json = False,
 ) -> None:
-    """Send a `webhook.test` event and print what the address answers. Exit 1 unless it accepts the event."""
+    """Send a `webhook.test` event and print the answer. Exit 1 unless the event is accepted."""
     with connect() as client:
         delivery = _first_try(client, id, client.webhooks.test(id).id, timeout)
     if json:
@@ -93,7 +93,7 @@ def _first_try(client: Reinforge, webhook: str, id: str, timeout: float) -> Webh
 
 @app.command("delete")
 def delete_webhook(id: WebhookId) -> None:
-    """Delete a webhook; events that wait for it are not sent."""
+    """Delete a webhook and its waiting events."""
     with connect() as client:
         client.webhooks.delete(id)
     err.print(f"{id} is deleted")

@@ -12,7 +12,7 @@ app = typer.Typer(help="Workers: the processes that train and answer.", no_args_
 
 @app.command("list")
 def list_workers(json: Json = False) -> None:
-    """List workers and their current state. docs/workers.md explains how to start one."""
+    """List workers and their state. To start one, see docs/workers.md."""
     with connect() as client:
         workers = client.workers.list()
     output.listing(

@@ -1,4 +1,4 @@
-"""Evaluation results that a gate compares, from files and the server, and checks that they are comparable."""
+"""Evaluation results that a gate compares, and whether they are comparable."""
 
 import json as jsonlib
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from reinforge.evaluation.summary import RowScores
 from reinforge.schemas.evaluations import Evaluation, EvaluationRows
 
 SAMPLING = ("samples_per_row", "max_tokens", "temperature", "top_p", "stop")
-"""Settings that move the numbers of the same rows."""
+"""Settings that affect the result on the same rows."""
 
 
 class About(BaseModel):
-    """Dataset, reward and settings of an evaluation. Files of older clients lack some fields."""
+    """Dataset, reward and settings of an evaluation; files of older clients lack some."""
 
     model_config = ConfigDict(extra="ignore", from_attributes=True)
 
@@ -36,7 +36,7 @@ class About(BaseModel):
     prompt_view: dict[str, Any] | None = None
 
     def scored_by(self) -> tuple[str, ...] | None:
-        """Identity of the reward: its content hash, else its stored revision. None if unknown."""
+        """The reward's content hash, else its stored revision. None if unknown."""
         if self.reward_sha256 is not None:
             return (self.reward_sha256, self.entry or "")
         return None if self.stored is None else (self.stored, str(self.revision), self.entry or "")
@@ -66,10 +66,10 @@ def result(file_or_id: str) -> Result:
 
 
 def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
-    """What `new` is held against: a file, an id, or the newest other evaluation of that name and of the same dataset.
+    """Find what to compare `new` with: a file, an id, or the newest other evaluation of that name and dataset.
 
-    None: there is none of that name, and it is `optional`. Raises NotFound `baseline_not_found`, StateConflict
-    `baseline_not_comparable` where there are only some of another dataset.
+    None if `optional` and none has that name. Raises NotFound `baseline_not_found`, or StateConflict
+    `baseline_not_comparable` if all have other datasets.
     """
     if Path(reference).is_file() or reference.startswith("eval_"):
         old = result(reference)
@@ -95,7 +95,7 @@ def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
 
 
 def same_dataset(old: About, new: About) -> bool | None:
-    """Compare datasets by id, then by content hash (fetched if missing). None if unknown."""
+    """Compare datasets by id, then by content hash. None if unknown."""
     if old.dataset is not None and old.dataset == new.dataset:
         return True
     if (old.dataset is None and old.dataset_sha256 is None) or (
@@ -135,7 +135,7 @@ def differences(old: About, new: About) -> list[str]:
 
 
 def _named(client: Reinforge, name: str, new: About) -> Iterator[tuple[Evaluation, About]]:
-    """Newest first, without `new` itself, which may have the name of its own baseline."""
+    """Newest first, without `new`, which may have its baseline's name."""
     for evaluation in client.evaluations.list(name=name, status="succeeded"):
         if evaluation.id != new.id:
             yield evaluation, _about(evaluation)
@@ -146,7 +146,7 @@ def _about(evaluation: Evaluation) -> About:
 
 
 def _content(about: About) -> str | None:
-    """SHA-256 of the dataset, from the server where the result does not say it."""
+    """SHA-256 of the dataset, from the server if the result lacks it."""
     if about.dataset_sha256 is not None or about.dataset is None:
         return about.dataset_sha256
     try:

@@ -1,4 +1,4 @@
-"""`reinforge eval`: a model, an adapter or a checkpoint on a dataset, scored with a reward."""
+"""`reinforge eval`"""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,7 +57,7 @@ def evaluate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Sample and score rows of a dataset; mean reward and pass rate with their 95 % intervals. Exit 1 if it fails."""
+    """Sample and score rows of a dataset; print mean reward and pass rate with 95 % intervals. Exit 1 on failure."""
     with connect() as client:
         if resume is not None:
             started = _taken_up(client, resume, ctx)
@@ -120,7 +120,6 @@ def _write(client: Reinforge, ended: Evaluation, file: Path) -> None:
 
 
 def show(evaluation: Evaluation) -> None:
-    """Print the summary on stderr and the id on stdout."""
     if evaluation.error is not None:
         err.print(f"[red]{evaluation.status}[/red] {evaluation.error.message}", markup=True)
     if (summary := evaluation.summary) is not None:

@@ -1,4 +1,4 @@
-"""`reinforge gate`: check an evaluation against conditions."""
+"""`reinforge gate`"""
 
 from pathlib import Path
 from typing import Annotated
@@ -76,7 +76,7 @@ def gate(
 def _check_usage(
     least: float | None, max_regression: float | None, min_improvement: float | None, baseline: str | None
 ) -> None:
-    """Raises InvalidInput when no condition is asked for, or one without what it compares with."""
+    """Raises InvalidInput without a condition, or for one that lacks its baseline."""
     change = "--max-regression" if max_regression is not None else "--min-improvement"
     compares = max_regression is not None or min_improvement is not None
     if compares and baseline is None:
@@ -106,7 +106,7 @@ def _show(report: GateReport) -> None:
 
 
 def as_junit(report: GateReport) -> str:
-    """JUnit XML with one test case per condition and the notes as system-out."""
+    """JUnit XML with a test case per condition and the notes as system-out."""
     failures = sum(not condition.met for condition in report.conditions)
     root = ElementTree.Element(
         "testsuite",

@@ -1,4 +1,4 @@
-"""`reinforge reward golden …`: expected rewards of fixed completions."""
+"""`reinforge reward golden …`"""
 
 import json as jsonlib
 from pathlib import Path
@@ -24,7 +24,7 @@ CASES: TypeAdapter[list[GoldenCase]] = TypeAdapter(list[GoldenCase])
 
 @app.command("list")
 def list_cases(reward: RewardId, json: Json = False) -> None:
-    """Cases of a stored reward, oldest first."""
+    """List the cases of a stored reward, oldest first."""
     with connect() as client:
         cases = client.rewards.golden_cases(reward)
     if json:
@@ -94,7 +94,7 @@ def run(
     report: Annotated[Path | None, typer.Option("--junit", help="Write a JUnit report here.")] = None,
     json: Json = False,
 ) -> None:
-    """Run golden cases in a worker's sandbox. Exit 1 if one does not pass."""
+    """Run golden cases in a worker's sandbox. Exit 1 unless all pass."""
     stored = reward.startswith("rew_") and not Path(reward).exists()
     golden_cases, results, load_error = _run_stored(reward) if stored and cases is None else _run_from_file(
         reward, stored, cases, granularity
@@ -113,7 +113,7 @@ def run(
 
 
 def read_cases(path: Path) -> list[GoldenCase]:
-    """A list of `{item, prompt, completion, expect, note}`. Raises InvalidInput with the place at fault."""
+    """Read `{item, prompt, completion, expect, note}`. Raises InvalidInput with the location."""
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:

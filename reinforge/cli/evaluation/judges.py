@@ -67,7 +67,7 @@ def add(
 
 @app.command("list")
 def list_judges(json: Json = False) -> None:
-    """All judges of the project."""
+    """List the judges of the project."""
     with connect() as client:
         judges = client.judges.list()
     if json:
@@ -92,7 +92,7 @@ def list_judges(json: Json = False) -> None:
 
 @app.command()
 def remove(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
-    """Remove a judge and its key. Jobs that ask it pause at their next attempt."""
+    """Remove a judge and its key. Jobs that use it pause at their next attempt."""
     with connect() as client:
         client.judges.remove(name)
     err.print(f"{name} is removed")

@@ -22,7 +22,7 @@ RewardId = Annotated[str, typer.Argument(help="See `reinforge reward library lis
 
 @app.command("list")
 def list_rewards(json: Json = False) -> None:
-    """All ready rewards, by group."""
+    """List all ready rewards by group."""
     if json:
         output.print_json(list(library()))
         return
@@ -68,7 +68,7 @@ def use(
     ] = None,
     cases: Annotated[bool, typer.Option("--cases", help="Write its golden cases beside it as well.")] = False,
 ) -> None:
-    """Write a reward's source, to push, to test or to edit. An existing file is never overwritten."""
+    """Write a reward's source to a new file, to push, test or edit. Existing files are never overwritten."""
     chosen = ready_reward(id)
     python = chosen.type == "python"
     path = file or Path(f"{id}.{'py' if python else 'yaml'}")
@@ -94,7 +94,6 @@ def use(
 
 
 def _trial(chosen: RewardTemplate, path: Path) -> str:
-    """A command that scores its best example."""
     item = jsonlib.dumps(chosen.example_item, ensure_ascii=False)
     return (
         f"reinforge reward test {path}{_extra(chosen)} --item {shlex.quote(item)} "

@@ -34,7 +34,7 @@ def push(
     granularity: Granularity = "sample",
     json: Json = False,
 ) -> None:
-    """Store a reward. Changed code under a known name becomes a new revision."""
+    """Store a reward. Changed code under an existing name becomes a new revision."""
     with connect() as client:
         reward = client.rewards.push(file, name=name, entry=entry, granularity=granularity)
     if json:
@@ -48,7 +48,7 @@ def push(
 
 @app.command("list")
 def list_rewards(json: Json = False) -> None:
-    """All rewards."""
+    """List the rewards."""
     with connect() as client:
         rewards = list(client.rewards.list())
     if json:
@@ -80,7 +80,7 @@ def test(
     granularity: Granularity = "sample",
     json: Json = False,
 ) -> None:
-    """Score completions in the sandbox now: value, parts, reason, prints, time, status. Exit 1 if any row errs."""
+    """Score completions in the sandbox now: value, parts, reason, prints, time, status. Exit 1 if a row errs."""
     if item is not None and dataset is not None:
         raise InvalidInput("Give --item or --dataset, not both.", code="usage")
     if dataset is not None:
@@ -122,7 +122,7 @@ def _cases(completions: list[str], item: str | None) -> list[dict[str, Any]]:
 def _cases_of_rows(
     completions: list[str], dataset: Path, count: int, columns: ColumnRoles, template: str | None
 ) -> list[dict[str, Any]]:
-    """Every completion for each of the first rows. Raises DatasetError for a column that they lack."""
+    """Every completion for each of the first rows. Raises DatasetError for a missing column."""
     parsed = None if template is None else PromptTemplate.parse(template)
     cases = []
     for row in islice(iter_rows(dataset), count):

@@ -29,7 +29,6 @@ _PARTS = ("prompt", "messages", "answer", "slice")
 
 
 def roles(options: list[str] | None) -> ColumnRoles:
-    """Parse `PART=COLUMN` options. Raises InvalidInput."""
     columns: dict[str, str] = {}
     for option in options or ():
         part, _, column = option.partition("=")
@@ -47,7 +46,7 @@ def roles(options: list[str] | None) -> ColumnRoles:
 def prompt_view(
     columns: list[str] | None, template: str | None, system_prompt: str | None
 ) -> dict[str, Any] | None:
-    """The `prompt_view` of a request. None without options: the server uses the dataset's view."""
+    """The `prompt_view` of a request; None means the dataset's own."""
     if columns is None and template is None and system_prompt is None:
         return None
     return {
@@ -58,9 +57,9 @@ def prompt_view(
 
 
 def reward_of(reward: str) -> dict[str, Any]:
-    """`reward` and `revision` of a stored one (`rew_…[@REVISION]`); else `source`, and `granularity` if it says so.
+    """`reward` and `revision` of a stored reward (`rew_…[@REVISION]`), else `source` and any `granularity`.
 
-    given: a file, a stored reward's id, or the name of a ready reward. Raises InvalidInput.
+    reward: a file, a stored reward's id, or a ready reward's name. Raises InvalidInput.
     """
     if Path(reward).is_file():
         return {"source": read_source(reward)}

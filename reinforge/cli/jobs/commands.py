@@ -29,7 +29,7 @@ app.add_typer(records)
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
-    """The specification with datasets and rewards that are files replaced by ids; equal content is reused."""
+    """Push datasets and rewards that are files; returns the specification with their ids."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     for key in ("dataset", "held_out"):
         value = raw["data"].get(key)
@@ -62,7 +62,7 @@ def create(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Start a job. Dataset and reward files named in it are pushed first (with --dry-run too, to be checked)."""
+    """Start a job. Dataset and reward files named in it are pushed first (also with --dry-run)."""
     _check_timeout(timeout, wait)
     if dry_run and wait:
         raise InvalidInput("--dry-run makes no job to wait for.", code="usage")
@@ -88,7 +88,7 @@ def create(
 
 @app.command("schema")
 def print_schema() -> None:
-    """Print the JSON Schema of job files; needs no server. `# yaml-language-server: $schema=…` tells editors."""
+    """Print the JSON Schema of job files, for editors: `# yaml-language-server: $schema=…`. Needs no server."""
     output.print_json(schema())
 
 
@@ -97,7 +97,7 @@ def list_jobs(
     status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,
     json: Json = False,
 ) -> None:
-    """All jobs, newest first."""
+    """List jobs, newest first."""
     with connect() as client:
         jobs = list(client.jobs.list(status=status))
     output.listing(
@@ -119,7 +119,7 @@ def list_jobs(
 
 @app.command()
 def show(id: JobId, json: Json = False) -> None:
-    """One job: state, reason, progress, held-out reward, adapter, whether it is training and what to do."""
+    """Show a job: state, reason, progress, held-out reward, adapter, training check and advice."""
     with connect() as client:
         job = client.jobs.get(id)
         check = fetch(client, id)
@@ -153,7 +153,7 @@ def cancel(id: JobId, json: Json = False) -> None:
 
 @app.command()
 def delete(id: JobId) -> None:
-    """Delete a job that has ended, with its checkpoints, adapter and completions. This cannot be undone."""
+    """Delete an ended job with its checkpoints, adapter and completions. This cannot be undone."""
     with connect() as client:
         client.jobs.delete(id)
     err.print(f"{id} is deleted")
@@ -195,7 +195,7 @@ def completions(
     limit: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 32,
     json: Json = False,
 ) -> None:
-    """Completions of one step with reward and advantage; with --search those of all steps that match."""
+    """Show one step's completions with reward and advantage; with --search matching ones of all steps."""
     sort = "reward" if worst else "-reward" if best else None
     split, many = "held_out" if held_out else None, worst or best or limit
     page: CompletionPage | CompletionHits
@@ -232,7 +232,7 @@ def completions(
 
 
 def _state(job: Job) -> str:
-    """Status with the verdict, such as `succeeded · no change`."""
+    """Status and verdict, such as `succeeded · no change`."""
     note = job.verdict_detail.note if job.verdict_detail else None
     return f"{job.status} · {note}" if note else str(job.status)
 
@@ -268,7 +268,7 @@ def report(job: JobDetail) -> None:
 
 
 def learning_rate(job: JobDetail) -> str:
-    """Learning rate of the job, with `auto` and warm-up marked."""
+    """The learning rate, with `auto` and warm-up marked."""
     optimizer = (job.resolved_spec or {}).get("optimizer", {})
     value, initial = optimizer.get("learning_rate"), optimizer.get("initial_learning_rate")
     if not isinstance(value, float):

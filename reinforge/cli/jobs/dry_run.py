@@ -1,4 +1,4 @@
-"""`reinforge job create --dry-run`: check a job and estimate its size without creating it."""
+"""`reinforge job create --dry-run`"""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from reinforge.spec import JobSpec
 
 
 def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
-    """spec: with ids in the places of files. Exit 2 where the server would refuse it."""
+    """Check and estimate `spec`, whose files are replaced by ids. Exit 2 if the server would refuse it."""
     check = client.jobs.check(spec)
     report = {"check": check.model_dump(mode="json"), "estimate": estimate(client, check)}
     if json:
@@ -27,7 +27,7 @@ def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
 
 
 def estimate(client: Reinforge, check: JobCheck) -> dict[str, Any]:
-    """Upper bounds of the job's size and the memory of its model; {} if the check failed."""
+    """Upper bounds of the job's size and its model's memory; {} if the check failed."""
     if not check.ok or check.spec is None or not check.facts:
         return {}
     spec = JobSpec.model_validate(check.spec)

@@ -1,4 +1,4 @@
-"""`reinforge preflight JOB`: measure pass rates and costs before a job is started."""
+"""`reinforge preflight JOB`"""
 
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +28,7 @@ def preflight(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Sample and score a few steps without learning: pass rates, costs, a verdict. Exit 1 if it says stop."""
+    """Sample and score a few steps without learning: pass rates, costs, a verdict. Exit 1 if the verdict is stop."""
     from reinforge.preflight.offline import preflight as run
 
     spec = jobfile.load(file)
@@ -44,7 +44,7 @@ def preflight(
 
 
 def _on_server(spec: JobSpec) -> PreflightReport:
-    """Raises JobFailure where it ends without a report."""
+    """Raises JobFailure without a report."""
     with connect() as client:
         started = client.preflights.create(push_parts(client, spec))
         try:
@@ -64,7 +64,6 @@ def _on_server(spec: JobSpec) -> PreflightReport:
 
 
 def show(report: PreflightReport) -> None:
-    """The report for people."""
     out.print(f"\n[bold {COLOURS[report.verdict]}]{report.verdict.upper()}[/]  {report.completions:,} completions of "
               "the base model, sampled and scored as the job would")  # fmt: skip
     for reason in report.reasons:
@@ -107,7 +106,6 @@ def _line(name: str, text: str) -> None:
 
 
 def _histogram(report: PreflightReport) -> None:
-    """Rows by how many of their completions pass."""
     rows = report.passes.histogram
     most = max(rows, default=0) or 1
     for right, count in enumerate(rows):

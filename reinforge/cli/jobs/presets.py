@@ -19,7 +19,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_presets(json: Json = False) -> None:
-    """The presets that a job can run, by family."""
+    """List the presets that a job can use, by family."""
     if json:
         output.print_json([_card(name) for members in cards.runnable().values() for name in members])
         return
@@ -35,7 +35,7 @@ def list_presets(json: Json = False) -> None:
 def show(
     name: Annotated[str, typer.Argument(help="See `reinforge presets list`.")], json: Json = False
 ) -> None:
-    """Show a preset: description, source and its settings for a job file."""
+    """Show a preset: description, source and settings for a job file."""
     if name not in PRESETS:
         raise InvalidInput(
             f"There is no preset {name!r}.",
@@ -83,5 +83,5 @@ def _card(name: str) -> dict[str, Any]:
 
 
 def _line(text: str) -> None:
-    """Print without markup or wrapping, so that the text can be copied."""
+    """Print without markup or wrapping, to be copied."""
     out.print(text, markup=False, soft_wrap=True)

@@ -42,7 +42,7 @@ def logs(
     tail: Annotated[int | None, typer.Option(help="Only the last N lines.", min=1)] = None,
     json: FollowJson = False,
 ) -> None:
-    """Print a job's log: messages of its worker, with warnings, errors and tracebacks."""
+    """Print the log of a job's worker: messages, warnings, errors and tracebacks."""
     with connect() as client:
         try:
             entries = list(_log_entries(client, id, after=0))
@@ -108,7 +108,7 @@ def metrics(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Print a job's metrics: first, last, smallest and largest value of each; --json and --csv have every point."""
+    """Print each metric's first, last, smallest and largest value; --json and --csv print every point."""
     if csv and json:
         raise InvalidInput("Give --csv or --json, not both.", code="usage")
     with connect() as client:
@@ -147,7 +147,7 @@ def _summary(series: Series) -> list[str]:
 
 
 def _figure(value: float | None) -> str:
-    """A number with four decimals; a learning rate of 1e-5 keeps its digits."""
+    """Four decimals, or significant digits for small values such as 1e-5."""
     return f"{value:.3g}" if value is not None and 0 < abs(value) < 0.001 else number(value, 4)
 
 

@@ -1,4 +1,4 @@
-"""`reinforge job pause|change|change-reward|checkpoint|fork`: commands to a running job."""
+"""`reinforge job pause|change|change-reward|checkpoint|fork`"""
 
 from typing import Annotated, Any
 
@@ -113,7 +113,7 @@ def fork(
     starts: Annotated[bool, typer.Option("--starts", help="Only list the steps to go on from.")] = False,
     json: Json = False,
 ) -> None:
-    """Start a new job from a checkpoint of another, with its weights and, if compatible, its optimizer state."""
+    """Start a new job from a checkpoint of another, with its weights and, if compatible, optimizer state."""
     with connect() as client:
         if starts:
             _list_starts(client.jobs.starts(id), json=json)
@@ -147,7 +147,7 @@ def _number(text: str) -> int | float:
 
 
 def place(text: str) -> tuple[str, Any]:
-    """Parse `limits.steps=200`; the value is read as in a job file."""
+    """Parse `limits.steps=200` as in a job file."""
     path, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"{text!r} gives no value.", code="no_value", hint=f"Write --set {path}=…")
@@ -158,7 +158,7 @@ def place(text: str) -> tuple[str, Any]:
 
 
 def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
-    """Replace fields of a specification by `PATH=VALUE` settings. Raises InvalidInput."""
+    """Apply `PATH=VALUE` settings. Raises InvalidInput."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     for path, value in map(place, settings or []):
         *parents, last = path.split(".")
@@ -176,7 +176,7 @@ def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
 
 @app.command()
 def checkpoint(id: JobId, json: Json = False) -> None:
-    """Make a checkpoint after the step under way."""
+    """Save a checkpoint after the current step."""
     with connect() as client:
         request = client.jobs.checkpoint(id)
     output.result(request, "A checkpoint is made after the step under way.", json=json)

@@ -10,7 +10,7 @@ from reinforge.schemas.training_checks import JobTrainingCheck
 
 
 def fetch(client: Reinforge, id: str) -> JobTrainingCheck | None:
-    """None from a server that has no training check."""
+    """None from a server without training check."""
     try:
         return client.jobs.training_check(id)
     except NotFound:
@@ -18,13 +18,12 @@ def fetch(client: Reinforge, id: str) -> JobTrainingCheck | None:
 
 
 def with_check(job: JobDetail, check: JobTrainingCheck | None) -> dict[str, Any]:
-    """The job as JSON, with the check as `training_check`."""
     document = job.model_dump(mode="json")
     return document if check is None else document | {"training_check": check.model_dump(mode="json")}
 
 
 def report_check(check: JobTrainingCheck | None) -> None:
-    """The answer, unless the verdict has given it, and each problem with what to do."""
+    """Print the answer, unless the verdict said it, and each problem with advice."""
     if check is None or check.state == "nothing":
         return
     if check.verdict is None:

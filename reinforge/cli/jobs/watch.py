@@ -1,4 +1,4 @@
-"""Live display of a job on a terminal; one line per step elsewhere."""
+"""Live display of a job on a terminal; elsewhere one line per step."""
 
 import queue
 import threading
@@ -22,11 +22,11 @@ CURVES = (
     ("entropy/mean", "entropy", "nat", 3),
     ("completions/length_mean", "length", "tokens", 1),
 )
-"""Key, title, unit and decimals of the three curves that people look at first."""
+"""Key, title, unit and decimals."""
 
 
 def sparkline(values: list[float], width: int = 32) -> str:
-    """The last `width` values as bars between their least and greatest."""
+    """Draw the last `width` values as bars between their least and greatest."""
     values = values[-width:]
     low, high = min(values, default=0.0), max(values, default=0.0)
     span = high - low
@@ -34,7 +34,7 @@ def sparkline(values: list[float], width: int = 32) -> str:
 
 
 class JobView:
-    """State of a job, updated from its events."""
+    """A job's state, updated from its events."""
 
     def __init__(self, job: JobDetail, page: str) -> None:
         self.job, self.page = job, page
@@ -85,7 +85,7 @@ class JobView:
         return f"about {duration(middle * left)} left ({duration(low * left)}–{duration(high * left)})"
 
     def line(self) -> str:
-        """The newest step in one line, for logs."""
+        """The newest step in one line."""
         parts = [f"step {self.step}/{self.steps}"]
         for key, title, unit, digits in CURVES:
             parts.append(f"{title} {number(self.series.get(key, [None])[-1], digits)} {unit}".rstrip())
@@ -118,7 +118,7 @@ class JobView:
 def follow(
     client: Reinforge, id: str, *, quiet: bool = False, timeout: float | None = None, console: Console = err
 ) -> JobDetail:
-    """Show a job until it is finished or paused, then return it. Raises TimeoutError after `timeout` seconds."""
+    """Show a job until it is finished or paused. Raises TimeoutError after `timeout` seconds."""
     deadline = None if timeout is None else time.monotonic() + timeout
     job = client.jobs.get(id)
     if quiet:
@@ -133,7 +133,7 @@ def follow(
 
 
 def until(deadline: float, events: Iterable[JobEvent]) -> Iterator[JobEvent]:
-    """Events up to `deadline` (of `time.monotonic`), then TimeoutError. A thread reads them, because reads block."""
+    """Events up to `deadline` (`time.monotonic`), then TimeoutError. A thread reads them, because reads block."""
     arrived: queue.Queue[JobEvent | Exception | None] = queue.Queue()
 
     def read() -> None:
@@ -166,7 +166,6 @@ def _live(view: JobView, events: Iterable[JobEvent], console: Console) -> None:
 
 
 def _lines(view: JobView, events: Iterable[JobEvent], console: Console) -> None:
-    """One line per step, and each change of phase before the first."""
     phase = None
     for event in events:
         if view.apply(event):

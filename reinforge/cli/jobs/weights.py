@@ -1,4 +1,4 @@
-"""Choice of a job's checkpoint for a command, and messages about it."""
+"""Choice of a job's checkpoint, and messages about it."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -32,7 +32,7 @@ def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None 
 
 
 def choose_any(client: Reinforge, id: str) -> Checkpoint:
-    """As `choose`, but the final checkpoint where none is better than the base: to measure it is no risk."""
+    """Like `choose`, but the final checkpoint if none is better than the base model: to measure it is no risk."""
     try:
         return choose(client, id)
     except StateConflict as error:
@@ -42,13 +42,13 @@ def choose_any(client: Reinforge, id: str) -> Checkpoint:
 
 
 def require_job(id: str, *, final: bool, step: int | None) -> None:
-    """Raises InvalidInput if `--final` or `--step` is used without a job."""
+    """Raises InvalidInput for `--final` or `--step` without a job."""
     if not id.startswith("ftjob-") and (final or step is not None):
         raise InvalidInput("--final and --step choose a checkpoint of a job (ftjob-…).", code="usage")
 
 
 def warn_of_adapter(client: Reinforge, id: str) -> None:
-    """Print a note if the job has a better checkpoint than this adapter, or none better than the base model."""
+    """Print a note if the job has a better checkpoint, or none better than the base model."""
     adapter = client.adapters.get(id)
     if adapter.base_reward is None or adapter.held_out_reward is None:
         return
