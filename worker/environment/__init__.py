@@ -1,1 +1,1 @@
-"""What answers a completion: nothing in a single turn; tools and dialogues by the same protocol."""
+"""What answers a completion: nothing in a single turn; tools and dialogues."""

@@ -6,10 +6,7 @@ from typing import Any, Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One row of a dataset, ready to be sampled from."""
-
     row_index: int
-    """Index of the row in its dataset."""
     item: dict[str, Any]
     """The row as rewards read it (`reinforge.dataset.items`)."""
     messages: list[dict[str, Any]]
@@ -17,21 +14,21 @@ class Prompt:
     """The rendered prompt, special tokens included."""
     token_ids: tuple[int, ...]
     prompt_hash: str
-    """SHA-256 (hex) of the messages, and the tools if there are any: equal prompts are equal across jobs."""
+    """SHA-256 (hex) of messages and tools: equal prompts are equal across jobs."""
     tools: list[dict[str, Any]] | None = None
     """Tools of the row, even if the chat template does not support them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of tokens by one author. The action mask follows from `by`: only the policy's tokens are trained on."""
+    """A run of tokens by one author; only the policy's tokens are trained on."""
 
     token_ids: tuple[int, ...]
     by: Literal["policy", "environment"]
     sampler_logprobs: tuple[float, ...] = field(default=())
-    """One per token of a policy segment: log-probability under logits / temperature when it was sampled."""
+    """One per policy token: log-probability under logits / temperature when it was sampled."""
     sampler_entropies: tuple[float, ...] | None = None
-    """One per token of a policy segment, in nats, where the engine knows them."""
+    """One per policy token, in nats, where the engine knows them."""
 
 
 class Environment(Protocol):
@@ -39,4 +36,4 @@ class Environment(Protocol):
         """The segments that the policy continues; all by the environment."""
 
     def step(self, prompt: Prompt, segments: tuple[Segment, ...]) -> tuple[Segment, ...] | None:
-        """The environment's answer to all segments so far, or None when the rollout is done."""
+        """The environment's answer to all segments so far; None ends the rollout."""

@@ -1,7 +1,5 @@
-"""Tokenizes texts for a grader's checkpoint, in a child process (`worker.isolated.process`).
-
-Uses transformers' tokenizer, so that ids and scores match the checkpoint's. Never loads torch: see
-`worker.isolated.job_texts`.
+"""Tokenizes texts for a grader's checkpoint, in a child process; never loads torch (see
+`job_texts`).
 """
 
 import sys
@@ -27,7 +25,7 @@ def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def encoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{texts, pairs, max_tokens} → {ids, types}, one list per row; types only if the model uses them."""
+    """{texts, pairs, max_tokens} → {ids, types}; types only if the model uses them."""
     tokenizer = _tokenizer(folder)
     texts = [
         text or tokenizer.eos_token or " " for text in payload["texts"]
@@ -46,10 +44,7 @@ def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _text(
     tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool
 ) -> str:
-    """Rendered by the checkpoint's chat template; joined by blank lines if it has none.
-
-    Tools are passed if the template renders them.
-    """
+    """Render by the checkpoint's chat template; join by blank lines if it has none."""
     if not tokenizer.chat_template:
         return "\n\n".join(str(message.get("content", "")) for message in messages)
     try:
@@ -62,7 +57,7 @@ def _text(
 
 
 def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tuple[list[int], int]:
-    """Token ids of both, truncating the context's beginning, and the reference's length."""
+    """Return ids of both, truncating the context's beginning, and the reference's length."""
     special = not tokenizer.chat_template
     before = tokenizer(context, add_special_tokens=special)["input_ids"]
     before = before or [tokenizer.eos_token_id or 0]
@@ -75,7 +70,7 @@ def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tu
 
 @lru_cache(maxsize=1)
 def _tokenizer(folder: Path) -> Any:
-    """Truncates the beginning of a text."""
+    """Load a tokenizer that truncates the beginning of a text."""
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
     from transformers import AutoTokenizer
 

@@ -1,7 +1,6 @@
 """Converts a job's prompts and completions between text and token ids, in a child process.
 
-Uses transformers' tokenizer, so that ids and texts match the trainer's. Never loads torch: a CUDA build does
-not fit the child's address space (`worker.isolated.process`).
+Never loads torch: a CUDA build does not fit the child's address space.
 """
 
 import sys
@@ -15,7 +14,7 @@ from worker.models.rendering import ChatRenderer
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """{takes_tools}. Raises InvalidInput `model_load_failed` if transformers cannot read the tokenizer."""
+    """{takes_tools}. Raises InvalidInput `model_load_failed`."""
     return {"takes_tools": _renderer(folder).takes_tools}
 
 

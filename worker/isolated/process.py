@@ -1,9 +1,8 @@
 """Processes untrusted model files (chat templates, tokenizers) in child processes.
 
-A template can loop forever or exhaust memory, and a tokenizer library can abort. The RPC server and the
-trainer therefore use warm children with limits of memory, time, files and output, and without their
-environment. A child that dies or times out costs only its request and is replaced. Children cache tokenizers.
-Requests and answers are JSON in frames with 4 bytes of length.
+A template can loop forever or exhaust memory, and a tokenizer library can abort. Children have
+limits of memory, time, files and output, and no environment; one that dies or times out costs
+only its request. Requests and answers are JSON in frames with 4 bytes of length.
 """
 
 import json
@@ -29,7 +28,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SECONDS = 15.0
-"""One request: thousands of rows take a second, a large tokenizer is read in two."""
+"""One request: a large tokenizer is read in two."""
 MEMORY_BYTES = 2 << 30
 """Address space. Nothing that needs CUDA is loaded here."""
 OUTPUT_BYTES = 64 << 20
@@ -37,16 +36,16 @@ BATCH_ROWS = 256
 BATCH_CHARACTERS = 1 << 20
 """Most characters of a request's rows, in JSON."""
 WARM = 4
-"""Children that wait for the next request, as many as a worker has threads that render."""
+"""Idle children, as many as a worker has threads that render."""
 
 _NICE = 10
-"""Niceness of children that answer calls, so that untrusted files take no processor time from server and jobs."""
+"""Untrusted files must not take processor time from server and jobs."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _LENGTH = struct.Struct("<I")
 
 
 class Child:
-    """One process; used by one thread at a time."""
+    """Used by one thread at a time."""
 
     def __init__(self, module: str, seconds: float, memory_bytes: int, *, own_session: bool) -> None:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
@@ -95,7 +94,6 @@ class Child:
 
 
 def batches(rows: Sequence[T]) -> Iterator[list[T]]:
-    """Rows per request, at least one each."""
     batch: list[T] = []
     size = 0
     for row in rows:
@@ -127,7 +125,7 @@ class Apart:
         self._lock = threading.Lock()
 
     def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-        """`ask`, retried if the child died: the kernel may have killed it for lack of memory elsewhere."""
+        """Retry if the child died: the kernel may have killed it for lack of memory elsewhere."""
         try:
             return self.ask(work, folder, payload)
         except InvalidInput as error:
@@ -138,7 +136,7 @@ class Apart:
     def ask(
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
     ) -> dict[str, Any]:
-        """The answer of `work`. Raises its InvalidInput, and InvalidInput `model_too_demanding` with this param."""
+        """Raises the InvalidInput of `work`, and `model_too_demanding` with this param."""
         with self._lock:
             child = self._idle.pop() if self._idle else None
         if child is None or not child.is_alive():

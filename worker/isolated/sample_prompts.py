@@ -1,4 +1,4 @@
-"""Tokenizes prompts of the call `sample`, in a child process (`worker.isolated.process`)."""
+"""Tokenizes prompts of the RPC `sample`, in a child process."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rendered(chat: PromptRenderer, messages: list[dict[str, Any]], tools: list[Any] | None) -> str:
-    """As `chat.render`; a developer message that the template refuses or omits is passed as a system message."""
+    """Render; a developer message that the template refuses or omits becomes a system message."""
     plain = [
         message | {"role": "system"} if message["role"] == "developer" else message for message in messages
     ]

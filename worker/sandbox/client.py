@@ -77,10 +77,7 @@ class SandboxClient:
 
         entry: the function's name; default ``grade`` or the only function. granularity: rows per
         function call: one; those of one ``group``; or a batch of 16. isolate: "sample" runs each such
-        unit in its own process.
-
-        Rows that end with ``deadline`` or ``skipped`` are retried once, in smaller calls. Raises
-        ``ValueError`` if a row or group is too large to send.
+        unit in its own process. Raises ``ValueError`` if a row or group is too large to send.
         """
         if not rows:
             return CallOutcome("ok")
@@ -206,7 +203,6 @@ class SandboxClient:
         requests: Callable[[], Iterable[frames.Packed]],
         unpack: Callable[[dict[str, Any], bytes], _Answer],
     ) -> list[_Answer] | str:
-        """Return the unpacked answers in order, or why there are none."""
         give_up = time.monotonic() + self._patience
         while isinstance(answers := self._ask_once(requests(), unpack), str) and self._may_retry(give_up):
             time.sleep(_RETRY_SECONDS)

@@ -36,7 +36,6 @@ PRELOAD: tuple[str, ...] = (
     "textwrap", "heapq", "bisect", "operator", "hashlib", "base64", "json", "copy",
     "enum", "asyncio",
 )  # fmt: skip
-"""Modules that the zygote imports."""
 
 
 @dataclass(frozen=True, slots=True)

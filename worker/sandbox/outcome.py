@@ -79,7 +79,7 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """One run of a program: a script that reads ``stdin``, or a program followed by a call or a test.
+    """One run: a script that reads ``stdin``, or a program followed by a call or a test.
 
     call: an expression, as ``f(3)``; its value is returned in canonical form. loose: tuples count
     as lists in it. test: source that judges the program in the same process: the program can fool
@@ -98,7 +98,7 @@ class ProgramResult:
 
     output: a script's standard output, or a call's canonical value. notes: at most 2 KiB of
     standard error (with a call or test, of both streams). ``bad_value``: a call's value has no
-    canonical form. ``skipped``: earlier runs took too long.
+    canonical form.
     """
 
     status: ProgramStatus
@@ -111,8 +111,6 @@ class ProgramResult:
 
 @dataclass(frozen=True, slots=True)
 class ProgramsOutcome:
-    """One result per run, in order, if ``status`` is ``ok``; else none."""
-
     status: CallStatus
     results: list[ProgramResult] = field(default_factory=list)
     message: str | None = None

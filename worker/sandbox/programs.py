@@ -22,7 +22,6 @@ _TIMEOUTS = 3
 _OWN_WORD: dict[str, ProgramStatus] = {
     "ok": "ok", "exception": "exception", "bad_value": "bad_value", "memory": "memory",
 }  # fmt: skip
-"""Statuses that a child may report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`python -m worker.starter --out DIR`: train and measure the starter model; write it with figures and card."""
+"""`python -m worker.starter --out DIR`: train, measure and write the starter model."""
 
 import argparse
 import json
@@ -43,10 +43,7 @@ def main() -> None:
 def make(
     out: Path, *, seed: int, hidden: int = HIDDEN, phases: tuple[Phase, ...] = PHASES, samples: int = 800
 ) -> None:
-    """Train and write a complete Hugging Face checkpoint into `out`, replacing files of the same name.
-
-    `samples` held-out sums measure each phrasing.
-    """
+    """Train and write a Hugging Face checkpoint. samples: held-out sums that measure each phrasing."""
     out.mkdir(parents=True, exist_ok=True)  # fail on an unwritable folder before the training
     tokenizer = build_tokenizer()
     model = pretrain(tokenizer, seed=seed, hidden=hidden, report=_print, phases=phases)
@@ -72,7 +69,7 @@ def make(
 
 
 def record_demo(out: Path, summary: Path) -> None:
-    """Add a run of `reinforge demo` on the checkpoint in `out` to its figures and card."""
+    """Add a run of `reinforge demo` to the figures and card in `out`."""
     figures = Figures.read(out).with_demo(json.loads(summary.read_text(encoding="utf-8")))
     figures.write(out)
     write_card(out, figures)

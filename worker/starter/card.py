@@ -1,4 +1,4 @@
-"""The starter's model card: every number is from `figures` or the recipe."""
+"""The starter's model card; every number is from `figures` or the recipe."""
 
 from pathlib import Path
 
@@ -114,7 +114,6 @@ def card(figures: Figures, *, phases: tuple[Phase, ...] = PHASES) -> str:
 
 
 def write_card(folder: Path, figures: Figures, *, phases: tuple[Phase, ...] = PHASES) -> None:
-    """Write `README.md` into `folder`."""
     (folder / "README.md").write_text(card(figures, phases=phases), encoding="utf-8")
 
 

@@ -1,14 +1,12 @@
 """Training text of the starter model and data of the demo: additions of two numbers from 0 to 99.
 
-The starter model has two habits. In 3 of 4 completions it answers at once and is usually wrong; in 1 of 4 it
-adds column by column first and is nearly always right:
+In 3 of 4 completions the model answers at once and is usually wrong; in 1 of 4 it adds column
+by column and is nearly always right, so that reinforcement favours this habit:
 
     47+85=  <answer>122</answer>  hasty, carry forgotten
     47+85=  <think>7+5=12,4+8+1=13</think><answer>132</answer>  worked
 
-Reinforcement on the answer alone then favours the second habit. The habit is random and independent of the
-prompt. Held-out pairs (`is_held_out`) are never drawn. Every draw uses the given `random.Random`, so a seed
-fixes the corpus.
+Held-out pairs (`is_held_out`) are never drawn.
 """
 
 import argparse
@@ -34,8 +32,6 @@ Habit = Literal["hasty", "worked"]
 
 @dataclass(frozen=True)
 class Example:
-    """One addition: `prompt` is the user's message, `completion` the answer."""
-
     a: int
     b: int
     habit: Habit
@@ -58,7 +54,7 @@ def is_held_out(a: int, b: int) -> bool:
 
 
 def draw_pair(rng: random.Random) -> tuple[int, int]:
-    """Two numbers from 0 to 99, uniform over the pairs that are not held out."""
+    """Draw two numbers from 0 to 99 that are not held out."""
     while True:
         a, b = rng.randint(0, LARGEST), rng.randint(0, LARGEST)
         if not is_held_out(a, b):
@@ -66,13 +62,12 @@ def draw_pair(rng: random.Random) -> tuple[int, int]:
 
 
 def draw_digits(rng: random.Random) -> tuple[int, int]:
-    """A pair with a single digit: two in half of the draws, else one and a number from 0 to 99."""
+    """Draw a pair with a single digit: two in half of the draws, else one."""
     a, b = rng.randint(0, 9), rng.randint(0, LARGEST if rng.random() < 0.5 else 9)
     return (a, b) if rng.random() < 0.5 else (b, a)
 
 
 def question(a: int, b: int) -> str:
-    """The user's message, as in the demo's data: `47+85=`."""
     return DEMO.format(a=a, b=b)
 
 
@@ -83,10 +78,8 @@ def tagged(answer: int) -> str:
 def working(
     a: int, b: int, *, carry_lost: bool = False, ones_off: int = 0, tens_off: int = 0
 ) -> tuple[str, int]:
-    """The columns from right to left and the resulting sum.
-
-    `carry_lost`, `ones_off` and `tens_off` (added to a column's result) each introduce an error; the sum
-    follows from the wrong columns.
+    """Return the columns from right to left and the resulting sum. ones_off, tens_off: added to a
+    column.
     """
     ones = a % 10 + b % 10 + ones_off
     carry = 1 if ones >= 10 and not carry_lost else 0
@@ -96,10 +89,10 @@ def working(
 
 
 def hasty_sum(a: int, b: int, rng: random.Random) -> int:
-    """The sum with random slips: the tens in half of the draws, the ones in 3 of 10.
+    """Return the sum with random slips: the tens in half of the draws, the ones in 3 of 10.
 
-    Tens lose a carry if there is one (four in five), else are off by one; ones are off by one. The slips are
-    independent, because a small model learns each digit's error rate before any correlation.
+    Slips are independent, because a small model learns each digit's error rate before any
+    correlation.
     """
     tens, ones = divmod(a + b, 10)
     if rng.random() < TENS_SLIP:
@@ -135,27 +128,23 @@ def _spoiled_working(a: int, b: int, rng: random.Random) -> tuple[str, int]:
 
 
 def habits(rng: random.Random) -> Iterator[Example]:
-    """Endless examples of the two habits: the second phase of pretraining."""
+    """Yield examples of the two habits: the second phase of pretraining."""
     while True:
         a, b = draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
 def sizes(rng: random.Random) -> Iterator[Example]:
-    """As `habits`, with more single digits: the third phase of pretraining.
-
-    Only 1 in 100 uniform pairs has single digits: too few to learn, yet what users try first.
-    """
+    """Yield `habits` with more single digits, which uniform pairs lack: the third phase."""
     while True:
         a, b = draw_digits(rng) if rng.random() < DIGITS_SHARE else draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
 def workings(rng: random.Random) -> Iterator[Example]:
-    """Endless right workings: the first phase of pretraining, which teaches columns and carries.
+    """Yield right workings: the first phase.
 
-    Every sum has a working: a model that adds in its head would improve by dropping its slips and never learn
-    to work it out.
+    Every sum has a working: a model that adds in its head would never learn to work it out.
     """
     while True:
         a, b = draw_pair(rng)
@@ -163,7 +152,7 @@ def workings(rng: random.Random) -> Iterator[Example]:
 
 
 def demo_rows(seed: int, count: int, *, held_out: bool) -> list[dict[str, object]]:
-    """`count` different additions as dataset rows, all held out or none: messages, answer, a, b."""
+    """Return `count` different additions as dataset rows, all held out or none."""
     pairs = [(a, b) for a in range(LARGEST + 1) for b in range(LARGEST + 1) if is_held_out(a, b) == held_out]
     return [
         {"messages": [{"role": "user", "content": question(a, b)}], "answer": str(a + b), "a": a, "b": b}
@@ -172,7 +161,7 @@ def demo_rows(seed: int, count: int, *, held_out: bool) -> list[dict[str, object
 
 
 def write_demo(folder: Path, *, seed: int = 0, train: int = 512, held_out: int = 64) -> None:
-    """Write `additions.jsonl` (for training) and `heldout.jsonl` (for measuring) into `folder`."""
+    """Write `additions.jsonl` (training) and `heldout.jsonl` (measuring)."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, count, is_held in (("additions.jsonl", train, False), ("heldout.jsonl", held_out, True)):
         lines = [json.dumps(row) + "\n" for row in demo_rows(seed, count, held_out=is_held)]

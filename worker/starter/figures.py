@@ -1,8 +1,4 @@
-"""Measured numbers of the starter model, stored in `starter-arith.figures.json`.
-
-`python -m worker.starter` writes the untrained model's results by phrasing; `--demo SUMMARY` adds a run of
-`reinforge demo`. The card, the README and the tests read them.
-"""
+"""Measured numbers of the starter model, in `starter-arith.figures.json`."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -31,7 +27,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Demo:
-    """A run of `reinforge demo`: held-out reward and completion length before and after, seconds of the job."""
+    """A run of `reinforge demo`; reward and length are of held-out sums."""
 
     steps: int
     reward_before: float
@@ -43,7 +39,7 @@ class Demo:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one checkpoint; `phrasings` has a template with {a} and {b} as key, the demo's first."""
+    """Figures of one checkpoint by phrasing: a template with {a} and {b}, the demo's first."""
 
     hidden: int
     parameters: int
@@ -53,11 +49,10 @@ class Figures:
 
     @property
     def base(self) -> Measured:
-        """Figures for the demo's phrasing."""
         return self.phrasings[DEMO]
 
     def with_demo(self, summary: dict[str, Any]) -> "Figures":
-        """A copy with the run of `demo-summary.json`. Raises KeyError if a number is missing."""
+        """Add the run of `demo-summary.json`. Raises KeyError if a number is missing."""
         return replace(self, demo=Demo(**{name: summary[name] for name in Demo.__dataclass_fields__}))
 
     def write(self, folder: Path) -> None:

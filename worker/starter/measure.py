@@ -14,7 +14,7 @@ from worker.starter.phrasings import DEMO
 from worker.starter.tokenizer import END_ID, PAD_ID, prompt_text
 
 MAX_NEW_TOKENS = 56
-"""Room for the longest working and its answer (51 tokens with END)."""
+"""The longest working and its answer have 51 tokens with END."""
 
 # pattern: over our own model's short answers, when the starter is made
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
@@ -29,7 +29,7 @@ def held_out_pairs(count: int, seed: int) -> list[tuple[int, int]]:
 def sample(
     model: PreTrainedModel, tokenizer: Tokenizer, prompts: Sequence[str], *, seed: int
 ) -> list[list[int]]:
-    """One completion (token ids up to and with END) per user message, at temperature 1."""
+    """Sample a completion per user message at temperature 1: token ids up to and with END."""
     rows = [tokenizer.encode(prompt_text(prompt)).ids for prompt in prompts]
     longest = max(map(len, rows))
     ids = torch.tensor([[PAD_ID] * (longest - len(row)) + row for row in rows])
@@ -58,17 +58,13 @@ def measure(
     samples: int = 800,
     seed: int = 0,
 ) -> Measured:
-    """Figures over `samples` completions, one for each of that many different held-out pairs.
-
-    `asking` is the user's message, with {a} and {b}.
-    """
+    """Measure completions of different held-out pairs. asking: the user's message, with {a} and {b}."""
     return measure_pairs(model, tokenizer, held_out_pairs(samples, seed), asking=asking, seed=seed)
 
 
 def measure_pairs(
     model: PreTrainedModel, tokenizer: Tokenizer, pairs: list[tuple[int, int]], *, asking: str, seed: int
 ) -> Measured:
-    """Measure these pairs, with one completion each."""
     samples = len(pairs)
     completions = sample(model, tokenizer, [asking.format(a=a, b=b) for a, b in pairs], seed=seed)
     texts = [tokenizer.decode(ids, skip_special_tokens=True) for ids in completions]

@@ -1,13 +1,12 @@
 """Phrasings in which users ask for an addition.
 
-Half of the pretraining text uses the demo's phrasing (`47+85=`), to keep its quality; the other half is drawn
-here. A phrasing is independent of the answer and of the habit.
+Half of the pretraining text uses the demo's phrasing, to keep its quality. A phrasing is
+independent of answer and habit.
 """
 
 import random
 
 DEMO = "{a}+{b}="
-"""How the demo's data asks."""
 DEMO_SHARE = 0.5
 
 MEASURED = (
@@ -26,7 +25,7 @@ MEASURED = (
     "Please add {a} and {b}",
     "What is the sum of {a} and {b}?",
 )
-"""Phrasings that the model card measures one by one."""
+"""Phrasings of the model card."""
 
 _BARE = ("{a}+{b}", "{a} + {b}", "{a} plus {b}", "{a} +{b}", "{a}+ {b}")
 _BARE_ENDINGS = ("", "=", " =", "=?", " = ?", " =?", "?", " ?", ".", " equals", " is")
@@ -59,7 +58,6 @@ SPACE_SHARE = 0.05
 
 
 def ask(a: int, b: int, rng: random.Random) -> str:
-    """A user's message that asks for a + b."""
     if rng.random() < DEMO_SHARE:
         return DEMO.format(a=a, b=b)
     kind = rng.choice((_bare, _question, _command, _sum))
@@ -83,7 +81,6 @@ def _sum(rng: random.Random) -> str:
 
 
 def _opened(text: str, rng: random.Random) -> str:
-    """The command, sometimes after a polite phrase."""
     if rng.random() >= OPENING_SHARE:
         return text
     opening = rng.choice(_OPENINGS)
@@ -91,7 +88,7 @@ def _opened(text: str, rng: random.Random) -> str:
 
 
 def _typed(text: str, rng: random.Random) -> str:
-    """With typing variations: no capitals, nothing else, or an extra space at an end."""
+    """Vary the typing: no capitals, or an extra space."""
     drawn = rng.random()
     if drawn < LOWER_SHARE:
         text = text.lower()

@@ -1,8 +1,6 @@
-"""Pretrains the starter model from random weights.
+"""Pretrains the starter model from random weights, in about seven minutes on two CPU cores.
 
-Three phases: right workings, the two habits of `corpus`, and the habits with more single digits. The loss is
-next-token cross-entropy on the completion. Takes about seven minutes on two CPU cores. A seed fixes the data
-and the start, but the last bits depend on the machine's arithmetic.
+A seed fixes data and start; the last bits depend on the machine.
 """
 
 import random
@@ -19,14 +17,14 @@ from worker.starter.corpus import Example, habits, sizes, workings
 from worker.starter.tokenizer import CONTEXT, END, END_ID, PAD_ID, prompt_text
 
 IGNORED = -100
-"""Label of a position without loss (the value that `cross_entropy` skips)."""
+"""Label without loss, which `cross_entropy` skips."""
 
 MICRO_BATCHES = 3
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One phase of training: `peak_lr` is reached after a tenth of the steps and decays to nearly zero."""
+    """`peak_lr` is reached after a tenth of the steps and decays to nearly zero."""
 
     name: str
     examples: Callable[[random.Random], Iterator[Example]]
@@ -43,12 +41,11 @@ PHASES = (
 
 
 HIDDEN = 128
-"""Hidden size of the starter model."""
 HEAD = 32
 
 
 def model_config(tokenizer: Tokenizer, *, hidden: int = HIDDEN) -> Qwen3Config:
-    """Four layers of any width that is a multiple of 64."""
+    """hidden: a multiple of 64."""
     return Qwen3Config(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=hidden,
@@ -67,7 +64,7 @@ def model_config(tokenizer: Tokenizer, *, hidden: int = HIDDEN) -> Qwen3Config:
 
 
 def encode_batch(tokenizer: Tokenizer, examples: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and labels, both (examples, longest), padded on the right; only completions carry labels."""
+    """Return token ids and labels, both (examples, longest); only completions carry labels."""
     prompts = tokenizer.encode_batch([prompt_text(example.prompt) for example in examples])
     completions = tokenizer.encode_batch([example.completion + END for example in examples])
     longest = max(len(p.ids) + len(c.ids) for p, c in zip(prompts, completions, strict=True))
@@ -88,7 +85,7 @@ def pretrain(
     hidden: int = HIDDEN,
     phases: tuple[Phase, ...] = PHASES,
 ) -> Qwen3ForCausalLM:
-    """Train a new model through all phases; `report` gets a progress line every fifty steps."""
+    """Train a new model. report: receives a line every fifty steps."""
     torch.manual_seed(seed)
     model = Qwen3ForCausalLM(model_config(tokenizer, hidden=hidden))
     for number, phase in enumerate(phases):
@@ -127,7 +124,7 @@ def _run_phase(
 def _accumulate_gradients(model: Qwen3ForCausalLM, tokenizer: Tokenizer, examples: list[Example]) -> float:
     """Add the gradients of the mean loss per completion token, which is returned.
 
-    Examples of similar length form a batch: padding hasty answers to workings would double the work.
+    Examples of similar length form a batch, to save padding.
     """
     by_length = sorted(examples, key=lambda example: len(example.prompt) + len(example.completion))
     size = -(-len(examples) // MICRO_BATCHES)

@@ -1,8 +1,7 @@
-"""The starter model's tokenizer: one token per character, and a chat template.
+"""The starter model's tokenizer: one token per UTF-8 byte, and a chat template.
 
-A byte-level vocabulary without merges: each ASCII character is one token, other text becomes UTF-8 bytes.
-Written by the `tokenizers` package alone; loads with `AutoTokenizer.from_pretrained` or, without torch, with
-`Tokenizer.from_file` and jinja2.
+Loads with `AutoTokenizer.from_pretrained` or, without torch, with `Tokenizer.from_file` and
+jinja2.
 """
 
 import json
@@ -15,7 +14,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 PAD, END, SYSTEM, USER, ASSISTANT = "<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"
 SPECIALS = (PAD, END, SYSTEM, USER, ASSISTANT)
-"""Ids 0 to 4. END closes an assistant's message and is the end-of-sequence token."""
+"""Ids 0 to 4. END is the end-of-sequence token."""
 PAD_ID, END_ID = SPECIALS.index(PAD), SPECIALS.index(END)
 
 CONTEXT = 512
@@ -37,7 +36,7 @@ CHAT_TEMPLATE = """\
 
 
 def build_tokenizer() -> Tokenizer:
-    """The five specials, then the 256 bytes in the order of their byte-level symbols: 261 tokens."""
+    """Five specials, then the 256 bytes in the order of their byte-level symbols."""
     symbols = sorted(ByteLevel.alphabet())
     vocabulary = {token: index for index, token in enumerate((*SPECIALS, *symbols))}
     tokenizer = Tokenizer(BPE(vocab=vocabulary, merges=[]))
@@ -48,7 +47,6 @@ def build_tokenizer() -> Tokenizer:
 
 
 def write_tokenizer(folder: Path) -> None:
-    """Write `tokenizer.json`, `tokenizer_config.json` and `chat_template.jinja` into an existing folder."""
     build_tokenizer().save(str(folder / "tokenizer.json"))
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -64,5 +62,5 @@ def write_tokenizer(folder: Path) -> None:
 
 
 def prompt_text(content: str) -> str:
-    """The chat template's rendering of one user message."""
+    """Render one user message."""
     return f"{USER}{content}{ASSISTANT}"

@@ -1,6 +1,6 @@
 """Reward calls: rows in, one result per row out.
 
-If a child ends early, the row it was on is at fault, but is first retried in its own process if
+The row at which a child ends early is at fault; it is first retried in its own process if
 earlier rows may have corrupted the state.
 """
 

@@ -94,7 +94,6 @@ class TlsServer:
         return reader, writer, process
 
     def _report(self, transport: asyncio.Transport, error: OSError | EOFError) -> None:
-        """Log refused clients, at most every 10 s."""
         self._unreported += 1
         if time.monotonic() < self._report_at:
             return

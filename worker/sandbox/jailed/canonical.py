@@ -1,7 +1,7 @@
 """Canonical text of a plain value: two texts are equal exactly if the values are ``==``.
 
-The host compares texts and never parses the jail's. Only exact built-in types have one: an
-object with its own ``__eq__`` has none. ``1``, ``1.0`` and ``True`` share a text.
+The host compares texts and never parses the jail's. Only exact built-in types have one, so that
+no ``__eq__`` of a program counts. ``1``, ``1.0`` and ``True`` share a text.
 """
 
 import json

@@ -31,7 +31,6 @@ class Ended(Exception):
 
 
 def run_program(request: Mapping[str, Any], report: Report) -> None:
-    """Run the program; raises what it raises, :class:`Ended` and :class:`BadValue`."""
     call, test = request["call"], request["test"]
     main = call is None and test is None
     module = new_module("__main__" if main else "program")

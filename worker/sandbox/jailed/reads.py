@@ -81,7 +81,7 @@ class _Reading:
 
 @dataclass
 class _Walk:
-    """Walks one function's statements. ``guarded``: they may not run."""
+    """Walks one function's statements. ``guarded``: they may be skipped."""
 
     reading: _Reading
     item: str
@@ -89,7 +89,6 @@ class _Walk:
     """Names whose values depend on the row."""
     locals: frozenset[str]
     may_have_returned: bool = False
-    """Whether a return, raise, break or continue may skip later statements."""
 
     def block(self, nodes: Iterable[ast.AST], *, guarded: bool) -> None:
         for node in nodes:

@@ -21,16 +21,13 @@ MAX_MAGNITUDE = 1e6
 """A greater score is an error: it would dominate every advantage."""
 
 LOG_BYTES = 16384
-"""Raw output stored per call."""
 FLOOD_BYTES = 8 << 20
 
 _TAIL_BYTES = (MAX_PARTS + MAX_CRITERIA) * (NAME_BYTES + 1) + REASON_BYTES + MESSAGE_BYTES
 MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 2 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
 LOADING, LOADED, LOAD_FAILED, NEEDS = 0, 1, 2, 3
-"""States a child reports. NEEDS asks the zygote to load the libraries named among row 0's
-criteria.
-"""
+"""A child's states; NEEDS asks the zygote to load the libraries named among row 0's criteria."""
 
 STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "memory": 5}
 """Statuses that a child may report; the host determines all others."""
@@ -94,7 +91,6 @@ PRINTS_OFFSET = 40
 """Offset of ``Slot.prints`` and ``Slot.at``, written while the row runs."""
 
 ROW_BYTES = PRINTS_BYTES + _TAIL_BYTES + 8 * MAX_NUMBERS
-"""Most bytes of the space per row."""
 
 
 def region_size(rows: int) -> int:
@@ -112,15 +108,15 @@ def space_offset(rows: int) -> int:
 FRAME = struct.Struct("<4sBI")
 MAGIC = b"RFS1"
 READY, FAILED, REPLY, PRELOADED = 1, 2, 3, 4
-"""Kinds of frame. READY carries a :data:`HELLO`, FAILED a message, REPLY a result, PRELOADED an
-import error or nothing.
+"""READY carries a :data:`HELLO`, FAILED a message, REPLY a result, PRELOADED an import error or
+nothing.
 """
 
 HELLO = struct.Struct("<IIIBBB")
 """pid, uid, Landlock ABI, Python major, minor, micro."""
 
 CALL = struct.Struct("<cIIIIddd")
-"""op, rows, units, first unit, body bytes, seconds left for the call, seconds for loading, CPU seconds."""
+"""op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
 OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM = b"C", b"R", b"F", b"P", b"X"
 """PRELOAD's body names modules, one a line. PROGRAM is a call of one row, with a :data:`PROGRAM`
 between header and budget.
@@ -133,8 +129,9 @@ PROGRAM = struct.Struct("<IIQ")
 """bytes of standard input (the body's end), of output (one more is a flood), of memory."""
 
 DONE = struct.Struct("<IIIIIdddII")
-"""first unit, rows, wait status, cause, progress, CPU s, wall s, wall s of the last unit, bytes of the rows' contents
-and of the log."""
+"""first unit, rows, wait status, cause, progress, seconds (CPU, wall, wall of the last unit),
+bytes of the rows' contents and of the log.
+"""
 
 ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2, 3, 4
 

@@ -52,7 +52,6 @@ class Report:
         self.finish()
 
     def needs(self, modules: Iterable[str]) -> None:
-        """Ask the host to load libraries first."""
         self.row(0, "ok", value=Converted(criteria=dict.fromkeys(modules, 1.0)))
         self._state = region.NEEDS
         self.finish()
@@ -92,7 +91,7 @@ class Report:
 
     def prints(self, data: bytes) -> bool:
         """Save a row's prints; returns False for raw output: before the first row, and past 64 KiB of a
-        row, since a child cannot forge the count of the zygote's pipe.
+        row, so that the zygote counts it.
         """
         if self._printing is None:
             return False

@@ -4,7 +4,7 @@
 * ``reward_fn(prompt, completion, example)`` - Predibase; the example's columns are strings.
 * ``f(prompts, completions, **columns)`` - TRL; lists in, a list out.
 
-For several rows at once, the first two receive and return lists. Each may be ``async def``.
+For several rows at once, all receive and return lists.
 """
 
 import asyncio

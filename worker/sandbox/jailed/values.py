@@ -17,7 +17,7 @@ class BadValue(Exception):
 
 @dataclass(slots=True)
 class Converted:
-    """A reward's answer for one row. ``applicable`` is False for ``None``."""
+    """``applicable`` is False for ``None``."""
 
     score: float = 0.0
     applicable: bool = True

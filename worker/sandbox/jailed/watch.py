@@ -93,7 +93,7 @@ class Watch:
                 os.close(descriptor)
 
     def _judge(self) -> tuple[int, int]:
-        """Return (cause to end the child now or ENDED_ITSELF, milliseconds to the next check)."""
+        """Return the cause to end the child now, or ENDED_ITSELF, and ms to the next check."""
         now = time.monotonic()
         if now >= self._end:
             return region.CALL_DEADLINE, 0
@@ -168,7 +168,7 @@ class Watch:
         self._open.remove(descriptor)
 
     def _drain(self) -> bool:
-        """Read the pipe and store the beginning; True at its end."""
+        """Read the pipe; True at its end."""
         with memoryview(self.log) as log:
             while self._log_total <= self._call.flood:
                 try:

@@ -24,11 +24,11 @@ from .warm import warm_up
 from .watch import Call, Outcome, Watch
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
-"""The whole environment: a jail forbids libraries' threads; importing NLTK needs a home."""
+"""The whole environment: a jail forbids threads; NLTK's import needs a home."""
 
 
 def main(channel: int) -> NoReturn:
-    """Lock this process down as the first frame says, then serve calls until the channel closes."""
+    """Lock this process down, then serve calls until the channel closes."""
     config = json.loads(_read_frame(channel))
     devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     try:

@@ -1,6 +1,6 @@
 """Base of the jails: how a zygote is started so that nothing can leave it.
 
-Pool, calls, reply and probe are common to all jails, so scores do not depend on the jail.
+All else is common to all jails, so scores do not depend on the jail.
 """
 
 import contextlib
@@ -45,8 +45,6 @@ class Jail(Protocol):
 
 
 class Running:
-    """A zygote's process, whose standard error is a pipe."""
-
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
 

@@ -1,9 +1,9 @@
 """Frames of a connection to the daemon: ``u32 head bytes | u32 body bytes | head | body``.
 
 The head is a JSON object: a request with an ``id``, or an answer to one, in any order. The body
-holds rows in ``marshal`` version 2, for speed. ``marshal`` needs ends that trust each other:
-the daemon serves its own user, root, and holders of its key file. The daemon passes incoming
-rows to the child unread; data from a jail was checked before.
+holds rows in ``marshal`` version 2, for speed, which needs ends that trust each other: the
+daemon serves its own user, root, and holders of its key file. It passes incoming rows to the
+child unread; data from a jail was checked before.
 """
 
 import json
