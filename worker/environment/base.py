@@ -1,4 +1,4 @@
-"""The protocol between the collector and the environment."""
+"""Protocol between collector and environment."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol

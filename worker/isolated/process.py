@@ -1,8 +1,8 @@
 """Processes untrusted model files (chat templates, tokenizers) in child processes.
 
-A template can loop forever or exhaust memory, and a tokenizer library can abort. Children have
-limits of memory, time, files and output, and no environment; one that dies or times out costs
-only its request. Requests and answers are JSON in frames with 4 bytes of length.
+A template can loop forever or exhaust memory, and a tokenizer library can abort: children have
+limits of memory, time, files and output, and do not get their parent's environment. Requests
+and answers are JSON in frames with 4 bytes of length.
 """
 
 import json
@@ -34,9 +34,8 @@ MEMORY_BYTES = 2 << 30
 OUTPUT_BYTES = 64 << 20
 BATCH_ROWS = 256
 BATCH_CHARACTERS = 1 << 20
-"""Most characters of a request's rows, in JSON."""
+"""Limits a request's rows, in JSON."""
 WARM = 4
-"""Idle children, as many as a worker has threads that render."""
 
 _NICE = 10
 """Untrusted files must not take processor time from server and jobs."""
@@ -108,8 +107,6 @@ def batches(rows: Sequence[T]) -> Iterator[list[T]]:
 
 
 class Apart:
-    """Warm children for several threads."""
-
     def __init__(
         self,
         seconds: float = SECONDS,

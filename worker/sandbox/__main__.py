@@ -79,7 +79,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 async def _probe(letters: Sequence[str]) -> None:
-    """Start a short-lived daemon for its status, so that the probe and the daemon agree."""
     with tempfile.TemporaryDirectory() as folder:
         daemon = Sandboxd(Path(folder) / "probe.sock", 1, letters)
 

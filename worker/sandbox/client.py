@@ -139,7 +139,6 @@ class SandboxClient:
         return validation
 
     def status(self) -> SandboxStatus:
-        """Return the daemon's status; if none answers, that is the reason in it."""
         answer = self._ask(lambda: [({"op": "status"}, b"")], frames.unpack_status)
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else answer[0]
 
@@ -148,7 +147,7 @@ class SandboxClient:
         self._jail = jail
 
     def abort(self) -> None:
-        """End the requests of all threads, jails included; later requests are unavailable."""
+        """End the requests of all threads, jails included."""
         with self._lock:
             self._aborted = True
             for connection in self._used:
@@ -248,8 +247,6 @@ class SandboxClient:
 
 
 class _Paces:
-    """Measured seconds per row of each source."""
-
     def __init__(self) -> None:
         self._seconds: OrderedDict[tuple[str, str | None], float] = OrderedDict()
         self._lock = threading.Lock()

@@ -52,8 +52,8 @@ PRELOADED: dict[str, tuple[str, ...]] = {
     "mpmath": ("mpmath",),
     "latex2sympy2_extended": ("latex2sympy2_extended",),
 }  # fmt: skip
-"""Modules a zygote may import before it forks, if a source names them. The list is closed: a
-source cannot make the zygote import anything else.
+"""What a zygote may import for a source. The list is closed: a source cannot make it import
+anything else.
 """
 
 LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
@@ -71,7 +71,6 @@ def configuration(site: Path) -> dict[str, object]:
 
 
 def installed() -> dict[str, str]:
-    """Module → version."""
     return {module: package.version for module, name in DISTRIBUTIONS.items() if (package := _find(name))}
 
 

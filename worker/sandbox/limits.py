@@ -26,8 +26,8 @@ RLIMITS: dict[str, int] = {
     "RTPRIO": 0,
     "CPU": 120,
 }
-"""Resource limits of the process that runs untrusted code (bytes, counts, seconds). AS bounds a
-call's memory, DATA and RSS: a call is one process without shared memory.
+"""Limits of untrusted code's process (bytes, counts, seconds). AS bounds a call's memory, DATA and
+RSS, since a call is one process without shared memory.
 """
 
 PRELOAD: tuple[str, ...] = (
@@ -42,8 +42,8 @@ PRELOAD: tuple[str, ...] = (
 class Timeouts:
     """Seconds a call may take. Raises ``ValueError`` for values not positive or above their cap.
 
-    load: importing the module. sample: one row, wall; twice that if starved of CPU. call: all rows
-    of a call. cpu: CPU time of one process.
+    load: importing the module. sample: one row, wall; twice that if starved of CPU. call: all rows.
+    cpu: of one process.
     """
 
     load: float = 5.0
@@ -60,11 +60,9 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """Limits of one run of a program. Raises ``ValueError`` for values not positive or above their
-    cap.
+    """Limits of one run of a program. Raises ``ValueError`` as :class:`Timeouts` does.
 
-    wall: seconds; twice that if starved of CPU. memory: bytes of address space. output: bytes of
-    standard output or a call's value.
+    wall: seconds; twice that if starved of CPU. memory, output: bytes.
     """
 
     wall: float = 5.0

@@ -63,7 +63,7 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """Outcome of scoring: ``rows`` has one result per row in order if ``status`` is ``ok``, else none.
+    """Outcome of scoring: one result per row in order if ``status`` is ``ok``, else none.
 
     ``load_error`` is the reward's fault; ``sandbox_error`` and ``sandbox_unavailable`` are the
     platform's. log: raw output of importing.
@@ -125,7 +125,7 @@ class EntryPoint:
     spelling: str
     line: int | None = None
     columns: list[str] = field(default_factory=list)
-    """Dataset columns without which it fails on every row, as far as its source shows."""
+    """Columns without which it fails on every row, as far as its source shows."""
 
 
 @dataclass(frozen=True, slots=True)

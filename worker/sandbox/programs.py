@@ -1,4 +1,4 @@
-"""Programs that a model wrote: each run is its own child; expected values stay outside the jail."""
+"""Programs that a model wrote: each run is its own child; expected values stay outside."""
 
 import json
 import time

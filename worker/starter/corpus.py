@@ -3,10 +3,8 @@
 In 3 of 4 completions the model answers at once and is usually wrong; in 1 of 4 it adds column
 by column and is nearly always right, so that reinforcement favours this habit:
 
-    47+85=  <answer>122</answer>  hasty, carry forgotten
-    47+85=  <think>7+5=12,4+8+1=13</think><answer>132</answer>  worked
-
-Held-out pairs (`is_held_out`) are never drawn.
+    47+85=  <answer>122</answer>
+    47+85=  <think>7+5=12,4+8+1=13</think><answer>132</answer>
 """
 
 import argparse
@@ -47,7 +45,7 @@ class Example:
 def is_held_out(a: int, b: int) -> bool:
     """Whether the pair is held out: a tenth of the pairs of two-digit numbers, always with (b, a).
 
-    Sums of single digits occur in every working, so they are never held out.
+    Sums of single digits occur in every working.
     """
     low, high = sorted((a, b))
     return low >= 10 and zlib.crc32(f"{low}+{high}".encode()) % 10 == 0
@@ -78,9 +76,7 @@ def tagged(answer: int) -> str:
 def working(
     a: int, b: int, *, carry_lost: bool = False, ones_off: int = 0, tens_off: int = 0
 ) -> tuple[str, int]:
-    """Return the columns from right to left and the resulting sum. ones_off, tens_off: added to a
-    column.
-    """
+    """Return the columns from right to left and the sum. ones_off, tens_off: added to a column."""
     ones = a % 10 + b % 10 + ones_off
     carry = 1 if ones >= 10 and not carry_lost else 0
     tens = a // 10 + b // 10 + carry + tens_off
@@ -128,7 +124,7 @@ def _spoiled_working(a: int, b: int, rng: random.Random) -> tuple[str, int]:
 
 
 def habits(rng: random.Random) -> Iterator[Example]:
-    """Yield examples of the two habits: the second phase of pretraining."""
+    """Yield examples of both habits: the second phase of pretraining."""
     while True:
         a, b = draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
@@ -144,7 +140,7 @@ def sizes(rng: random.Random) -> Iterator[Example]:
 def workings(rng: random.Random) -> Iterator[Example]:
     """Yield right workings: the first phase.
 
-    Every sum has a working: a model that adds in its head would never learn to work it out.
+    All sums have one: a model that adds in its head would never learn to work it out.
     """
     while True:
         a, b = draw_pair(rng)
@@ -161,7 +157,6 @@ def demo_rows(seed: int, count: int, *, held_out: bool) -> list[dict[str, object
 
 
 def write_demo(folder: Path, *, seed: int = 0, train: int = 512, held_out: int = 64) -> None:
-    """Write `additions.jsonl` (training) and `heldout.jsonl` (measuring)."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, count, is_held in (("additions.jsonl", train, False), ("heldout.jsonl", held_out, True)):
         lines = [json.dumps(row) + "\n" for row in demo_rows(seed, count, held_out=is_held)]

@@ -27,8 +27,6 @@ class Measured:
 
 @dataclass(frozen=True)
 class Demo:
-    """A run of `reinforge demo`; reward and length are of held-out sums."""
-
     steps: int
     reward_before: float
     reward_after: float

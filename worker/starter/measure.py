@@ -1,4 +1,4 @@
-"""Samples held-out additions and counts right answers, worked answers and lengths."""
+"""Samples held-out additions and counts right and worked answers."""
 
 import random
 import re
@@ -58,7 +58,7 @@ def measure(
     samples: int = 800,
     seed: int = 0,
 ) -> Measured:
-    """Measure completions of different held-out pairs. asking: the user's message, with {a} and {b}."""
+    """Measure different held-out pairs. asking: the user's message, with {a} and {b}."""
     return measure_pairs(model, tokenizer, held_out_pairs(samples, seed), asking=asking, seed=seed)
 
 

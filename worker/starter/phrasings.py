@@ -1,7 +1,6 @@
 """Phrasings in which users ask for an addition.
 
-Half of the pretraining text uses the demo's phrasing, to keep its quality. A phrasing is
-independent of answer and habit.
+Half of the pretraining text uses the demo's phrasing, to keep its quality.
 """
 
 import random

@@ -62,5 +62,4 @@ def write_tokenizer(folder: Path) -> None:
 
 
 def prompt_text(content: str) -> str:
-    """Render one user message."""
     return f"{USER}{content}{ASSISTANT}"

@@ -11,7 +11,6 @@ _JAILS_PER_TASK = 4
 _MAX_SOURCES = 4096
 
 Needs = frozenset[str]
-"""Modules a zygote loads before it forks."""
 
 NOTHING: Needs = frozenset()
 
@@ -38,8 +37,6 @@ class SourceNeeds:
 
 
 class Family:
-    """Jails of one task of the pool."""
-
     def __init__(self, jail: Jail) -> None:
         self._jail = jail
         self._sessions: OrderedDict[Needs, Session] = OrderedDict()

@@ -25,7 +25,7 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How one child process ended, and its result per row (None: no valid result)."""
+    """The end of a child process, and its result per row (None: no valid result)."""
 
     status: int
     cause: int
@@ -85,7 +85,6 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
 
 
 def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "reward") -> tuple[RowStatus, str]:
-    """Return status and message of the row at which a child ended early."""
     if run.cause == region.UNIT_TIMEOUT:
         return "timeout", f"longer than {budget:g} s"
     if run.cause == region.CALL_DEADLINE:

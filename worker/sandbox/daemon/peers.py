@@ -18,7 +18,6 @@ _CREDENTIALS = struct.Struct("iII")
 _WAITING_PER_CONNECTION = 64
 
 Answer = Callable[[dict[str, Any], bytes, Hashable], Awaitable[frames.Packed]]
-"""Answers one request (head, body, peer). Raises BadRequest."""
 
 
 class Listener:

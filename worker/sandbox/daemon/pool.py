@@ -36,7 +36,6 @@ class Ticket:
             self.running.cancel()
 
     def fail(self, message: str) -> None:
-        """Answer with ``sandbox_error`` unless already answered."""
         if not self.answer.done():
             self.answer.set_result(self.call.failed("sandbox_error", message))
 
@@ -48,7 +47,6 @@ class FairQueue:
         self._lines: OrderedDict[Hashable, deque[Ticket]] = OrderedDict()
         self._running: Counter[Hashable] = Counter()
         self._takers = 0
-        """Tasks waiting for any ticket."""
         self._filled = asyncio.Event()
 
     def put(self, peer: Hashable, ticket: Ticket) -> None:
@@ -104,7 +102,6 @@ class Pool:
         self._families = [Family(jail) for _ in range(size + 1)]
         self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size + 1)]
         self.failures = 0
-        """Calls that failed because of a jail."""
 
     def submit(self, peer: Hashable, ticket: Ticket) -> None:
         self._line.put(peer, ticket)

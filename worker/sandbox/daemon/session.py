@@ -18,11 +18,11 @@ from worker.sandbox.transport import frames
 _START_SECONDS = 20.0
 _PRELOAD_SECONDS = 90.0
 _GRACE_SECONDS = 15.0
-"""A healthy zygote answers within this time after a call's deadline."""
+"""A healthy zygote answers within this time after a deadline."""
 
 
 class JailDied(Exception):
-    """The jail did not start, exited, hung or broke the protocol: never the fault of a row."""
+    """The jail did not start, hung or broke the protocol: never the fault of a row."""
 
 
 class Session:
@@ -80,7 +80,6 @@ class Session:
     async def begin(
         self, body: bytes, rows: int, budgets: Sequence[float], timeouts: Timeouts, seconds_left: float
     ) -> bytes:
-        """Send a request and run its first child; returns the reply's payload."""
         self._calls += 1
         head = region.CALL.pack(
             region.OP_CALL, rows, len(budgets), 0, len(body), seconds_left, timeouts.load, timeouts.cpu

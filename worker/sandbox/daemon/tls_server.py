@@ -1,4 +1,4 @@
-"""TLS handshakes of TCP connections: only clients with the daemon's key file get through."""
+"""TLS handshakes: only clients with the daemon's key file get through."""
 
 import asyncio
 import sys

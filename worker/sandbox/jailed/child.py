@@ -66,7 +66,6 @@ class Task:
 
 
 def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
-    """Become the sandboxed child, right after ``fork``."""
     try:
         os.dup2(stdin, 0)
         os.dup2(log, 1)
@@ -120,7 +119,7 @@ def rehearse() -> None:
 
 
 def describe(error: BaseException) -> tuple[str, int | None, int | None]:
-    """Return an error's message, line and column (from 1), whatever the error object does."""
+    """Return message, line and column (from 1) of an error, whatever its object does."""
     try:
         return _describe(error)
     except BaseException:  # noqa: BLE001 - each attribute of an error may be the reward's code too
@@ -219,9 +218,7 @@ def _load(source: str) -> dict[str, object]:
 
 
 def _report_entries(namespace: Mapping[str, object], request: Mapping[str, Any], report: Report) -> None:
-    """Report functions as parts of row 0 (number: the spelling), their lines as criteria, their
-    columns as its message in JSON.
-    """
+    """Report functions as parts of row 0, their lines as criteria, their columns as its message."""
     name = request.get("entry")
     entries = [choose_entry(namespace, name)] if name is not None else find_entries(namespace)
     if not entries:

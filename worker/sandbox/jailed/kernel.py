@@ -55,7 +55,7 @@ def forbid_inspection() -> None:
 
 
 def install_filter(program: bytes) -> None:
-    """Add a seccomp filter (an array of ``struct sock_filter``) and set no_new_privs."""
+    """Add an array of ``struct sock_filter`` and set no_new_privs."""
     buffer = ctypes.create_string_buffer(program, len(program))
     header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)

@@ -7,7 +7,6 @@ import types
 
 
 def new_module(name: str) -> types.ModuleType:
-    """Create a module, registered for import under its name."""
     module = types.ModuleType(name)
     sys.modules[name] = module
     module.__dict__["__builtins__"] = builtins

@@ -1,7 +1,7 @@
 """Finds the dataset columns that a reward requires, from its source.
 
-Reads of a literal name count, except inside a ``try`` that catches a missing key, behind a
-condition on the row, or of a column also queried with ``.get`` or ``in``.
+Only reads of a literal name that every row reaches count, not of a column also queried with
+``.get`` or ``in``.
 """
 
 import ast
@@ -15,7 +15,6 @@ _ITEM_AT = {OPENAI: 1, PREDIBASE: 2}
 _OF_TRL = ("prompts", "completions", "judges", "trainer_state", "log_metric", "log_extra")
 _OF_SAMPLE = ("output_text", "output_json", "output_tools", "output_audio", "choices")
 _NO_COLUMNS = frozenset((*_OF_TRL, *_OF_SAMPLE))
-"""TRL parameters that are filled without a column."""
 _MISSING_KEY = frozenset(("KeyError", "LookupError", "Exception", "BaseException"))
 _ASKING = frozenset(("get", "pop", "setdefault"))
 _DEEPEST = 8
@@ -46,7 +45,6 @@ def columns_read(source: str, entries: Iterable[Entry]) -> dict[str, list[str]]:
 
 
 def _optional(module: ast.Module) -> Iterator[str]:
-    """Yield columns that the source checks before it reads them."""
     for node in ast.walk(module):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
             yield from _texts([node.left])

@@ -34,7 +34,7 @@ STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "m
 
 
 class Header(NamedTuple):
-    """The region's header. line, column: of a load error (0: none). used: bytes of the space."""
+    """line, column: of a load error (0: none). used: bytes of the space."""
 
     state: int
     unit: int
@@ -47,7 +47,7 @@ class Header(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """One row's outcome: counts of numbers, byte lengths of texts, and their offset ``at``."""
+    """One row's outcome: counts of numbers, byte lengths of texts, their offset ``at``."""
 
     status: int
     parts: int
@@ -123,10 +123,10 @@ between header and budget.
 """
 
 BODY = struct.Struct("<I")
-"""bytes of the JSON object, which precedes the rows."""
+"""bytes of the JSON object before the rows."""
 
 PROGRAM = struct.Struct("<IIQ")
-"""bytes of standard input (the body's end), of output (one more is a flood), of memory."""
+"""bytes of standard input, of output (one more is a flood), of memory."""
 
 DONE = struct.Struct("<IIIIIdddII")
 """first unit, rows, wait status, cause, progress, seconds (CPU, wall, wall of the last unit),

@@ -1,10 +1,7 @@
 """The three spellings of a Python reward, recognised by signature.
 
-* ``grade(sample, item)`` - OpenAI.
-* ``reward_fn(prompt, completion, example)`` - Predibase; the example's columns are strings.
-* ``f(prompts, completions, **columns)`` - TRL; lists in, a list out.
-
-For several rows at once, all receive and return lists.
+For several rows at once, OpenAI's and Predibase's functions receive and return lists, as TRL's
+do.
 """
 
 import asyncio
@@ -34,7 +31,7 @@ class NoReward(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function that can score. columns: of a TRL function; None accepts any."""
+    """A function that can score; with ``columns`` None it accepts any."""
 
     name: str
     spelling: str
@@ -102,7 +99,7 @@ def _no_entry(namespace: Mapping[str, object]) -> str:
 
 
 def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:
-    """Call the reward for one unit's rows; with ``single`` it gets one row, else lists."""
+    """Call the reward for one unit's rows: lists, or one row if ``single``."""
     if entry.spelling == TRL:
         return as_list(_settle(entry.function(**_trl_arguments(entry, rows))), len(rows))
     arguments = [
@@ -141,7 +138,6 @@ def _read(name: str, value: Callable[..., object], *, named: bool) -> Entry | No
 
 
 def _settle(value: object) -> object:
-    """Await an ``async def``'s value."""
     if not inspect.isawaitable(value):
         return value
     with asyncio.Runner() as runner:
@@ -208,7 +204,6 @@ def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
 
 
 def _log_metric(name: str, value: object) -> None:
-    """TRL's helper: saves the metric with the prints."""
     sys.stdout.write(f"{name}: {value}\n")
 
 

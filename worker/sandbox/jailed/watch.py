@@ -37,7 +37,7 @@ class Call:
 
 @dataclass(slots=True)
 class Outcome:
-    """How a child ended. ``unit_wall``: seconds since its last unit began."""
+    """``unit_wall``: seconds since the last unit began."""
 
     status: int = 0
     cause: int = region.ENDED_ITSELF

@@ -21,12 +21,10 @@ _START = "import sys; sys.path.insert(0, {program!r}); from jailed.zygote import
 
 
 class Jail(Protocol):
-    """Starts zygotes. Implementations hold no state about running ones."""
+    """Implementations hold no state about running zygotes."""
 
     @property
-    def name(self) -> str:
-        """The letter that a run records."""
-        ...
+    def name(self) -> str: ...
 
     def missing(self) -> str | None:
         """Return why this jail cannot work here; None if worth probing."""
@@ -39,9 +37,7 @@ class Jail(Protocol):
         """
         ...
 
-    def configuration(self) -> dict[str, Any]:
-        """The zygote's first frame."""
-        ...
+    def configuration(self) -> dict[str, Any]: ...
 
 
 class Running:
@@ -50,7 +46,6 @@ class Running:
 
     @property
     def pid(self) -> int:
-        """The zygote's id, as this process sees it."""
         return self._process.pid
 
     def settled(self) -> None:
@@ -63,7 +58,6 @@ class Running:
         self._process.kill()
 
     def wait(self) -> None:
-        """Block until every process of the killed jail is gone."""
         self._process.wait()
         if self._process.stderr is not None:
             self._process.stderr.close()

@@ -105,7 +105,6 @@ class NamespaceJail:
         return zygote_command(self._inside(self.prefix.python), _PROGRAM, channel)
 
     def _bound(self) -> Iterator[tuple[str, str]]:
-        """Yield (host path, jail path) of everything readable."""
         root = self.prefix.python.parents[1]
         yield str(root), _PYTHON
         yield str(self.prefix.program), _PROGRAM

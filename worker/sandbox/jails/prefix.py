@@ -113,7 +113,6 @@ def make_folder(path: Path) -> None:
 
 
 def require_traversable(path: Path) -> None:
-    """Raise :class:`PrefixError` unless another user can reach ``path``."""
     for folder in (path, *path.parents):
         if not folder.stat().st_mode & stat.S_IXOTH:
             raise PrefixError(

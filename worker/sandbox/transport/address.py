@@ -6,8 +6,6 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A Unix socket's ``path``, or ``host`` and ``port``."""
-
     path: str | None = None
     host: str = ""
     port: int = 0

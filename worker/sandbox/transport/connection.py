@@ -32,7 +32,6 @@ class Connection:
             )
 
     def stale(self) -> bool:
-        """Whether the daemon closed this idle connection."""
         try:
             self._socket.setblocking(False)
             socket.socket.recv(self._socket, 1, socket.MSG_PEEK)
@@ -45,7 +44,7 @@ class Connection:
         return True
 
     def ask(self, requests: Iterable[frames.Packed]) -> Iterator[tuple[int, frames.Packed]]:
-        """Send requests, a few ahead, and yield (position, answer) as they arrive. Exhaust it.
+        """Yield (position, answer) as answers arrive. Exhaust it.
 
         Raises OSError and EOFError when the connection breaks, ``ValueError`` for a refused request.
         """

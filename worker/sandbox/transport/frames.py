@@ -27,7 +27,6 @@ from worker.sandbox.outcome import (
 )  # fmt: skip
 
 Packed = tuple[dict[str, Any], bytes]
-"""Head and body of a frame."""
 
 SIZES = struct.Struct("<II")
 BUFFER_BYTES = 1 << 20
@@ -68,7 +67,7 @@ def sizes(raw: bytes) -> tuple[int, int]:
 
 
 def pack_rows(rows: Sequence[RewardRow]) -> bytes:
-    """Pack rows as a request's body. Raises ValueError for values that are not plain data."""
+    """Raises ValueError for values that are not plain data."""
     return marshal.dumps([_row_fields(row) for row in rows], _MARSHAL)
 
 

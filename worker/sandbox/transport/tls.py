@@ -32,7 +32,6 @@ _RENEW = (
 _NOT_YET_VALID, _EXPIRED = 9, 10
 """OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED."""
 NO_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "PACKET_LENGTH_TOO_LONG"}
-"""OpenSSL's reasons for a peer that does not use TLS."""
 
 
 class TlsError(ConnectionError):
@@ -65,7 +64,6 @@ class KeyFile:
 
     @classmethod
     def create_if_missing(cls, path: Path) -> "KeyFile":
-        """Create the file with the ``openssl`` program."""
         if not path.exists():
             _create(path)
         return cls(path)
