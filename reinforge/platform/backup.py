@@ -1,13 +1,10 @@
 """Backup of a platform to a folder, and restore from it.
 
-    manifest.json          written last: what belongs together
-    database-….dump        pg_dump's custom format, one snapshot
-    objects-….jsonl        the objects that this snapshot knows: key, SHA-256, bytes
-    objects/…              immutable, so a folder that is used again takes only what is new
-    secret-key             opens the secrets in the database (unless REINFORGE_SECRET_KEY has it): keep it safe
-
-The platform may run meanwhile. A job that runs has a lease in the copy that has ended when it is used: it goes on from
-its newest resume state there.
+manifest.json      written last
+database-….dump    pg_dump's custom format, one snapshot
+objects-….jsonl    objects of this snapshot: key, SHA-256, bytes
+objects/…          immutable, so a second backup adds only new ones
+secret-key         absent if REINFORGE_SECRET_KEY is set
 """
 
 import contextlib
@@ -34,22 +31,18 @@ _SECRET = "secret-key"
 _MANIFEST = "manifest.json"
 
 Progress = Callable[[int, int], None]
-"""Called with the number of copied objects and the total."""
 
 
 class Manifest(BaseModel):
     format: int
     version: str
-    """Version of the platform."""
     revision: str
-    """Revision of the database's schema."""
     made_at: datetime
     database: str
     database_sha256: str
     objects: str
     count: int
     bytes: int
-    """Bytes of all objects."""
     secret_key: bool
 
 
@@ -60,10 +53,11 @@ class BackupObject(BaseModel):
 
 
 def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Copy the platform of `home` to `folder`, which may hold an earlier copy of it.
+    """Copy the platform of `home` to `folder`, which may hold an earlier backup.
 
-    Raises InvalidInput (`nothing_to_back_up`), StateConflict (`backup_of_another`), Unavailable (`backup_failed`,
-    `object_missing`, `object_damaged`). An earlier copy stays good until the new one is whole.
+    Raises InvalidInput (`nothing_to_back_up`), StateConflict (`backup_of_another`), Unavailable
+    (`backup_failed`, `object_missing`, `object_damaged`). The earlier backup stays valid until the new one
+    is complete.
     """
     if not settings.database_url() and recorded_cluster(home) is None:
         raise InvalidInput(
@@ -109,11 +103,10 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
 
 
 def restore(folder: Path, home: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Make a platform in `home` from a copy; start it with `reinforge up` then.
+    """Restore a backup into `home`. May be repeated after an interruption: the database comes last, at once.
 
-    Objects come first and are checked against their hashes; the database comes all at once. So a restore that was cut
-    off is simply started again. Raises InvalidInput (`not_a_backup`, `backup_damaged`), StateConflict
-    (`home_not_empty`, `already_running`, `secret_key_differs`), Unavailable (`restore_failed`).
+    Raises InvalidInput (`not_a_backup`, `backup_damaged`), StateConflict (`home_not_empty`,
+    `already_running`, `secret_key_differs`), Unavailable (`restore_failed`).
     """
     manifest = _read(folder)
     dump = folder / manifest.database
@@ -154,7 +147,7 @@ def _read(folder: Path) -> Manifest:
 
 @contextlib.contextmanager
 def _database(home: Path) -> Iterator[str]:
-    """The URL of the platform's database: a server of one's own, the running one of the home, or started for this."""
+    """URL of the database; an embedded server that does not run is started."""
     if url := settings.database_url():
         yield url.replace("postgresql+psycopg://", "postgresql://", 1)
         return
@@ -178,7 +171,6 @@ def _store(home: Path) -> ObjectStore:
 
 
 def _snapshot(url: str, dump: Path) -> tuple[str, list[BackupObject]]:
-    """Dump the database; its schema's revision and the objects that the dump knows."""
     import psycopg
 
     with psycopg.connect(url) as connection:
@@ -202,7 +194,6 @@ def _snapshot(url: str, dump: Path) -> tuple[str, list[BackupObject]]:
 
 
 def _download(store: ObjectStore, objects: list[BackupObject], folder: Path, progress: Progress) -> None:
-    """Copy what the folder lacks."""
     for done, item in enumerate(objects, 1):
         target = folder / item.key
         if not target.is_file() or target.stat().st_size != item.bytes:
@@ -226,14 +217,12 @@ def _download(store: ObjectStore, objects: list[BackupObject], folder: Path, pro
 
 
 def _delete_others(keys: set[str], folder: Path) -> None:
-    """Delete the objects of earlier copies that this one does not know."""
     for path in [path for path in folder.rglob("*") if path.is_file()]:
         if str(path.relative_to(folder)) not in keys:
             path.unlink()
 
 
 def _secret_of(home: Path, folder: Path) -> str | None:
-    """The home's key, where it has one. Raises StateConflict when the folder has that of another platform."""
     secrets = [(source / _SECRET).read_text() for source in (home, folder) if (source / _SECRET).exists()]
     if len(set(secrets)) > 1:
         raise StateConflict(
@@ -281,7 +270,6 @@ def _keep_secret(folder: Path, home: Path, manifest: Manifest) -> None:
 
 
 def _run(program: str, url: str, *arguments: str, code: str) -> None:
-    """Run a program of PostgreSQL. Raises Unavailable `code`."""
     result = subprocess.run(
         [find_programs() / "bin" / program, *arguments],
         env=_environment(url),
@@ -296,11 +284,10 @@ def _run(program: str, url: str, *arguments: str, code: str) -> None:
 
 
 def _load(dump: Path, url: str) -> None:
-    """Fill an empty database from a dump, in one transaction. Raises Unavailable `restore_failed`.
+    """Fill an empty database in one transaction. Raises Unavailable `restore_failed`.
 
-    `pg_restore` writes the SQL and `psql` runs it, so that settings which the server is too old for can be left out.
-    The COMMIT comes last, after all of the script: whatever ends before it, this process included, leaves the
-    database empty.
+    `pg_restore` writes SQL to `psql`, so that `copy_script` can drop settings. COMMIT comes last, so that
+    any earlier end leaves the database empty.
     """
     programs = find_programs() / "bin"
     with tempfile.TemporaryFile() as errors:
@@ -332,9 +319,9 @@ def _load(dump: Path, url: str) -> None:
 
 
 def copy_script(script: IO[bytes], to: IO[bytes]) -> None:
-    """Copy a script of `pg_restore` without `transaction_timeout`, which servers before PostgreSQL 17 refuse.
+    """Copy a `pg_restore` script without `transaction_timeout`, which PostgreSQL before 17 refuses.
 
-    Only the settings at its head are looked at: further down the same line could be data.
+    Only the head is examined: further down the same line could be data.
     """
     for line in script:
         if line != b"SET transaction_timeout = 0;\n":
@@ -345,7 +332,7 @@ def copy_script(script: IO[bytes], to: IO[bytes]) -> None:
 
 
 def _environment(url: str) -> dict[str, str]:
-    """The environment of a program that connects to this database; the password is in it, not in the arguments."""
+    """Environment with the database's password, because arguments are public."""
     from psycopg.conninfo import conninfo_to_dict
 
     parts = conninfo_to_dict(url)

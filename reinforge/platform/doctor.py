@@ -1,10 +1,7 @@
 """Checks of this machine, with advice (`reinforge doctor`).
 
-    for check in run_checks(home, port=8321):
-        print(check.status, check.name, check.message, check.remedy)
-
-`fail` means that the platform does not work as it stands, `warn` that a part of it does not or that it is slow.
-Backend and worker are checked in child processes, never imported.
+`fail`: the platform does not work; `warn`: a part does not. Backend and worker are checked in child
+processes, never imported.
 """
 
 import contextlib
@@ -34,7 +31,6 @@ from reinforge.platform.up import EVERYWHERE
 
 _GIB = 1024**3
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Timeout)\w*: ")
-"""How Python begins the last part of a traceback."""
 DEFAULT_PORT = 8321
 _RUN_TIMEOUT_SECONDS = 90.0
 _LANDLOCK_CREATE_RULESET = 444
@@ -60,8 +56,6 @@ Status = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check; `remedy` says what to do unless the status is `ok`."""
-
     name: str
     status: Status
     message: str
@@ -69,10 +63,9 @@ class Check:
 
 
 def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int | None = None) -> list[Check]:
-    """Run all checks, most basic first. May leave a probe object in the store.
+    """Run all checks, most basic first; may leave a probe object in the store.
 
-    port: by default that of the platform which runs on the home, else 8321.
-    In a container of docker-compose.yml: those of its image, with advice for containers.
+    port: default: that of the platform running on the home, else 8321. A container gets its image's checks.
     """
     home = (home or settings.home()).resolve()
     image = containers.image()
@@ -89,7 +82,7 @@ def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int |
 
 
 def _machine_checks(home: Path, host: str, port: int, *, own: bool) -> list[Callable[[], Check]]:
-    """own: the platform of this home listens there."""
+    """own: the platform of this home listens on the port."""
     local = EVERYWHERE.get(host, host)
     return [
         check_python,
@@ -111,7 +104,6 @@ def _machine_checks(home: Path, host: str, port: int, *, own: bool) -> list[Call
 
 
 def _image_checks(image: str, home: Path, port: int) -> list[Callable[[], Check]]:
-    """What a container needs; in `backend` that is the api's or the background process's."""
     checks: list[Callable[[], Check]] = [
         check_python,
         lambda: check_home(home),
@@ -128,7 +120,6 @@ def _image_checks(image: str, home: Path, port: int) -> list[Callable[[], Check]
 
 
 def _for_containers(check: Check) -> Check:
-    """The check with advice that can be followed where the image is given and Docker Compose runs it."""
     if check.status == "ok" or (check.name, check.status) == (
         "torch",
         "warn",
@@ -250,7 +241,6 @@ def check_landlock() -> Check:
 
 
 def check_sandbox() -> Check:
-    """Query the configured sandbox, else probe this machine with `python -m worker.sandbox probe`."""
     remote = settings.sandbox_variable()
     command = ["worker.rewards.sandbox_access"] if remote else ["worker.sandbox", "probe"]
     answer = _run([sys.executable, "-P", "-m", *command])
@@ -288,7 +278,7 @@ def check_torch() -> Check:
 
 
 def check_vllm() -> Check:
-    """The engine of jobs with rollout.engine vllm, and what serves deployments; no fault where there is none."""
+    """The engine of jobs and deployments; its absence is no fault."""
     program = (
         "import json; from worker.settings import WorkerSettings;"
         "from worker.serving_client.engine_choice import serving_engine;"
@@ -313,7 +303,7 @@ def check_vllm() -> Check:
 
 
 def check_plugins() -> Check:
-    """Packages with parts of the algorithm: what they declare, and in a process of the worker what it would call."""
+    """What algorithm plugins declare, and what a worker would call."""
     from reinforge.algorithm import plugins  # loads other people's code: only when asked
 
     importlib.import_module("reinforge.algorithm.slots")  # judges their presets
@@ -347,7 +337,7 @@ def check_page() -> Check:
 
 
 def check_server(url: str, *, required: bool = True) -> Check:
-    """The API that a worker calls. required=False: whether one runs in this container, as it does in `api` alone."""
+    """The API that a worker calls. required=False: none may run in this container."""
     message = probe.problem(f"{url}/readyz")
     if message is None:
         return Check("server", "ok", f"{url} is ready")
@@ -358,14 +348,12 @@ def check_server(url: str, *, required: bool = True) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class _RunOutput:
-    """What a process printed; `failure` is the last line of its complaint when it did not succeed."""
-
     text: str
     failure: str | None
 
 
 def _run(command: list[str], stdin: str = "") -> _RunOutput:
-    """Run a short command; `stdin` goes to its standard input, because arguments are public."""
+    """Run a short command; `stdin` carries secrets, because arguments are public."""
     try:
         result = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=_RUN_TIMEOUT_SECONDS
@@ -381,7 +369,6 @@ def _run(command: list[str], stdin: str = "") -> _RunOutput:
 
 
 def _last_error(printed: str) -> str:
-    """The error that a program ended with: from the last line that begins one, for some go over several."""
     lines = printed.strip().splitlines()
     start = max(
         (number for number, line in enumerate(lines) if _ERROR.match(line)), default=max(len(lines) - 1, 0)
@@ -390,11 +377,9 @@ def _last_error(printed: str) -> str:
 
 
 def _without_driver(url: str) -> str:
-    """`postgresql+psycopg://` is SQLAlchemy's spelling; libpq knows `postgresql://`."""
     scheme, _, rest = url.partition("://")
     return f"{scheme.partition('+')[0]}://{rest}"
 
 
 def _nearest_existing(folder: Path) -> Path:
-    """The folder itself, or its nearest ancestor that exists."""
     return next(candidate for candidate in (folder, *folder.parents) if candidate.exists())

@@ -1,4 +1,4 @@
-"""Check of torch and GPUs, from a report of a worker process."""
+"""Check of torch and GPUs, from a worker process's report."""
 
 from typing import Any, Literal
 
@@ -7,8 +7,7 @@ Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
 
 
 def torch_state(report: dict[str, Any]) -> Finding:
-    """report: of `worker.machine.torch_device.report`, with that of
-    `worker.machine.gpu_assignment.placement_report`."""
+    """report: of `worker.machine.torch_device.report`, with that of `gpu_assignment.placement_report`."""
     if report["problem"] is not None:
         return "fail", report["problem"], report["remedy"]
     placement = report["placement"]

@@ -1,4 +1,4 @@
-"""Checks of the port, and of the broker and workers of a running platform."""
+"""Checks of the port, and of a running platform's broker and workers."""
 
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ def port_state(host: str, port: int, *, own: bool) -> Finding:
 
 
 def running_platform(host: str, port: int) -> Finding:
-    """Ask the platform at REINFORGE_URL, or at this address. One that does not run here is no fault."""
+    """Query the platform at REINFORGE_URL, else at this address. None running is no fault."""
     named = settings.server_url()
     url = (named or f"http://{host}:{port}").rstrip("/")
     try:
@@ -54,7 +54,6 @@ def running_platform(host: str, port: int) -> Finding:
 
 
 def _notices(url: str) -> list[str]:
-    """What is wrong with single workers; only who has a key may see them."""
     key = settings.api_key()
     if not key:
         return []

@@ -1,4 +1,4 @@
-"""Environment variables of each process of the platform."""
+"""Environment variables of the platform's processes."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _BACKEND_ONLY = (
     "REINFORGE_SECRET_KEY",
     "REINFORGE_PREVIOUS_WORKER_TOKEN",
 )
-"""Workers hold no credentials but their token; they stand next to untrusted reward code."""
+"""Workers run beside untrusted reward code, so their only credential is their token."""
 _NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_KEY_FILE", "REINFORGE_WORKER_TOKEN", "REDIS_URL")
 _WORKER_ONLY = ("SANDBOX_KEY_FILE",)
 _WORKER_LISTEN = "REINFORGE_WORKER_LISTEN"
@@ -25,11 +25,10 @@ _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
 class Environment:
-    """The environments of one platform, made from ours; a variable that is set and empty counts as unset.
+    """Environments of child processes; an empty variable counts as unset.
 
-    backend   everything but the key file of a sandbox
-    worker    without the credentials of database and object store; reaches the backend at `local_url`
-    sandbox   additionally without the worker's token
+    backend: all but a sandbox's key file. worker: without credentials of database and object store.
+    sandbox: also without the worker's token.
     """
 
     def __init__(
@@ -68,7 +67,6 @@ class Environment:
         return {**_without(self._all, _BACKEND_ONLY), "REINFORGE_URL": self._worker_url()}
 
     def _worker_url(self) -> str:
-        """URL of the worker API, which may have an address of its own."""
         host, _, port = self._all.get(_WORKER_LISTEN, "").rpartition(":")
         if not port:
             return self._local_url
@@ -83,5 +81,4 @@ def _without(env: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _join(hosts: str | None) -> str:
-    """Processes of one machine do not talk through a proxy."""
     return f"{hosts},{_LOOPBACK}" if hosts else _LOOPBACK

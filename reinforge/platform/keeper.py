@@ -1,17 +1,11 @@
-"""Keeper: a wrapper process around each child, so that no process outlives the platform.
+"""Keeper: wrapper process around a child, so that no process outlives the platform.
 
-A keeper starts one command and ends with it. It ends the command, and everything the command started, when
-it is told to (SIGTERM; SIGQUIT: without any grace) and when the process that started the keeper is gone,
-however that died: the keeper's standard input is a pipe nobody writes to, and its end of file is the message.
+It ends the command and all descendants on SIGTERM (SIGQUIT: at once), and when its standard input
+closes because its parent died. On Linux it is a *subreaper* that adopts orphaned grandchildren, the
+kernel signals the command if the keeper is killed (`PR_SET_PDEATHSIG`), and its own session keeps
+Ctrl-C away.
 
-Three kernel facilities carry this on Linux:
-
-* the keeper is a *subreaper*: a grandchild whose parent dies, daemons included, becomes the keeper's child;
-* the command asks for a signal should the keeper itself be killed (`PR_SET_PDEATHSIG`);
-* the keeper leads a session of its own, so Ctrl-C in a terminal reaches the supervisor only.
-
-`python -P -m reinforge.platform.keeper PLAN`.
-Not covered: a descendant that gives itself a session of its own *and* whose keeper was killed by SIGKILL.
+Not covered: a descendant with its own session whose keeper was killed by SIGKILL.
 """
 
 import ctypes
@@ -40,12 +34,12 @@ from reinforge.system.process_table import (
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LEFTOVER_PATIENCE = 2.0
-"""Seconds that descendants get between SIGTERM and SIGKILL once the command itself is gone."""
+"""Seconds between SIGTERM and SIGKILL for descendants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a keeper is to run; travels as one JSON argument."""
+    """What a keeper runs; passed as one JSON argument."""
 
     command: list[str]
     pid_file: str
@@ -55,17 +49,16 @@ class Plan:
     user: int | None = None
     group: int | None = None
     env: dict[str, str] | None = None
-    """The command's environment, when it is not the keeper's own. Not for secrets: arguments are public."""
+    """The command's environment; None: the keeper's. Not for secrets: arguments are public."""
 
     def argv(self) -> list[str]:
         return [sys.executable, "-P", "-m", __spec__.name, json.dumps(asdict(self))]
 
 
 def end_leftovers(pid_file: Path) -> list[int]:
-    """End what an earlier supervisor left running according to `pid_file`, and remove the file.
+    """End processes that an earlier supervisor recorded in `pid_file`; returns their pids.
 
-    Returns the ids of the processes that had to be ended. Ids that now belong to other processes are
-    recognised by their start time and left alone.
+    A pid that now belongs to another process is recognised by its start time.
     """
     try:
         entry = json.loads(pid_file.read_text())
@@ -111,7 +104,7 @@ class _Keeper:
         self._hurry = self._hurry or number == signal.SIGQUIT
 
     def run(self) -> int:
-        """Run the command to its end; returns its exit status, 128 + n when signal n ended it."""
+        """Returns the command's exit status, 128 + n after signal n."""
         _adopt_orphans()
         try:
             main = self._start()
@@ -171,7 +164,7 @@ class _Keeper:
             self._stop_requested = True
 
     def _reap(self, main: int) -> bool:
-        """Collect ended children; False when there is no child left at all."""
+        """Returns False when no child is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -183,7 +176,7 @@ class _Keeper:
                 self._status = os.waitstatus_to_exitcode(status)
 
     def _end_descendants(self) -> None:
-        """SIGTERM for those that remain, then SIGKILL until there is none; forks in between are caught."""
+        """SIGTERM, then SIGKILL until none is left, so that forks in between are caught."""
         self._stop_requested = True
         for descendant in descendants(os.getpid()):
             send(descendant, signal.SIGTERM if self._status is not None else signal.SIGKILL)

@@ -1,8 +1,7 @@
 """Detects that the parent `make` was interrupted or killed.
 
-Ctrl-C reaches the whole process group. Sent to `make` alone, SIGINT makes it wait for its recipe without telling
-it, and SIGKILL leaves the recipe behind. Both can be seen from inside: a `make` that waits like this no longer
-catches SIGINT, and one that is gone is no longer the parent. Where there is no /proc nothing is seen.
+After SIGINT `make` waits for its recipe and no longer catches SIGINT; after SIGKILL it is no longer the
+parent. Without /proc nothing is detected.
 """
 
 import os
@@ -18,9 +17,9 @@ _INTERRUPT = 1 << (signal.SIGINT - 1)
 
 
 def watch_make(interrupted: Flag, act: Callable[[], None]) -> None:
-    """Call `act` once the `make` that started this process wants to end; nothing when another program started it.
+    """Call `act` once the `make` that started this process wants to end.
 
-    interrupted: set when this process has been told as well, which ends the watch.
+    interrupted: set when this process got a signal too, which ends the watch.
     """
     parent = os.getppid()
     if _name(parent) in ("make", "gmake"):

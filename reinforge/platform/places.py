@@ -1,9 +1,7 @@
-"""Paths of the platform's files, and the lock that protects a home.
+"""Paths of the platform's files, and the lock of a home.
 
-Started as a normal user everything lies in the home. Started as root, what another user must be able to reach
-(PostgreSQL's programs, data and socket) lies under a prefix whose every ancestor may be traversed by anyone:
-checkouts and pythons below `/root` or in a 0700 folder cannot be reached by a dropped user, and the modes of
-folders that are not ours are never changed.
+Under root, what another user must reach (PostgreSQL's programs, data, socket) lies under a prefix that
+anyone may traverse. Modes of folders that are not ours are never changed.
 """
 
 import fcntl
@@ -17,20 +15,18 @@ from reinforge import settings
 from reinforge.errors import StateConflict, Unavailable
 
 ADDRESS_FILE = "address"
-"""In a home: host and port of the platform that runs on it, with a space between."""
+"""File in a home: `host port` of the running platform."""
 _SOCKET_PATH_LIMIT = 100
-"""Bytes; the kernel takes 107 in `sockaddr_un`, some clients a few less."""
+"""Bytes; `sockaddr_un` holds 107, for some clients fewer."""
 
 
 def make_private(folder: Path) -> Path:
-    """Create a folder for our eyes only, with its parents."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
 def write_private(path: Path, text: str) -> None:
-    """Atomically replace a file; only its owner can read it."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -41,7 +37,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def keep_secret(path: Path) -> str:
-    """The secret stored at `path`; made at first use. Safe when several processes ask at once."""
+    """The secret at `path`, created at first use; safe for concurrent processes."""
     try:
         return path.read_text().strip()
     except FileNotFoundError:
@@ -59,9 +55,9 @@ def keep_secret(path: Path) -> str:
 
 
 def shared_prefix() -> Path:
-    """The folder that a dropped user can reach, made when missing: `REINFORGE_PREFIX` or /var/lib/reinforge.
+    """`REINFORGE_PREFIX` or /var/lib/reinforge, created if missing, which unprivileged users can reach.
 
-    Raises Unavailable when one of its ancestors is closed to other users, or when others could write to it.
+    Raises Unavailable if an ancestor is closed to other users or writable by them.
     """
     prefix = settings.prefix()
     hint = (
@@ -86,10 +82,7 @@ def shared_prefix() -> Path:
 
 
 def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> Path:
-    """A folder for Unix sockets, mode 0700, ours or `owner`'s: `beside`/run, or in /tmp if that is too long.
-
-    A socket's whole path has to fit into 108 bytes, and checkouts may lie deeper than that.
-    """
+    """A folder for Unix sockets, mode 0700, ours or `owner`'s; in /tmp if `beside`/run is too long."""
     folder = beside / "run"
     if len(os.fsencode(folder / longest_name)) > _SOCKET_PATH_LIMIT:
         digest = hashlib.sha256(os.fsencode(beside.resolve())).hexdigest()[:12]
@@ -107,7 +100,6 @@ def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> 
 
 
 def running_address(home: Path) -> tuple[str, int] | None:
-    """Host and port of the platform that runs on a home; None if none does."""
     try:
         with (home / "lock").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -124,7 +116,7 @@ def running_address(home: Path) -> tuple[str, int] | None:
 
 
 class FolderLock:
-    """At most one process at a time works on a folder; the lock ends with the process that holds it."""
+    """Lock of one process on a folder; ends with the process."""
 
     def __init__(self, path: Path, what: str) -> None:
         self._path = path
@@ -136,7 +128,7 @@ class FolderLock:
         return self._descriptor is not None
 
     def acquire(self) -> None:
-        """Take the lock; keeps it when it is ours. Raises StateConflict, naming the process that holds it."""
+        """Take or keep the lock. Raises StateConflict, naming its holder."""
         if self._descriptor is not None:
             return
         make_private(self._path.parent)

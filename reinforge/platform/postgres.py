@@ -1,7 +1,7 @@
-"""Embedded PostgreSQL 18 server for one home.
+"""Embedded PostgreSQL 18 server of one home.
 
-It listens on a Unix socket only, in a folder closed to other users, and asks for a password all the same. It
-ends with the process that started it, even when that one is killed (`keeper.py`).
+It listens on a Unix socket in a private folder, requires a password and ends with its parent process
+(`keeper.py`).
 """
 
 import os
@@ -34,7 +34,7 @@ from reinforge.system.process_table import send, wait_gone, working_in
 _PORT = 5432
 _SOCKET = f".s.PGSQL.{_PORT}"
 _READY_WITHIN = 180.0
-"""Seconds; a server that was killed replays its log before it is ready."""
+"""Seconds; a server that was killed replays its log first."""
 _STOP_GRACE = 20.0
 
 SETTINGS: Mapping[str, str] = {
@@ -50,13 +50,7 @@ SETTINGS: Mapping[str, str] = {
 
 
 class EmbeddedPostgres:
-    """The database server of one home.
-
-        with EmbeddedPostgres(home) as server:
-            psycopg.connect(server.url())
-
-    `settings` are added to `SETTINGS`; tests trade durability for speed with them.
-    """
+    """A home's database server; `settings` extend `SETTINGS`."""
 
     name = "postgres"
 
@@ -87,17 +81,16 @@ class EmbeddedPostgres:
         return f"postgresql://{ROLE}:{self._cluster.password}@/{database}?host={host}&port={_PORT}"
 
     def url_of_running(self) -> str:
-        """What `url` says to the process that owns this home's server. Raises Unavailable when there was never one."""
+        """`url` of a server that another process owns. Raises Unavailable if there was none."""
         self._cluster = recorded_cluster(self.home)
         if self._cluster is not None:
             self._sockets = _sockets_of(self._cluster)
         return self.url()
 
     def prepare(self) -> str:
-        """Make the files of a first start without starting; returns what `url` will say.
+        """Create the files of a first start; returns the future `url`.
 
-        Raises StateConflict (`already_running`) when another process owns this home's database, Unavailable
-        when its files cannot be made here.
+        Raises StateConflict (`already_running`) if another process owns the database, Unavailable.
         """
         self._lock.acquire()
         try:
@@ -111,11 +104,10 @@ class EmbeddedPostgres:
         return self.url()
 
     def start(self) -> None:
-        """Start the server and wait until it takes connections; does nothing when it runs already.
+        """Start the server, if it does not run, and wait until it accepts connections.
 
-        A server that an earlier, killed owner left behind is ended first; what it had committed is there.
-        Raises StateConflict (`already_running`) when another process owns this home's database, Unavailable
-        when the server cannot run here.
+        First ends a killed owner's server; its commits are kept. Raises StateConflict (`already_running`)
+        if another process owns the database, Unavailable.
         """
         if self.running:
             return
@@ -131,24 +123,21 @@ class EmbeddedPostgres:
 
     @property
     def status(self) -> int | None:
-        """How the server ended, see `SupervisedProcess.status`."""
         process = self._process
         return None if process is None else process.status
 
     def ask_stop(self) -> None:
-        """Begin to stop; `stop` waits for the end. May be called from another thread."""
         process = self._process
         if process is not None:
             process.ask_stop()
 
     def hurry(self) -> None:
-        """End the server by SIGKILL; the next start replays its log."""
+        """End by SIGKILL; the next start replays the log."""
         process = self._process
         if process is not None:
             process.hurry()
 
     def stop(self) -> None:
-        """End all sessions and stop the server; does nothing when it is not running."""
         if self._process is not None:
             self._process.ask_stop()
             self._process.stop()
@@ -156,7 +145,6 @@ class EmbeddedPostgres:
         self._lock.release()
 
     def destroy(self) -> None:
-        """Stop the server and delete everything it stored."""
         cluster = recorded_cluster(self.home)
         self.stop()
         if cluster is not None:
@@ -178,10 +166,9 @@ class EmbeddedPostgres:
         return self.home / "postgres" / "server.pid"
 
     def _end_leftovers(self, cluster: Cluster) -> None:
-        """End servers and sessions that still work in the data folder, then clear their lock files.
+        """End processes in the data folder and remove their lock files; requires the home's lock.
 
-        Only the holder of the home's lock gets here, so whatever still runs has lost its owner. The lock
-        files must go: in a container, the number in them soon belongs to some unrelated process.
+        The lock files must go: in a container, their pid soon belongs to an unrelated process.
         """
         keeper.end_leftovers(self._pid_file)
         remaining = working_in(cluster.data)
@@ -238,7 +225,7 @@ def _sockets_of(cluster: Cluster) -> Path:
 
 
 def _says_ready(pid_file: Path) -> bool:
-    """The eighth line of the server's own pid file tells when it takes connections."""
+    """Read the eighth line of the server's pid file."""
     try:
         lines = pid_file.read_text().splitlines()
     except FileNotFoundError:

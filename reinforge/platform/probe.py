@@ -1,4 +1,4 @@
-"""Whether a server is ready, for the health checks of containers; the standard library alone, because it runs often.
+"""Readiness of a server, for containers' health checks; standard library only, because it runs often.
 
 python -m reinforge.platform.probe http://127.0.0.1:8321/readyz          # 0: ready
 python -m reinforge.platform.probe http://api:8321/readyz worker         # 0: ready, and that part is, too
@@ -14,7 +14,7 @@ _WITHIN = 8.0
 
 
 def readiness(url: str) -> dict[str, Any]:
-    """The answer of `/readyz`, also of a server that is not ready. Raises OSError, ValueError."""
+    """The response of `/readyz`, also if not ready. Raises OSError, ValueError."""
     direct = urllib.request.build_opener(
         urllib.request.ProxyHandler({})
     )  # it is beside us, never behind a proxy
@@ -29,7 +29,6 @@ def readiness(url: str) -> dict[str, Any]:
 
 
 def problem(url: str, part: str | None = None) -> str | None:
-    """Why the server, or one part of the platform, is not ready; None when it is."""
     try:
         answer = readiness(url)
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Handle of a command that runs under a keeper process."""
+"""Handle of a command that runs under a keeper."""
 
 import signal
 import subprocess
@@ -10,14 +10,13 @@ from reinforge.platform.places import make_private
 from reinforge.system.process_table import identify, kill_tree
 
 _KEEPER_MARGIN = 15.0
-"""Seconds that a keeper may take beyond the command's own grace, to end what the command left behind."""
+"""Seconds for a keeper to end descendants, beyond the command's grace."""
 
 
 class SupervisedProcess:
-    """A running command; everything it starts ends with it, and it ends with us."""
+    """A running command; its descendants end with it, and it ends with us."""
 
     def __init__(self, plan: keeper.Plan, log: Path, env: Mapping[str, str], cwd: Path | None = None) -> None:
-        """Start the command, its output appended to `log`."""
         self._plan = plan
         make_private(log.parent)
         make_private(Path(plan.pid_file).parent)
@@ -38,11 +37,11 @@ class SupervisedProcess:
 
     @property
     def status(self) -> int | None:
-        """The exit status, 128 + n after signal n; None while it runs."""
+        """Exit status, 128 + n after signal n; None while it runs."""
         return self._keeper.poll()
 
     def wait(self, patience: float) -> bool:
-        """Wait for the end, at most `patience` seconds; True when it has ended."""
+        """True if it has ended within `patience` seconds."""
         try:
             self._keeper.wait(patience)
         except subprocess.TimeoutExpired:
@@ -50,15 +49,14 @@ class SupervisedProcess:
         return True
 
     def ask_stop(self) -> None:
-        """Tell the command to end, without waiting."""
         self._keeper.terminate()
 
     def hurry(self) -> None:
-        """End the command and its descendants by SIGKILL, without waiting."""
+        """Begin to SIGKILL the command and its descendants."""
         self._keeper.send_signal(signal.SIGQUIT)
 
     def stop(self) -> None:
-        """Wait until the command and all its descendants are gone; `ask_stop` comes first, here or before."""
+        """Wait until the command and all descendants are gone; call `ask_stop` before."""
         if not self.wait(self._plan.grace + _KEEPER_MARGIN):
             stuck = identify(self._keeper.pid)
             if stuck is not None:

@@ -1,7 +1,7 @@
-"""Named child processes: started in order when ready, started again when they end, stopped in reverse order.
+"""Child processes: started in order, restarted when they end, stopped in reverse order.
 
-Children come in groups. A group is started after the one before it is ready, and stopped before it. Each
-child is watched by a thread of its own, so one that is slow to come back holds up no other.
+A group starts when the one before it is ready. Each child has its own thread, so a slow one delays no
+other.
 """
 
 import shutil
@@ -20,7 +20,7 @@ _POLL = 0.1
 _FIRST_DELAY = 0.5
 _LONGEST_DELAY = 30.0
 _STEADY_AFTER = 60.0
-"""Seconds of running after which an end counts as the first one again."""
+"""Seconds of running that reset the count of ends."""
 _ROTATED_LOGS = 5
 
 EventKind = Literal["running", "restarting", "failed", "stopped"]
@@ -28,16 +28,12 @@ EventKind = Literal["running", "restarting", "failed", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a child; `message` is a sentence for people."""
-
     child: str
     kind: EventKind
     message: str
 
 
 class Child(Protocol):
-    """What can be supervised. `EmbeddedPostgres` is one, `Service` is the other."""
-
     @property
     def name(self) -> str: ...
     @property
@@ -45,10 +41,10 @@ class Child(Protocol):
     @property
     def status(self) -> int | None: ...
     def start(self) -> None:
-        """Start and return when ready. Raises ReinforgeError, and has left nothing running then."""
+        """Start and return when ready. Raises ReinforgeError with nothing left running."""
 
     def ask_stop(self) -> None:
-        """Begin to stop, also while another thread is inside `start`. Does not wait."""
+        """Begin to stop, also during `start` in another thread. Does not wait."""
 
     def hurry(self) -> None:
         """Begin to end everything at once. Does not wait."""
@@ -59,14 +55,14 @@ class Child(Protocol):
 
 @dataclass
 class Service:
-    """A command that should run for as long as the platform does."""
+    """A command that runs as long as the platform."""
 
     name: str
     command: Sequence[str]
     home: Path
     env: Mapping[str, str]
     ready: Callable[[], bool] | None = None
-    """Asked until it says True; without it, a service is ready once it runs."""
+    """Polled until True; None: ready once it runs."""
     ready_within: float = 60.0
     grace: float = 10.0
     _process: SupervisedProcess | None = field(default=None, init=False)
@@ -100,7 +96,7 @@ class Service:
             raise
 
     def run_to_end(self, timeout: float) -> None:
-        """Run a command that ends by itself. Raises Unavailable unless it succeeds within so many seconds."""
+        """Run a command that ends by itself. Raises Unavailable unless it succeeds in time."""
         process = self._spawn()
         try:
             finished = process.wait(timeout)
@@ -151,18 +147,16 @@ class Service:
 
 
 class Supervisor:
-    """Keeps children running until `stop`."""
-
     def __init__(self, report: Callable[[Event], None] = lambda event: None) -> None:
         self._report = report
         self._groups: list[list[_ChildThread]] = []
         self._stopping = threading.Event()
 
     def start(self, *group: Child, optional: Collection[str] = ()) -> None:
-        """Start the children of one group together; returns when all are ready.
+        """Start a group together; returns when all are ready.
 
-        The first failure is raised once each of the group has had its turn; `stop` is still to be called.
-        Of children named in `optional` it is only reported, and they are tried again in the background.
+        The first failure is raised after all were tried; then call `stop`. Failures of `optional` children
+        are reported and retried in the background.
         """
         watched = [
             _ChildThread(child, child.name in optional, self._stopping, self._report) for child in group
@@ -177,7 +171,7 @@ class Supervisor:
                 raise child_thread.failure
 
     def stop(self) -> None:
-        """Stop all children, the last group first; returns when no process of theirs is left."""
+        """Stop all children, the last group first."""
         self._stopping.set()
         while self._groups:
             group = self._groups[-1]
@@ -192,15 +186,12 @@ class Supervisor:
             self._groups.pop()
 
     def hurry(self) -> None:
-        """Give no more grace to any child, so that a `stop` under way in another thread returns soon."""
         self._stopping.set()
         for child_thread in [child_thread for group in self._groups for child_thread in group]:
             child_thread.child.hurry()
 
 
 class _ChildThread:
-    """One child and the thread that starts it, and starts it again whenever it has ended."""
-
     def __init__(
         self, child: Child, optional: bool, stopping: threading.Event, report: Callable[[Event], None]
     ) -> None:
@@ -250,7 +241,7 @@ class _ChildThread:
 
 
 def rotate(log: Path) -> None:
-    """Give a log of an earlier run a number, 1 being the latest, and drop the oldest."""
+    """Number the last run's log 1, and drop the oldest."""
     if not log.exists() or log.stat().st_size == 0:
         return
     for number in range(_ROTATED_LOGS - 1, 0, -1):
@@ -261,7 +252,6 @@ def rotate(log: Path) -> None:
 
 
 def last_lines(log: Path, count: int = 20) -> str:
-    """The end of a log, for an error message."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 16_384))

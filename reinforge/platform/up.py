@@ -1,9 +1,9 @@
-"""The whole platform on one machine: which processes it has, and in which order they start.
+"""The platform's processes on one machine and their order.
 
     PostgreSQL (unless DATABASE_URL), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET)
     → migrations → backend api → backend background, worker (one for each job that the GPUs take), worker calls
 
-They stop in the reverse order, and none outlives this process.
+They stop in reverse order, and none outlives this process.
 """
 
 import contextlib
@@ -45,13 +45,9 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 class Platform:
     """A running platform with its data in `home`.
 
-        with Platform(home, port=0) as platform:
-            print(platform.url)
-            platform.wait()
-
     Entering returns once requests are answered. `say` gets sentences for people. Raises StateConflict
-    (`already_running`, `port_in_use`), InvalidInput (`impossible_placement`) or Unavailable; nothing is left running
-    then.
+    (`already_running`, `port_in_use`), InvalidInput (`impossible_placement`) or Unavailable, with nothing
+    left running.
     """
 
     def __init__(
@@ -76,20 +72,19 @@ class Platform:
 
     @property
     def url(self) -> str:
-        """Where this machine reaches the platform; the port is known once it has started."""
         host = EVERYWHERE.get(self.host, self.host)
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @property
     def sign_in_url(self) -> str | None:
-        """The one-time address that the backend made at this start, if any."""
+        """One-time address that the backend created at this start."""
         with contextlib.suppress(FileNotFoundError):
             return self._sign_in_file.read_text().strip() or None
         return None
 
     @property
     def starts_demo(self) -> bool:
-        """Whether the backend starts the demo job by itself: `first_demo` was asked for and there was never a job."""
+        """Whether the backend starts the demo job: `first_demo` was requested and there was never a job."""
         return self._demo_file.exists()
 
     @property
@@ -101,7 +96,6 @@ class Platform:
         return self.home / "sign-in-url"
 
     def start(self) -> None:
-        """Start everything; returns when requests are answered."""
         try:
             make_private(self.home)
             self._lock.acquire()
@@ -118,11 +112,10 @@ class Platform:
             raise
 
     def wait(self) -> None:
-        """Block until a signal handler raises, as Ctrl-C does."""
         threading.Event().wait()
 
     def stop(self) -> None:
-        """Stop everything; returns when no process is left. A Ctrl-C meanwhile ends all grace."""
+        """Stop everything and wait. Ctrl-C meanwhile ends all grace."""
         with _on_signals(self._supervisor.hurry):
             self._supervisor.stop()
             self._postgres.stop()  # has files and a lock even if its turn never came
@@ -171,7 +164,7 @@ class Platform:
         self._await_ready()
 
     def _workers(self, env: Environment) -> list[str]:
-        """Names of the workers that train: as many as jobs find GPUs side by side, one without GPUs.
+        """Names of the training workers: one per job that fits on the GPUs, or one without GPUs.
 
         Raises InvalidInput `impossible_placement`.
         """
@@ -215,8 +208,7 @@ class Platform:
             return None
 
     def _await_ready(self) -> None:
-        """Wait until requests can be served, then a while for the workers and the broker: without workers no job runs,
-        without the broker jobs start some seconds later."""
+        """Wait until requests can be served, then a limited time for workers and broker."""
         begin = time.monotonic()
         while True:
             response = self._get("/readyz")
@@ -248,7 +240,7 @@ class Platform:
 
 
 def free_port(host: str, port: int) -> int:
-    """`port`, or one that is free when it is 0. Raises StateConflict when another program listens there."""
+    """`port`, or a free one for 0. Raises StateConflict if another program listens there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -264,7 +256,6 @@ def free_port(host: str, port: int) -> int:
 
 
 def accepts(path: Path) -> bool:
-    """Whether somebody listens on a Unix socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         try:
             client.connect(str(path))
@@ -275,7 +266,6 @@ def accepts(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _on_signals(act: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C and its like call `act`, in another thread, instead of raising; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
