@@ -1,7 +1,4 @@
-"""`python -m backend background`: periodic work. Several may run; one of them leads.
-
-The leader holds an advisory lock on its own connection. It runs no user code and loads no model.
-"""
+"""`python -m backend background`: periodic work. Several may run; the holder of an advisory lock leads."""
 
 import asyncio
 import logging
@@ -39,8 +36,6 @@ RETRY_SECONDS = 2.0
 
 @dataclass
 class Duty:
-    """A leader's periodic task."""
-
     name: str
     every: float
     """Seconds."""
@@ -106,7 +101,7 @@ class Leader:
             log.info("deleted %d objects that nothing refers to", deleted)
 
     async def lead(self, still_leading: Callable[[], Awaitable[None]]) -> None:
-        """Run the duties until `still_leading` raises; a failing one is logged and retried next time."""
+        """Run the duties until `still_leading` raises; a failing one is logged and retried."""
         clock = asyncio.get_running_loop().time
         for duty in self.duties:
             duty.due = clock() + duty.first_after
@@ -124,7 +119,6 @@ class Leader:
 
 
 async def run(settings: Settings) -> None:
-    """Lead, or wait to lead, until SIGINT or SIGTERM."""
     database = Database(settings.required_database_url(), pool_size=2)
     wake_ups = WakeUps(settings)
     objects = Objects(database, await asyncio.to_thread(configured_store, settings))
@@ -148,7 +142,7 @@ async def run(settings: Settings) -> None:
 
 
 async def _lead_forever(database: Database, leader: Leader) -> None:
-    """A leader that loses the lock's connection stops at once and competes again."""
+    """A leader that loses the connection stops at once and competes again."""
     while True:
         try:
             connection = await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True)

@@ -90,7 +90,7 @@ ROUTERS = (
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_demo: bool = False) -> FastAPI:
-    """The application's state (`settings, database, objects, hub, live_jobs, calls …`) exists while it runs.
+    """State (`settings, database, objects, hub, live_jobs, calls …`) exists while the application runs.
 
     `first_demo`: start the demo job in a project that has never had one.
     """
@@ -186,7 +186,7 @@ async def _first_demo(app: FastAPI) -> asyncio.Task[None] | None:
 
 
 async def _await_migrated(database: Database) -> None:
-    """Wait for a starting database. Raises Unavailable."""
+    """Raises Unavailable."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + _DATABASE_WITHIN
     while True:
@@ -210,7 +210,7 @@ async def _await_migrated(database: Database) -> None:
 
 
 async def _seed(database: Database, settings: Settings) -> None:
-    """Create the default project and its access: the bootstrap key, or a one-time link in the home folder."""
+    """Create the default project and its bootstrap key or one-time link."""
     async with database.transaction() as session:
         await keys.default_project(session)
         if settings.bootstrap_api_key is not None:

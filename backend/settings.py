@@ -36,18 +36,18 @@ class Settings(BaseSettings):
         validation_alias="REINFORGE_WORKER_LISTEN",
         pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
     )
-    """`host:port` for the worker API only; unset: served with everything else."""
+    """`host:port` for the worker API only; unset: served with the rest."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
     """Encrypts the keys of judges; default: `secret-key` in the home folder."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
-    """Internal names, addresses and networks that judges and webhooks may have."""
+    """Internal addresses that judges and webhooks may have."""
     upload_limit_bytes: int = Field(
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
-    """Of a dataset."""
+    """Maximum size of a dataset."""
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
-    """Of a worker's object."""
+    """Maximum size of a worker's object."""
     key_requests: int = Field(default=512, validation_alias="REINFORGE_KEY_REQUESTS", ge=8)
     """Concurrent requests of one key or person per API process."""
     project_requests: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_REQUESTS", ge=8)
@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     project_upload_bytes: int = Field(
         default=16 * 1024**3, validation_alias="REINFORGE_PROJECT_UPLOAD_BYTES", gt=0
     )
-    """Bytes of a project's concurrent uploads; at least one `upload_limit_bytes` fits."""
+    """Bytes of a project's concurrent uploads, at least `upload_limit_bytes`."""
     project_calls: int = Field(default=100, validation_alias="REINFORGE_PROJECT_CALLS", ge=1)
     """Waiting calls of a project: checks, previews and tests."""
     project_samples: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_SAMPLES", ge=1)
@@ -90,7 +90,6 @@ class Settings(BaseSettings):
 
     @cached_property
     def guard(self) -> Guard:
-        """Checks user-supplied addresses. Raises InvalidInput."""
         return Guard.allowing(self.allow_hosts)
 
     @cached_property
@@ -100,7 +99,6 @@ class Settings(BaseSettings):
 
     @cached_property
     def broker_folder(self) -> Path:
-        """Celery's queue folder without Redis."""
         return self.home_folder / "broker"
 
     @property

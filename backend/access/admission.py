@@ -1,8 +1,7 @@
 """Admission of requests before routing: FastAPI parses a body before it authenticates.
 
-A writing request without valid credentials is refused by its headers alone. An admitted request's body is
-limited on arrival (`body_limits`), and its authorisation is rechecked while it lasts: when the key is revoked
-or the member removed, the stream, download or upload ends.
+A writing request without valid credentials is refused by its headers alone. While an admitted request lasts, its
+body is limited (`body_limits`) and its authorisation rechecked.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ RECHECK_SECONDS = 2.0
 """Revoked streams end within twice this interval."""
 _TOKENS_REMEMBERED = 1000
 _PROMPT_SECONDS = 0.05
-"""Longest pause of a body during which its request keeps its slot."""
+"""Longest pause of a body that keeps its slot."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -48,7 +47,7 @@ class Admission:
         self.app = app
         self._rights = Rights()
         self._job_tokens: OrderedDict[str, None] = OrderedDict()
-        """Digests of known job tokens, to save a query per heartbeat and record batch."""
+        """Digests of known job tokens, to save a query per heartbeat."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,7 +79,7 @@ class Admission:
                 request.app.state.sender_slots.remember(request, who.project_id)
 
     def _place(self, request: Request) -> sender_slots.Place | None:
-        """None for requests that never wait: health probes, and workers, whose heartbeats keep their jobs."""
+        """None for health probes and workers, whose heartbeats must not wait."""
         if request.url.path == "/healthz" or self._is_workers(request):
             return None
         place: sender_slots.Place = request.app.state.sender_slots.place(request)
@@ -110,7 +109,7 @@ class Admission:
         raise unknown_worker()
 
     async def _is_job_token(self, database: Database, token: str | None) -> bool:
-        """Whether any attempt, past or present, has this token; the endpoint decides what it may access."""
+        """Whether it is any attempt's token, past or present; the endpoint decides what it may access."""
         if token is None:
             return False
         key = digest(token)
@@ -126,7 +125,7 @@ class Admission:
 
 
 def protect(start: Message) -> None:
-    """Add default headers: no caching, no framing, no type sniffing."""
+    """Add default security headers."""
     if start["type"] == "http.response.start":
         own = {name.lower() for name, _ in start["headers"]}
         start["headers"] = [
@@ -202,13 +201,13 @@ class Body:
 
 
 class Rights:
-    """Rechecks each credential once per interval, however many streams it has."""
+    """Rechecks each credential once per interval."""
 
     def __init__(self) -> None:
         self._lookups: dict[tuple[str, ...], tuple[float, asyncio.Task[Principal | None]]] = {}
 
     async def hold(self, request: Request, who: Principal) -> bool:
-        """Whether the credential is still valid; an unavailable database revokes nothing."""
+        """An unavailable database revokes nothing."""
         headers = request.headers
         key = (headers.get("authorization", ""), headers.get("cookie", ""), who.project_id)
         checked_at, lookup = self._lookups.get(key, (0.0, None))
@@ -236,7 +235,7 @@ class Rights:
 
 
 class Vigil:
-    """Rechecks the authorisation of an admitted request while it lasts."""
+    """Rechecks an admitted request's authorisation."""
 
     def __init__(self, app: ASGIApp, request: Request, body: Body, rights: Rights) -> None:
         self._app, self._request, self._body, self._rights = app, request, body, rights

@@ -1,10 +1,7 @@
 """Authentication: API keys, browser sessions, and the workers' shared token.
 
-Secrets have 160 or more random bits, so a plain SHA-256 at rest suffices. Endpoints depend on a `Reader` or a
-`Writer`; both check a key's scopes. A project that the caller is no member of is treated as nonexistent.
-
-A change with the session cookie must come from this server's pages, by `Sec-Fetch-Site` or `Origin`, which
-other sites' scripts cannot forge.
+Secrets have 160 or more random bits, so a plain SHA-256 at rest suffices. A project that the caller is no member
+of is treated as nonexistent.
 """
 
 import dataclasses
@@ -38,8 +35,6 @@ _USED_EVERY = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Principal:
-    """Authenticated sender, and the project of the request."""
-
     id: str
     """Id of the API key or user."""
     name: str
@@ -52,7 +47,7 @@ class Principal:
     administrator: bool = False
     """Owner of every project."""
     maker_id: str | None = None
-    """Person whose rights bound what is created: the user or the key's creator. None: the platform."""
+    """Person whose rights bound what is created: the user or the key's creator."""
     scopes: frozenset[str] | None = None
     """None: all that the role allows."""
 
@@ -71,7 +66,7 @@ def bearer(request: Request) -> str | None:
 
 
 async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[bool]) -> Principal | None:
-    """Intersect the key's role with its creator's rights; None if revoked, expired or the creator has left."""
+    """None if revoked, expired or the creator has left; bounded by the creator's rights."""
     query = (
         select(ApiKey, Member.role, User.administrator)
         .outerjoin(User, User.id == ApiKey.maker_id)
@@ -117,7 +112,7 @@ def _works(key: ApiKey) -> bool:
 async def key_principal(database: Database, token: str, project: str | None = None) -> Principal | None:
     """Look up an API key and record its use.
 
-    A key naming another project than its own raises NotFound, against mistakes; administrators' keys work for any.
+    Another project than its own raises NotFound, except for administrators' keys.
     """
     async with database.transaction() as session:
         who = await principal_of_key(session, ApiKey.sha256 == digest(token))
@@ -133,13 +128,13 @@ async def key_principal(database: Database, token: str, project: str | None = No
 
 
 async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
-    """Look up a browser session and record its use. Raises NotFound unless the user is in `project`."""
+    """Look up a browser session and record its use. Raises NotFound."""
     async with database.transaction() as session:
         return await principal_of(session, cookie, project)
 
 
 async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
-    """Look up a browser session in the transaction that may have created it."""
+    """Works in the transaction that creates the browser session."""
     rows = await session.execute(
         select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)
@@ -165,7 +160,7 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
 async def _of_user(
     session: AsyncSession, user: User, browser: BrowserSession, project: str | None
 ) -> Principal | None:
-    """None for a user without projects. One who has left the current project gets another."""
+    """None without projects; a user who has left the current one gets another."""
     project_id = project or browser.project_id
     member = await membership(session, user.id, project_id)
     if member is None and user.administrator:
@@ -211,7 +206,7 @@ def unknown_project(project: str) -> NotFound:
 
 
 def check_same_origin(request: Request) -> None:
-    """Refuse a change with a session cookie from another site. Raises NotAllowed."""
+    """Refuse cross-site changes with a session cookie. Raises NotAllowed."""
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
     if site is not None:
@@ -227,7 +222,7 @@ def check_same_origin(request: Request) -> None:
 
 
 async def identify(request: Request, database: Database, project: str | None = None) -> Principal:
-    """Identify the sender by headers alone; `project` overrides the request's.
+    """Identify the sender by headers alone; `project` overrides theirs.
 
     Raises NotAuthenticated, NotAllowed (scopes), NotFound (project).
     """
@@ -255,10 +250,7 @@ async def identify(request: Request, database: Database, project: str | None = N
 
 
 async def authenticated(request: Request, database: DatabaseDep) -> Principal:
-    """The principal, already identified by `admission` for requests with a body.
-
-    Raises as `identify`, and TooManyRequests.
-    """
+    """Raises as `identify`, and TooManyRequests."""
     who = getattr(request.state, "principal", None)
     if not isinstance(who, Principal):
         who = request.state.principal = await identify(request, database)
@@ -308,7 +300,7 @@ SettingsDep = Annotated[Settings, Depends(get_settings)]
 
 
 async def require_worker(request: Request, settings: SettingsDep) -> None:
-    """Require the workers' token and a compatible protocol. Raises NotAuthenticated, StateConflict `worker_version`."""
+    """Raises NotAuthenticated, StateConflict `worker_version`."""
     if not is_worker_token(bearer(request), settings):
         raise unknown_worker()
     spoken = request.headers.get(PROTOCOL_HEADER, "0")
@@ -322,7 +314,7 @@ async def require_worker(request: Request, settings: SettingsDep) -> None:
 
 
 def is_worker_token(token: str | None, settings: Settings) -> bool:
-    """Whether it is the current or the previous worker token."""
+    """Accepts the current and the previous token."""
     accepted = [
         secret for secret in (settings.worker_token, settings.previous_worker_token) if secret is not None
     ]

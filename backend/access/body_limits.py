@@ -21,7 +21,7 @@ JSON_BYTES_OF: dict[str, int] = {
     "sample": 8 * MIB,
     "chat": 8 * MIB,
 }
-"""Limit by first path segment; fits sixteen rewards of 256 KiB with JSON escapes."""
+"""Limit by first path segment; sixteen rewards of 256 KiB fit, escaped."""
 WORKER_BYTES = MIB
 RECORDS_BYTES = 128 * MIB
 """A worker's records and RPC results."""
@@ -29,7 +29,7 @@ OPEN = frozenset(
     f"/api/v1/{name}"
     for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")
 )
-"""Paths that accept a body without authentication."""
+"""Paths without authentication."""
 _FILES = frozenset({"/api/v1/datasets", "/v1/files"})
 _PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
 

@@ -1,7 +1,6 @@
-"""Concurrency limits per key and per project, in each API process.
+"""Concurrency limits per key and project, in each API process.
 
-A request counts from identification until its response is sent, its body's bytes included; a live stream counts
-as a stream instead.
+A request and its body's bytes count until the response is sent; a live stream counts as a stream instead.
 """
 
 from collections import Counter
@@ -31,14 +30,12 @@ _CODES: dict[Thing, str] = {
 
 @dataclass(frozen=True)
 class Sender:
-    """`key`: id of the API key or person."""
-
     key: str
     project: str
 
 
 class Bounds:
-    """Usage by holder: a key or person, and a project."""
+    """Usage by key or person, and by project."""
 
     def __init__(self, settings: Settings) -> None:
         self._amounts: Counter[tuple[Thing, str]] = Counter()
@@ -106,7 +103,7 @@ class Ticket:
 
 
 def count(request: Request, key: str, project: str) -> None:
-    """Count an identified request once. Raises TooManyRequests."""
+    """Count a request once. Raises TooManyRequests."""
     if ticket_of(request) is None:
         request.state.ticket = Ticket(request.app.state.bounds, Sender(key, project))
 
@@ -117,7 +114,7 @@ def ticket_of(request: Request) -> Ticket | None:
 
 
 def count_stream(request: Request) -> None:
-    """Count the response as a live stream, before anything starts. Raises TooManyRequests."""
+    """Call before anything starts. Raises TooManyRequests."""
     if (ticket := ticket_of(request)) is not None:
         ticket.become_stream()
 

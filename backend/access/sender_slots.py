@@ -1,8 +1,7 @@
 """Fair slots for concurrent requests, per sender and process: one thread interleaves all requests.
 
-Each project has a few slots, as do all unauthenticated senders together, and half as many while others are
-active. A request releases its slot while it waits for something outside this process, and after `HOLD_SECONDS`:
-slots bound processor time, not open requests (`quotas`).
+A request releases its slot while it waits for something outside this process, and after `HOLD_SECONDS`: slots
+bound processor time, not open requests (`quotas`).
 """
 
 import asyncio
@@ -23,7 +22,7 @@ class SenderSlots:
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._projects: OrderedDict[bytes, str] = OrderedDict()
-        """Digest of a valid credential → its project. Selects a sender and authorises nothing."""
+        """Digest of a valid credential → its project; authorises nothing."""
 
     def place(self, request: Request) -> "Place":
         return Place(self, self._projects.get(_credential(request), STRANGERS))
@@ -72,7 +71,7 @@ class SenderSlots:
 
 
 class Place:
-    """One request's slot, which may leave and enter again."""
+    """A request's slot, which it may leave and enter again."""
 
     def __init__(self, slots: SenderSlots, sender: str) -> None:
         self._slots, self._sender = slots, sender
@@ -95,7 +94,7 @@ class Place:
 
 
 def leave(request: Request) -> None:
-    """Release the request's slot before a wait for a worker, process or client."""
+    """Call before waiting for a worker, process or client."""
     place = getattr(request.state, "place", None)
     if isinstance(place, Place):
         place.leave()

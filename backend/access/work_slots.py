@@ -17,18 +17,18 @@ _HANG_UP_SECONDS = 0.5
 
 
 class Turns:
-    """`places` concurrent pieces of work; a project has at most all but one, and `waiting` more in the queue."""
+    """`places` concurrent pieces of work, of one project at most all but one, and `waiting` queued ones."""
 
     def __init__(self, places: int, waiting: int) -> None:
         self._free, self._waiting = places, waiting
         self._most = max(1, places - 1)
         self._running: Counter[str] = Counter()
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}
-        """Queues by project, the next project first."""
+        """Queues by project, the next first."""
 
     @asynccontextmanager
     async def turn(self, project: str) -> AsyncIterator[None]:
-        """Raises TooManyRequests when too much work of the project waits."""
+        """Raises TooManyRequests."""
         line = self._lines.setdefault(project, deque())
         if len(line) >= self._waiting:
             raise TooManyRequests(
@@ -75,7 +75,7 @@ class Turns:
 
 
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Cancel the work when the client disconnects. Raises Unavailable `caller_gone` then."""
+    """Raises Unavailable `caller_gone` when the client disconnects, and cancels the work."""
     task = asyncio.ensure_future(work)
     try:
         sender_slots.leave(request)

@@ -1,8 +1,7 @@
-"""Audit middleware: logs every change by a person or a key.
+"""Audit middleware: logs every change by a person or a key, in the transaction of the change.
 
-The entry is stored before the commit of the change, so neither exists without the other. A few harmless fields
-of the response are added, afterwards if necessary. An audited request that writes nothing (an export) gets its
-entry before the response.
+A few harmless fields of the response are added, afterwards if necessary. An audited request that writes nothing
+gets its entry before the response.
 """
 
 import json
@@ -48,7 +47,7 @@ DETAIL_FIELDS = (
     "filename",
 )
 MACHINERY = frozenset({"audit_entry", "call", "call_chunk", "idempotency_key", "stored_object", "base_model"})
-"""Tables that any request may write; base models only count for operations on them."""
+"""Tables that any request may write; base models count for their own operations."""
 _LARGEST = 1 << 20
 _WROTE, _ADDED = "audit_wrote", "audit_added"
 
@@ -58,7 +57,6 @@ class Trail:
     scope: Scope
     id: str = field(default_factory=lambda: new_id("aud_"))
     made: str | None = None
-    """Id of the first created object."""
     stored: bool = False
     over: bool = False
 
@@ -151,8 +149,6 @@ def _rolled_back(session: Session) -> None:
 
 
 class AuditTrail:
-    """ASGI middleware, inside the one that compresses."""
-
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
@@ -176,7 +172,7 @@ class AuditTrail:
 
 
 async def _complete(trail: Trail, start: Message) -> None:
-    """Add the entry if nothing was written, or complete the stored one."""
+    """Add the entry, or complete the stored one."""
     replayed = any(name == b"idempotent-replayed" for name, _ in start["headers"])
     failed = start["status"] >= 400
     if trail.operation is None or (not trail.stored and (failed or replayed)):
@@ -194,7 +190,6 @@ async def _complete(trail: Trail, start: Message) -> None:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """The JSON object; empty for anything else."""
     if not body.startswith(b"{") or len(body) > _LARGEST:
         return {}
     try:

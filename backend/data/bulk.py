@@ -1,4 +1,4 @@
-"""Bulk inserts: rows travel as one JSON text, in one round trip."""
+"""Bulk inserts in one round trip: rows travel as one JSON text."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ async def insert_many(
     *,
     same: Mapping[str, Any] | None = None,
 ) -> None:
-    """Insert rows of JSON values; `same` values apply to all."""
+    """`same` values apply to all rows."""
     if not rows:
         return
     same = same or {}
@@ -35,7 +35,7 @@ async def insert_many(
 
 
 async def _insert_one(session: AsyncSession, table: type[Base], row: Mapping[str, Any]) -> None:
-    """Insert a single row, whose large JSON is then parsed once instead of twice."""
+    """Insert one row, whose large JSON is parsed once instead of twice."""
     sql_table = table.metadata.tables[table.__tablename__]
     values = {
         name: orjson.dumps(value).decode()
@@ -53,9 +53,9 @@ async def insert_columns(
     *,
     replacing: bool = False,
 ) -> None:
-    """Insert numeric columns of equal length, without building rows in Python.
+    """Insert numeric columns of equal length.
 
-    With `replacing`, existing rows are updated; primary keys must then be distinct.
+    With `replacing`, existing rows are updated; primary keys must be distinct.
     """
     statement = _statement_of_columns(table, tuple(columns), replacing)
     await session.execute(statement, {name: _array(column) for name, column in columns.items()})
@@ -93,7 +93,6 @@ def _statement(table: type[Base], same: tuple[str, ...], varying: tuple[str, ...
 
 
 def _parameters(table: FromClause, names: Sequence[str], suffix: str = "") -> list[str]:
-    """Parameters cast to the columns' types, with `suffix`."""
     return [f"CAST(:{name} AS {_type(table, name)}{suffix})" for name in names]
 
 

@@ -1,7 +1,4 @@
-"""Unused cached copies of stored objects, and their removal in this server's home.
-
-Workers query the API for what to remove (`worker.backend_api.cache_cleanup`).
-"""
+"""Unused cached copies of stored objects, and their removal in this server's home."""
 
 import asyncio
 import logging
@@ -23,21 +20,18 @@ log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 300.0
 QUIET_SECONDS = 300.0
-"""Files used this recently may be in use and are skipped."""
+"""Files used this recently are skipped."""
 LEFTOVER_SECONDS = 86_400.0
 """Age of partial files of a killed process."""
 _WORKERS = "blobs"
-"""Skipped: a worker that shares the home cleans its own folder."""
+"""Skipped: a worker that shares the home cleans it."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PRODUCTS = (Checkpoint, ResumeState, Adapter, Deployment, StepRollouts)
 _AT_ONCE = 1000
 
 
 async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[str]:
-    """Select hashes that no job, checkpoint, adapter, deployment or existing dataset needs.
-
-    Some may still be in the object store: a finished job refers to its deleted dataset.
-    """
+    """Hashes that no job, checkpoint, adapter, deployment or existing dataset needs."""
     unfinished = select(Job.id).where(
         or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id), Job.status.not_in(FINAL)
     )
@@ -58,7 +52,7 @@ async def unused_jobs(session: AsyncSession, ids: Collection[str]) -> set[str]:
 
 
 class CacheTidying:
-    """Removes unused files from one home's caches; `run` is a task of the API process."""
+    """Removes unused files from one home's caches."""
 
     def __init__(self, database: Database, home: Path, quiet_seconds: float = QUIET_SECONDS) -> None:
         self._database, self._home, self._quiet = database, home, quiet_seconds
@@ -111,7 +105,7 @@ def _remove(files: Iterable[Path], quiet: float) -> int:
 
 
 def _is_quiet(path: Path, seconds: float) -> bool:
-    """Whether it is a file neither written nor read for this long."""
+    """Whether it is a file not used for this long."""
     try:
         return path.is_file() and path.stat().st_mtime < time.time() - seconds
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """PostgreSQL connections: one transaction per request, committed before the response is sent.
 
-Services never commit; they may register work for after the commit (`after_commit`). Code outside requests opens
-short transactions with `Database.transaction()`.
+Services never commit; they may register work with `after_commit`. Code outside requests uses
+`Database.transaction()`.
 """
 
 import logging
@@ -38,10 +38,9 @@ def sqlalchemy_url(url: str) -> str:
 
 
 def _ping_what_was_idle(engine: AsyncEngine) -> None:
-    """Ping a pooled connection that was idle for a while, and replace it when dead.
+    """Ping a pooled connection after a while, and replace it when dead.
 
-    `pool_pre_ping` would cost a round trip per transaction. A connection lost within the last second gives a
-    503.
+    `pool_pre_ping` would cost a round trip per transaction.
     """
 
     @event.listens_for(engine.sync_engine, "checkin")
@@ -70,12 +69,10 @@ def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
 
 
 class Database:
-    """Engine of one process."""
-
     def __init__(self, url: str, *, pool_size: int = 10, statement_seconds: float = 0) -> None:
         """`statement_seconds`: timeout; 0: none."""
         self.conninfo = url
-        """For connections outside the pool: LISTEN and advisory locks."""
+        """URL for LISTEN and advisory locks, outside the pool."""
         self.engine: AsyncEngine = create_async_engine(
             sqlalchemy_url(url),
             pool_size=pool_size,
@@ -97,7 +94,7 @@ class Database:
 
     @asynccontextmanager
     async def open_session(self) -> AsyncIterator[AsyncSession]:
-        """Open a session without automatic commit, for requests that wait between transactions."""
+        """A session without automatic commit, for requests that wait between transactions."""
         async with self._sessions() as session:
             yield session
             await session.commit()
@@ -126,7 +123,7 @@ async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
 
 
 def after_commit(session: AsyncSession, action: AfterCommit) -> None:
-    """Run `action` after the commit; a failure is only logged."""
+    """A failure of `action` is only logged."""
     session.info.setdefault(_AFTER_COMMIT, []).append(action)
 
 
@@ -149,6 +146,6 @@ async def _session(request: Request) -> AsyncIterator[AsyncSession]:
 
 
 Session = Annotated[AsyncSession, Depends(_session, scope="function")]
-"""Committed after the endpoint returns and before the response goes out."""
+"""Committed after the endpoint returns, before the response goes out."""
 
 DatabaseDep = Annotated[Database, Depends(get_database)]

@@ -1,7 +1,7 @@
 """Notifications: one LISTEN connection per process, fanned out by topic.
 
-A notification carries no data; receivers read the tables, so a lost or repeated one does no harm. Topics:
-`job:<id>` (new events), `calls` (a call waits), `call:<id>` (answered), `queue` (a job was queued).
+They carry no data: receivers read the tables, so a lost or repeated one does no harm. Topics: `job:<id>` (new
+events), `calls`, `call:<id>` (answered), `queue`.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class Hub:
                 del self._topics[topic]
 
     async def start(self) -> None:
-        """Listen; returns once connected."""
+        """Returns once connected."""
         self._task = asyncio.create_task(self._run(), name="events")
         waiting = asyncio.create_task(self._listening.wait())
         await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,6 +1,6 @@
 """Advisory lock of the leading background process.
 
-`python -m backend.data.leader_lock` exits with 0 while it is held: the container's health check.
+`python -m backend.data.leader_lock` exits with 0 while it is held.
 """
 
 import sys

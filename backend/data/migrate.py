@@ -28,7 +28,7 @@ def alembic_config(url: str) -> Config:
 
 
 def upgrade(url: str) -> None:
-    """Run pending migrations; concurrent calls wait."""
+    """Concurrent calls wait."""
     command.upgrade(alembic_config(url), "head")
 
 

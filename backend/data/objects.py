@@ -1,7 +1,7 @@
 """Registry of immutable objects, named by SHA-256, and their upload.
 
 A row is committed before its file is written and marked `stored` afterwards, so a crash leaves no unregistered
-file. Unreferenced objects are deleted a day after their last upload.
+file.
 """
 
 from collections.abc import AsyncIterator
@@ -63,7 +63,7 @@ class Objects:
         self.store = store
 
     async def keep_file(self, path: Path, *, sha256: str, bytes: int, kind: str) -> bool:
-        """Store a file under its precomputed hash; False if it was stored.
+        """Store a file under its hash; False if it was stored.
 
         Commits: call it before writing a row that refers to the object.
         """
@@ -79,7 +79,7 @@ class Objects:
         return True
 
     async def keep_copy(self, key: str, *, sha256: str, bytes: int, kind: str) -> None:
-        """Like `keep_file`, for content in the store under `key`. Raises ObjectNotFound."""
+        """Like `keep_file`, for content in the store. Raises ObjectNotFound."""
         parts = self.store.parts
         assert parts is not None, "the store has a bucket"
         if not await self.announce(sha256, bytes=bytes, kind=kind):
@@ -87,7 +87,7 @@ class Objects:
             await self.confirm(sha256)
 
     async def announce(self, sha256: str, *, bytes: int, kind: str) -> bool:
-        """Write the object's row before its file; True if the file is stored."""
+        """Write the object's row; True if the file is stored."""
         async with self.database.transaction() as session:
             state = await session.scalar(
                 insert(StoredObject)
@@ -137,7 +137,7 @@ class Objects:
     async def sweep_orphans(self, limit: int = 200) -> int:
         """Delete unreferenced objects last uploaded over a day ago; returns how many.
 
-        The row is locked meanwhile, so a concurrent upload of the content waits and starts again.
+        Rows are locked meanwhile, so concurrent uploads wait and start again.
         """
         unused = [~exists().where(column == StoredObject.sha256) for column in _REFERENCES]
         deleted = 0
@@ -186,22 +186,20 @@ def _not_uploaded(sha256: str) -> InvalidInput:
 
 
 async def note_upload(session: AsyncSession, job_id: str, sha256: str) -> bool:
-    """Record that the job's worker uploaded the object; False if known."""
+    """Record the job's upload; False if known."""
     row = insert(JobObject).values(job_id=job_id, sha256=sha256).on_conflict_do_nothing()
     return await session.scalar(row.returning(JobObject.sha256)) is not None
 
 
 async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> None:
-    """Share-lock an object that the job's worker has uploaded: knowing its hash is not enough. Raises
-    InvalidInput.
-    """
+    """Share-lock an object that the job's worker uploaded: knowing its hash is not enough. Raises InvalidInput."""
     if await session.get(JobObject, (job_id, sha256)) is None:
         raise _not_uploaded(sha256)
     await require_stored(session, sha256)
 
 
 async def mistrust(session: AsyncSession, sha256: str) -> None:
-    """Mark the object as damaged, so that the next upload stores it again."""
+    """Mark as damaged: the next upload stores it again."""
     await session.execute(update(StoredObject).where(StoredObject.sha256 == sha256).values(state="writing"))
 
 

@@ -1,6 +1,6 @@
-"""Encryption of stored secrets (Fernet) with REINFORGE_SECRET_KEY or `secret-key` in the home folder.
+"""Encryption of stored secrets (Fernet) with REINFORGE_SECRET_KEY or the home folder's `secret-key`.
 
-The key is derived with a label, so a value sealed for one use cannot be opened for another.
+Keys are derived by label: a value sealed for one use cannot be opened for another.
 """
 
 import base64

@@ -31,15 +31,14 @@ from reinforge.errors import Unavailable
 from reinforge.schemas.datasets import PromptView
 
 MOST_CHARACTERS = 4_000_000
-"""Of the prompts in one RPC, and on one page."""
+"""Maximum characters of prompts in one RPC or page."""
 SAMPLE_CHARACTERS = 16_000_000
-"""Maximum of a sample's prompts; longer prompts reduce its rows."""
+"""Maximum characters of a sample; longer prompts reduce its rows."""
 ANSWER_BYTES = 4 * 1024 * 1024
-"""Maximum of rows in one response; more would block other requests."""
+"""Maximum bytes of a response; more would block other requests."""
 AT_ONCE = 3
 """Concurrent readers; a project has at most two."""
 WAITING = 32
-"""Queued readers of one project."""
 _ANSWER_CHARACTERS = 20_000
 _SLICE_CHARACTERS = 200
 _SMALL_FILE_BYTES = 4 * 1024 * 1024
@@ -52,8 +51,6 @@ _turns: RunVar[Turns] = RunVar("turns at reading datasets")
 
 @dataclass(frozen=True, slots=True)
 class RowPrompt:
-    """A row's prompt, or the `error` why it has none."""
-
     index: int
     messages: list[Message] | None
     error: str | None
@@ -76,8 +73,8 @@ def turns() -> Turns:
 async def read_in_background(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
     """Run `read` in a thread for a small file, otherwise in a child process with limited memory.
 
-    Parquet never counts as small: a few hundred bytes may decode to gigabytes. Raises Unavailable
-    `call_timeout`, TooLarge `file_too_complex`, TooManyRequests.
+    Parquet is never small: a few hundred bytes may decode to gigabytes. Raises Unavailable `call_timeout`,
+    TooLarge `file_too_complex`, TooManyRequests.
     """
     async with turns().turn(dataset.project_id):
         if dataset.bytes <= _SMALL_FILE_BYTES and dataset.format != "parquet":
@@ -98,7 +95,7 @@ async def read_in_process(read: Callable[..., T], *arguments: Any) -> T:
 
 
 def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[bytes]:
-    """Read consecutive rows as JSON: always the first, more while they fit `ANSWER_BYTES`."""
+    """Read at least one row, more while they fit `ANSWER_BYTES`."""
     rows: list[bytes] = []
     size = 0
     for row in islice(iter_rows(Path(path), format), offset, offset + limit):
@@ -111,7 +108,7 @@ def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[b
 
 
 def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> list[RowPrompt]:
-    """Read consecutive rows. Past `MOST_CHARACTERS` prompts are replaced by an error."""
+    """Past `MOST_CHARACTERS` prompts are replaced by an error."""
     prompts, remaining = [], MOST_CHARACTERS
     for row in _prompts(path, format, view, range(offset, offset + limit)):
         remaining -= row.characters
@@ -125,10 +122,7 @@ def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> 
 
 
 def read_sample(path: str, format: Format, view: str, rows: int, count: int) -> list[RowPrompt]:
-    """Read at most `count` evenly spaced rows of `rows`.
-
-    Beyond `SAMPLE_CHARACTERS` every second row is dropped.
-    """
+    """Read evenly spaced rows; beyond `SAMPLE_CHARACTERS` every second is dropped."""
     size = min(count, rows)
     chosen = [place * rows // size for place in range(size)]
     sample: list[RowPrompt] = []

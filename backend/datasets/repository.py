@@ -65,7 +65,7 @@ async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset
 
 
 async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """Map the superseded datasets to the newest of the same name and project."""
+    """Map superseded datasets to the newest of the same name and project."""
     names = {(dataset.project_id, dataset.name) for dataset in datasets}
     query = (
         select(Dataset.project_id, Dataset.name, Dataset.id)
@@ -93,7 +93,7 @@ async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:
 
 
 async def forget_deleted(session: AsyncSession, before: datetime) -> None:
-    """Delete the rows of datasets deleted before then that no job or pre-flight refers to."""
+    """Delete rows of long-deleted datasets that no job or pre-flight refers to."""
     jobs = select(Job.id).where(or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id))
     await session.execute(delete(Dataset).where(Dataset.deleted_at < before, ~jobs.exists()))
 

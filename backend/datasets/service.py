@@ -38,7 +38,7 @@ def cache_folder(home: Path) -> Path:
 
 
 async def local_file(objects: Objects, dataset: Dataset, cache: Path) -> Path:
-    """A read-only local copy, with the format's suffix."""
+    """A read-only copy with the format's suffix."""
     return await anyio.to_thread.run_sync(_local_file, objects, dataset.sha256, dataset.format, cache)
 
 
@@ -51,7 +51,7 @@ async def add(
     *,
     lifetime_seconds: int | None = None,
 ) -> Dataset:
-    """Create the record of a dataset whose bytes are in the object store."""
+    """Record a dataset whose bytes are stored."""
     moment = now()
     dataset = Dataset(
         id=new_id("file-"),
@@ -83,7 +83,6 @@ async def add(
 
 
 async def find_content(session: AsyncSession, project_id: str, sha256: str, name: str) -> Dataset | None:
-    """The newest dataset with these bytes and name."""
     return await repository.find_content(session, project_id, sha256, name)
 
 
@@ -98,7 +97,6 @@ async def update(
 
 
 def nothing_held_out(rows: int, held_out: int, requested: int | None) -> str | None:
-    """A warning if the split leaves no row for evaluation."""
     if held_out:
         return None
     if requested == 0:
@@ -115,7 +113,7 @@ async def page(
 async def page_behind(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None, oldest_first: bool
 ) -> tuple[list[Dataset], bool] | None:
-    """The page after a dataset, which may have been deleted; None if it never existed."""
+    """The page after a possibly deleted dataset; None if it never existed."""
     place = None if after is None else await repository.find_place(session, project_id, after)
     if after is not None and place is None:
         return None
@@ -136,7 +134,7 @@ async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources
 
 
 async def rows(objects: Objects, dataset: Dataset, cache: Path, *, offset: int, limit: int) -> list[bytes]:
-    """Return rows as JSON, as many as fit a response, in time proportional to `offset`.
+    """Rows as JSON that fit a response, in time proportional to `offset`.
 
     Raises TooManyRequests, TooLarge `file_too_complex`, Unavailable.
     """
@@ -162,7 +160,7 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
 async def expire(session: AsyncSession, limit: int = 100) -> int:
     """Delete expired datasets that no unfinished job needs; returns how many.
 
-    Their rows remain for an hour, so that a list can continue after them, and while a job refers to them.
+    Rows remain for an hour, so that a list can continue after them.
     """
     over = await repository.expired(session, limit)
     for dataset in over:

@@ -10,13 +10,13 @@ from reinforge.errors import MatchNeeded, Stale
 from reinforge.schemas.common import Editable
 
 PACKED = "-gzip"
-"""Suffix of a compressed response's entity tag, since its bytes differ."""
+"""Suffix of a compressed response's entity tag."""
 
 E = TypeVar("E", bound=Editable)
 
 
 def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
-    """The 304 response if the client has this `etag`, compressed or not."""
+    """304 if the client has this `etag`, compressed or not."""
     tag = headers["etag"]
     packed = f'{tag[:-1]}{PACKED}"'
     tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
@@ -31,13 +31,11 @@ def tagged(view: E, response: Response) -> E:
 
 
 class Match:
-    """The request's `If-Match`, if any."""
-
     def __init__(self, header: str | None) -> None:
         self._tags = None if header is None else {_bare(tag) for tag in header.split(",")}
 
     def check(self, current: Editable) -> None:
-        """Call before an edit, with the row locked. Raises MatchNeeded, or Stale if it has changed."""
+        """Call before an edit, with the row locked. Raises MatchNeeded, Stale."""
         if self._tags is None:
             raise MatchNeeded(
                 "A change has to say which state it was made from.",
@@ -51,7 +49,7 @@ class Match:
             )
 
     def check_absent(self) -> None:
-        """Call before a creation. Raises Stale if the client expects an existing object."""
+        """Call before a creation. Raises Stale."""
         if self._tags:
             raise Stale("It is gone since you read it.", hint="Send it without If-Match to make it anew.")
 

@@ -1,4 +1,4 @@
-"""Keyset pagination: an opaque cursor names the last row, so pages stay stable."""
+"""Keyset pagination, stable while rows arrive."""
 
 import base64
 import binascii
@@ -53,7 +53,7 @@ def by_creation(
     after: tuple[datetime, str] | None,
     oldest_first: bool = False,
 ) -> Select[Row]:
-    """Like `newest_first`, in either order, after a row's creation and id."""
+    """Like `newest_first`, in either order."""
     if after is not None:
         # As one row value the index finds the place; as OR of two conditions it would be read up to it.
         position, after_position = tuple_(created_at, id), tuple_(literal(after[0]), literal(after[1]))
@@ -63,5 +63,5 @@ def by_creation(
 
 
 def cut(rows: Sequence[T], limit: int) -> tuple[list[T], bool]:
-    """Cut `limit + 1` rows to the page; whether more follow."""
+    """The page, and whether more follow."""
     return list(rows[:limit]), len(rows) > limit

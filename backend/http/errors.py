@@ -1,4 +1,4 @@
-"""Error responses: one envelope for every failure, with a request id that is also in the log."""
+"""Error responses: one envelope with a request id for every failure."""
 
 import logging
 import re
@@ -53,7 +53,7 @@ def error_response(error: ReinforgeError, request_id: str | None) -> JSONRespons
 def listed_errors(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> list[dict[str, Any]]:
-    """Pydantic's errors as `{param, message, code, hint}`, without FastAPI's location prefix."""
+    """Pydantic's errors as `{param, message, code, hint}`."""
     parts = ("body", "query", "path", "header")
     inner = [
         {
@@ -68,7 +68,7 @@ def listed_errors(
 def validation_error(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> InvalidInput:
-    """Combine the invalid fields; `param` and message are the first one's. `schema`: of the body."""
+    """`param` and message are the first error's. `schema`: of the body."""
     listed = listed_errors(errors, body, schema)
     first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "hint": None}
     message = f"{first['param']}: {first['message']}" if first["param"] else str(first["message"])
@@ -103,7 +103,7 @@ async def _reinforge_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def answer(request: Request, error: ReinforgeError) -> JSONResponse:
-    """The error response in the format of the path's API."""
+    """Uses the format of the path's API."""
     response = error_response(error, _request_id(request))
     if not request.url.path.startswith("/v1/"):
         return response
@@ -115,7 +115,7 @@ def answer(request: Request, error: ReinforgeError) -> JSONResponse:
 
 
 def in_one_sentence(error: ReinforgeError) -> str:
-    """The message after the line, followed by the hint."""
+    """Line, message, hint."""
     message, detail = error.message, error.errors[0] if error.errors else {}
     if detail.get("line") and "line" not in message:
         column = f", column {detail['column']}" if detail.get("column") else ""
@@ -174,7 +174,7 @@ def database_answer(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _integrity(request: Request, error: Exception) -> JSONResponse:
-    """A foreign key fails only in a race: references are resolved first."""
+    """Foreign keys fail only in a race: references are resolved first."""
     assert isinstance(error, IntegrityError)
     if not isinstance(error.orig, ForeignKeyViolation):
         raise error
@@ -188,7 +188,7 @@ async def _stale(request: Request, error: Exception) -> JSONResponse:
 
 
 class RequestIds:
-    """ASGI middleware: adds `x-request-id`, and turns unexpected exceptions into a 500 envelope."""
+    """Adds `x-request-id`, and turns unexpected exceptions into a 500 envelope."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

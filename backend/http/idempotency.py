@@ -1,18 +1,14 @@
 """`Idempotency-Key` on POST: repeating a request with its key returns the first response.
 
-An endpoint that is one transaction needs only a dependency:
-
-    @router.post("/things", status_code=201, dependencies=[OnceWhole])
-
-Others use it in the transaction that creates the thing:
+An endpoint that is one transaction needs only `dependencies=[OnceWhole]`. Others use it in the transaction that
+creates the thing:
 
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
         return stored
-    row = ...                                         # in the same transaction
+    row = ...
     return await once.finish(session, 201, row)
 
-A second request waits for the first to commit; a failed one leaves nothing behind. Responses are stored for a
-day, sealed: they may hold secrets that are stored nowhere else in clear.
+A second request waits for the first to commit. Responses are stored for a day, sealed: they may hold secrets.
 """
 
 import hashlib
@@ -39,8 +35,6 @@ _SEAL = "idempotency"
 
 
 class Idempotency:
-    """The request's idempotency key, if any."""
-
     def __init__(self, request: Request, who: Principal, sealer: Sealer, key: str | None) -> None:
         self._where = {"project_id": who.project_id, "path": request.url.path, "key": key or ""}
         self._asker, self._query, self._sealer = who.id, request.url.query, sealer
@@ -51,7 +45,7 @@ class Idempotency:
         return fingerprint(self._asker, self._query, body)
 
     async def peek(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """The stored response, without reserving the key. Raises InvalidInput if another request used the key."""
+        """Find the stored response without reserving the key. Raises InvalidInput if another request used it."""
         if not self.has_key:
             return None
         row = await session.scalar(select(IdempotencyKey).filter_by(**self._where))
@@ -66,10 +60,7 @@ class Idempotency:
         return _json(self._opened(row.body), row.status, replayed=True)
 
     async def begin(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """Reserve the key until the transaction ends; returns a stored response.
-
-        `fingerprint`: hash of the request.
-        """
+        """Reserve the key until the transaction ends, or return the stored response."""
         if not self.has_key:
             return None
         reserved = await session.scalar(
@@ -135,7 +126,7 @@ Once = Annotated[Idempotency, Depends(_idempotency)]
 
 
 async def _whole(request: Request, session: Session, once: Once) -> None:
-    """Make the endpoint's transaction idempotent. Raises Answered."""
+    """Raises Answered."""
     if not once.has_key:
         return
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:

@@ -1,6 +1,6 @@
-"""HTTP server: uvicorn with limits on time and size before any application runs.
+"""HTTP server: uvicorn with limits that apply before any application runs.
 
-Past the process's descriptors, connections that have sent no whole request are closed, the oldest first.
+Without free descriptors, the oldest connection without a whole request is closed.
 """
 
 import asyncio
@@ -12,29 +12,27 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 15.0
-"""From a connection's opening, or its first byte, to the end of the request's headers."""
+"""From a connection's opening or first byte to the end of the headers."""
 HEAD_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
-"""How long the rest of a body is discarded after its response, so that the client sees it."""
+"""Time to discard the rest of a body, so that the client sees its response."""
 FRAMING_BYTES = 1024 * 1024
 """Maximum of chunk sizes, extensions and trailers, plus eight times the content."""
 _DESCRIPTORS_APART = 256
-"""For the database, the broker and files."""
+"""File descriptors for the database, broker and files."""
 _MOST_DESCRIPTORS = 65_536
 
 
 class ServerConfig(uvicorn.Config):
-    """uvicorn's, with what its connections share."""
-
     def __init__(self, app: Any, *, most_connections: int | None = None, **options: Any) -> None:
         super().__init__(app, http=BoundedHttp, ws="none", log_config=None, access_log=False, **options)
         self.most_connections = most_connections or affordable_connections()
         self.without_request: dict[BoundedHttp, None] = {}
-        """Connections without a complete header since their opening or last response, oldest first."""
+        """Connections without a complete header, oldest first."""
 
 
 def affordable_connections() -> int:
-    """Three quarters of the descriptors: uploads and downloads also open a file."""
+    """Three quarters of the descriptors: uploads and downloads open files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(64, (soft - _DESCRIPTORS_APART) * 3 // 4)
 
@@ -53,7 +51,7 @@ class BoundedHttp(HttpToolsProtocol):
     _linger_timer: asyncio.TimerHandle | None = None
     _in_head = _in_body = False
     _framing = 0
-    """Non-content bytes of the request or its header so far."""
+    """Non-content bytes of the request."""
     _content = 0
     _content_so_far = 0
     """Content bytes of all requests on the connection."""
@@ -122,7 +120,6 @@ class BoundedHttp(HttpToolsProtocol):
             self._head_timer = self.loop.call_later(HEAD_SECONDS, self._refuse, b"408 Request Timeout")
 
     def _refuse(self, status: bytes) -> None:
-        """Answer without any application, and close."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.transport.abort()  # an earlier request's response is being sent
         elif not self.transport.is_closing():

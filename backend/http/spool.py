@@ -10,7 +10,7 @@ from reinforge.errors import TooLarge
 from reinforge.storage.base import disk_error
 
 _CHUNKS_AT_ONCE = 32
-"""Per write: a thread switch takes longer than writing a chunk (64 KiB)."""
+"""Chunks per write: a thread switch takes longer than writing one."""
 
 
 async def spool(body: AsyncIterator[bytes], file: IO[bytes], limit: int) -> tuple[int, str]:

@@ -1,6 +1,6 @@
 """Server-sent events with JSON data.
 
-Unicode line ends (U+0085, U+2028, U+2029), which models produce and some readers split at, are escaped.
+Unicode line ends (U+0085, U+2028, U+2029) are escaped: some readers split at them.
 """
 
 import re

@@ -1,7 +1,6 @@
 """Strict JSON bodies: no NaN, Infinity, lone surrogates, excessive depth, or NUL, which PostgreSQL cannot store.
 
-Routers with `StrictRoute` answer 422. In the worker API (`WorkerRoute`) NUL becomes U+FFFD, since models may
-produce it.
+`StrictRoute` answers 422; `WorkerRoute` replaces NUL by U+FFFD, since models may produce it.
 """
 
 import json
@@ -17,13 +16,13 @@ from reinforge.errors import InvalidInput
 from reinforge.parsing.json_depth import DEEPEST, is_deeper, is_wider
 
 MOST_KEYS = 10_000
-"""Of one object: each unknown key costs an error."""
+"""Maximum keys of an object: each unknown one costs an error."""
 _ESCAPED_NUL = b"\\u0000"
 MOST_PARTS = 100_000
-"""Objects and lists, which take far more time and memory than text."""
+"""Objects and lists, which are far more expensive than text."""
 MOST_PARTS_OF_STRANGERS = 1000
 MOST_COMMAS = 1_000_000
-"""Numbers and names; commas in texts count, too, but 16 MiB of code has fewer."""
+"""Includes commas in texts."""
 
 
 class _Strict(Request):
@@ -44,7 +43,7 @@ class _Strict(Request):
 
 
 class _Lenient(_Strict):
-    """Limits for workers, whose records hold thousands of completions."""
+    """Limits for workers' records of thousands of completions."""
 
     def checked(self, body: bytes) -> Any:
         value = _parsed(body)
@@ -52,7 +51,7 @@ class _Lenient(_Strict):
 
 
 def _check_parts(body: bytes, most: int) -> None:
-    """Bound parsing time, which blocks other requests. Raises InvalidInput `too_many_parts`."""
+    """Bound parsing time. Raises InvalidInput `too_many_parts`."""
     if len(body) <= most:
         return
     if body.count(b"{") + body.count(b"[") > most or body.count(b",") > MOST_COMMAS:
@@ -80,7 +79,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def replace_nul(value: Any) -> Any:
-    """Replace NUL by U+FFFD in a JSON value."""
+    """Replace NUL by U+FFFD."""
     if isinstance(value, str):
         return value.replace("\0", "\ufffd")
     if isinstance(value, list):
@@ -91,7 +90,7 @@ def replace_nul(value: Any) -> Any:
 
 
 class Answered(Exception):
-    """Raised by a dependency that already has the response, to skip the endpoint."""
+    """Raised by a dependency that has the response, to skip the endpoint."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()
@@ -99,7 +98,7 @@ class Answered(Exception):
 
 
 class RecordedRoute(APIRoute):
-    """Calls the dependency's `keep_answer` with the response, before the transaction commits."""
+    """Passes the response to the dependency's `keep_answer` before the commit."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()

@@ -1,4 +1,4 @@
-"""Streaming tar archives, one piece of one file in memory."""
+"""Streaming tar archives."""
 
 import tarfile
 
@@ -15,7 +15,6 @@ def padding(size: int) -> bytes:
 
 
 def entry(name: str, content: bytes) -> bytes:
-    """Header, content and padding of a small file."""
     return header(name, len(content)) + content + padding(len(content))
 
 

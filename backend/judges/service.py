@@ -45,8 +45,8 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
-    """Resolves the host name, so never call it in a transaction; workers check again at every call, since their DNS may
-    differ. Raises NotAllowed, InvalidInput.
+    """Resolves names, so never call it in a transaction; workers check again, as their DNS may differ. Raises
+    NotAllowed, InvalidInput.
     """
     _require_owner(who)
     _checked({"base_url": base_url, "model": "any"})

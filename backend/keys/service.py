@@ -1,4 +1,4 @@
-"""API keys: shown once, stored as hashes, one configurable at start-up."""
+"""API keys: shown once, stored as hashes."""
 
 from datetime import timedelta
 
@@ -60,9 +60,7 @@ async def page(
 
 
 async def create(session: AsyncSession, who: Principal, body: ApiKeyCreate) -> tuple[ApiKey, str]:
-    """Returns the key and its secret. Raises NotAllowed, InvalidInput `scope_over_role`,
-    `invalid_administrator_key`.
-    """
+    """Raises NotAllowed, InvalidInput `scope_over_role`, `invalid_administrator_key`."""
     require_owner(who, "API keys")
     _check_scopes(who, body)
     _check_administrator(who, body)
@@ -72,7 +70,7 @@ async def create(session: AsyncSession, who: Principal, body: ApiKeyCreate) -> t
 async def add(
     session: AsyncSession, who: Principal, project_id: str, body: ApiKeyCreate
 ) -> tuple[ApiKey, str]:
-    """Create a key in any project, without checking authorisation."""
+    """Create a key without checking authorisation."""
     secret = new_api_key()
     lifetime = body.expires_in_days
     key = ApiKey(
@@ -113,7 +111,7 @@ async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
 
 
 async def revoke(session: AsyncSession, who: Principal, id: str) -> None:
-    """Revoke a key and its sessions. Raises NotAllowed, NotFound `key_not_found`."""
+    """Ends its sessions. Raises NotAllowed, NotFound `key_not_found`."""
     require_owner(who, "API keys")
     if not await repository.revoke(session, who.project_id, id):
         raise _unknown_key(id)

@@ -16,7 +16,7 @@ T = TypeVar("T", bound=WireObject)
 
 
 class OpenAIRoute(StrictRoute):
-    """Route that answers an invalid request with 400; the native API uses 422."""
+    """Answers an invalid request with 400 instead of the native 422."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()

@@ -2,10 +2,10 @@
 
     starter-arith                                               a base model or deployment; no name is both
     ft:<base>:<project>:<suffix>:<8 characters>                 the adapter of a finished job
-    ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>   a checkpoint of any job
+    ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>   a checkpoint
 
 The eight characters begin the job's id after `ftjob-`. The project is not compared: it may be renamed. No name
-has a slash, which clients encode differently in paths.
+has a slash, for paths.
 """
 
 import re
@@ -36,12 +36,10 @@ class NamedModel:
 
 
 def plain(text: str) -> str:
-    """Reduce to a name's characters: letters, digits, `.`, `_` and `-`."""
     return _NOT_PLAIN.sub("-", text).strip("-")
 
 
 def tuned(job: Job, project: Project, *, step: int | None = None) -> str:
-    """Name the job's adapter, or its checkpoint after `step`."""
     suffix = plain(str((job.openai or {}).get("suffix") or ""))
     name = f"ft:{job.model_id}:{plain(project.name)}:{suffix}:{job.id.removeprefix('ftjob-')[:CODE_LENGTH]}"
     return name if step is None else f"{name}:ckpt-step-{step}"
@@ -79,7 +77,7 @@ async def find(session: AsyncSession, project_id: str, name: str) -> NamedModel:
 
 
 async def resolve(session: AsyncSession, project_id: str, name: str) -> tuple[BaseModel, Checkpoint | None]:
-    """Resolve a name to base model and checkpoint. Raises NotFound `model_not_found` (param `model`)."""
+    """Raises NotFound `model_not_found` (param `model`)."""
     model = await find(session, project_id, name)
     return model.base, model.checkpoint
 

@@ -1,7 +1,7 @@
-"""Deduplication of retried requests: OpenAI's clients send no idempotency key, only `x-stainless-retry-count`.
+"""Deduplication of retried requests, for OpenAI's clients, which send no idempotency key.
 
-The response is stored under the caller and a hash of the body while clients may retry. If a first request
-completes after its own retry (the client timed out), it returns the retry's job.
+Responses are stored by caller and body hash while clients may retry (`x-stainless-retry-count`). A first request
+that completes after its own retry returns the retry's job.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from backend.http.idempotency import fingerprint
 from backend.models import IdempotencyKey, now
 
 WINDOW = timedelta(minutes=30)
-"""Longer than a client's three tries of ten minutes."""
+"""Covers a client's three tries of ten minutes."""
 _FIRST, _AGAIN = "first", "again"
 
 
@@ -31,7 +31,7 @@ class RetryDeduplication:
         self._where = {"project_id": who.project_id, "path": request.url.path, "key": key}
 
     async def find(self, session: AsyncSession) -> Response | None:
-        """Return the stored response for a retry; None for a first request or if none was stored.
+        """The stored response for a retry; None otherwise.
 
         A first request deletes an older response for the same body, so that its retries cannot find that.
         """

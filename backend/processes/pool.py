@@ -1,7 +1,4 @@
-"""Warm child processes with limited memory and a minimal environment.
-
-A child that dies or whose request is cancelled is killed and later replaced.
-"""
+"""Warm child processes with limited memory and environment; dead ones are replaced."""
 
 import asyncio
 import contextlib
@@ -21,7 +18,7 @@ from backend.processes.child import LENGTH
 IDLE_SECONDS = 300.0
 
 MEMORY_BYTES = 2 << 30
-"""Of a child's address space: rows of 8 MiB decoded several times, and Arrow's buffers."""
+"""A child's address space: rows of 8 MiB decoded several times, and Arrow's buffers."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 T = TypeVar("T")
@@ -53,14 +50,12 @@ def _is_data(kind: type) -> bool:
 
 
 class Children:
-    """Pool of one event loop for one kind of work."""
-
     def __init__(self) -> None:
         self._idle: list[asyncio.subprocess.Process] = []
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
-        """Run `read` in a child. Raises what it raises, and ChildDied."""
+        """Raises what `read` raises, and ChildDied."""
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:
@@ -113,7 +108,7 @@ async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
 
 
 async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.Process:
-    """Run a module that reads untrusted bytes; it writes its answer to stdout.
+    """Run a module that reads untrusted bytes.
 
     Not a `reinforge.system.child_process.ChildProcess`: asyncio reaps its own children.
     """
@@ -127,7 +122,6 @@ async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.
 
 
 async def end(child: asyncio.subprocess.Process) -> None:
-    """Kill and reap. Idempotent."""
     if child.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             child.kill()
@@ -135,7 +129,7 @@ async def end(child: asyncio.subprocess.Process) -> None:
 
 
 def children(kind: str) -> Children:
-    """The running event loop's pool; pools that read untrusted files do nothing else."""
+    """The event loop's pool for one kind of work."""
     kinds = _kinds.get(None)
     if kinds is None:
         _kinds.set(kinds := {})
@@ -148,7 +142,7 @@ async def close_children() -> None:
 
 
 def child_environment() -> dict[str, str]:
-    """Without access to the database, objects or workers."""
+    """Environment without access to the database, objects or workers."""
     inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     return inherited | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",

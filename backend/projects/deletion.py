@@ -15,8 +15,7 @@ from reinforge.states import LEASED
 async def delete_project(session: AsyncSession, who: Principal, id: str, name: str) -> str:
     """Returns the id of the platform's first remaining project.
 
-    Raises NotFound, NotAllowed, InvalidInput `name_differs`, StateConflict (`project_busy`, `last_project`). The
-    sweep deletes its objects.
+    Raises NotFound, NotAllowed, InvalidInput `name_differs`, StateConflict (`project_busy`, `last_project`).
     """
     project = await service.owned(session, who, id)
     # From here on nothing can be added to the project: foreign keys wait for this lock.
@@ -58,7 +57,7 @@ async def _check_idle(session: AsyncSession, id: str) -> None:
 
 
 async def _move_sessions(session: AsyncSession, id: str) -> None:
-    """Switch the project's browser sessions to another project of their user."""
+    """Switch browser sessions to another project of their user."""
     other_project = (
         select(Member.project_id)
         .where(Member.user_id == BrowserSession.user_id, Member.project_id != id)
@@ -75,7 +74,6 @@ async def _move_sessions(session: AsyncSession, id: str) -> None:
 
 
 async def _forget_strangers(session: AsyncSession) -> None:
-    """Delete users without any project, except administrators."""
     lost = ~select(Member.id).where(Member.user_id == User.id).exists()
     await session.execute(
         delete(User).where(lost, ~User.administrator).execution_options(synchronize_session=False)

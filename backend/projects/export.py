@@ -1,20 +1,6 @@
-"""Export of a project's data as a tar that is written while it is sent.
+"""Export of a project's data as a streamed tar.
 
-    project.json
-    datasets/<id>/dataset.json, data.<format>
-    rewards/<id>/reward.json, revision-<n>.py|json, golden-cases.jsonl
-    judges.json                                             connections, never their keys
-    jobs/<id>/job.json, metrics.jsonl, findings.jsonl, changes.jsonl, events.jsonl, log.jsonl, labels.jsonl
-    jobs/<id>/rollouts/step-<n>.parquet                     completions of a training step
-    jobs/<id>/rollouts/<split>-step-<n>.parquet             of an evaluation within the job
-    jobs/<id>/checkpoints.json, checkpoints/step-<n>.tar
-    evaluations/<id>/evaluation.json, completions.jsonl     completions of stand-alone ones
-    adapters/<id>/adapter.json, adapter.tar
-    deployments.json, usage.jsonl, budgets.json
-    missing.json                                            files that the object store no longer has
-
-Exported fields are named one by one, so that a new secret column is not exported. Objects are streamed; many
-rows wait in a file.
+Exported fields are named one by one, so that a new secret column is not exported. Many rows wait in a file.
 """
 
 from collections.abc import AsyncIterator
@@ -102,10 +88,7 @@ _TEXTS_AT_ONCE = 50
 async def archive(
     database: Database, objects: Objects, folder: Path, project_id: str
 ) -> AsyncIterator[bytes]:
-    """Yield the archive; each object is read in a short transaction.
-
-    `folder`: temporary files.
-    """
+    """Yield the archive, reading objects in short transactions."""
     pieces = Pieces(database, objects, folder)
     async with database.transaction() as session:
         project = await session.get_one(Project, project_id)

@@ -20,15 +20,15 @@ ROWS_AT_ONCE = 500
 
 
 class Pieces:
-    """Parts of one archive; `missing` lists unavailable objects."""
+    """`missing` lists unavailable objects."""
 
     def __init__(self, database: Database, objects: Objects, folder: Path) -> None:
-        """`folder`: temporary files for rows, since a tar header needs the size."""
+        """`folder`: temporary files for rows: a tar header needs the size."""
         self.database, self._objects, self._folder = database, objects, folder
         self.missing: list[str] = []
 
     async def object(self, name: str, sha256: str, size: int) -> AsyncIterator[bytes]:
-        """Skip a missing object and pad a damaged one with zeros; `missing` lists both."""
+        """Skips a missing object and pads a truncated one."""
         try:
             async with self._objects.open(sha256) as file:
                 yield header(name, size)
@@ -47,7 +47,7 @@ class Pieces:
             self.missing.append(name)
 
     async def rows(self, name: str, query: Select[Any], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[bytes]:
-        """Write a query's rows as JSONL, with `at_once` rows in memory."""
+        """JSONL, with `at_once` rows in memory."""
         with scratch_file(self._folder, "export-") as file:
             async with self.database.transaction() as session:
                 result = await session.stream(query.execution_options(yield_per=at_once))

@@ -59,7 +59,7 @@ async def withdraw(session: AsyncSession, who: Principal, id: str) -> None:
 
 
 async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
-    """The offer of a link, not used up. Raises NotFound."""
+    """Does not use up the link. Raises NotFound."""
     query = select(Invitation).where(Invitation.sha256 == digest(token), Invitation.expires_at > now())
     row = await session.scalar(query)
     if row is None or not await _is_authorised(session, row):
@@ -70,7 +70,7 @@ async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
 async def accept(
     session: AsyncSession, body: InvitationAccept, who: Principal | None, place: str
 ) -> tuple[User, str]:
-    """Returns the user and the project's id. `place`: the client's network address.
+    """`place`: the client's network address.
 
     Raises NotFound, StateConflict `member_exists`, InvalidInput, TooManyRequests.
     """
@@ -101,7 +101,7 @@ async def accept(
 
 
 async def _hashed_password(session: AsyncSession, body: InvitationAccept, place: str) -> str | None:
-    """Hash a new user's password, holding no connection, once the invitation is validated."""
+    """Validates the invitation first and holds no connection."""
     await look(session, body.token)
     if body.name is None:
         raise InvalidInput("A name is needed.", code="name_needed", param="name")

@@ -29,7 +29,7 @@ async def page(
 async def create(
     session: AsyncSession, who: Principal, base_url: str, name: str, role: Role
 ) -> tuple[MemberAndUser, str]:
-    """Create a user and their one-time link. Raises NotAllowed, StateConflict `member_exists`."""
+    """Returns the user and their one-time link. Raises NotAllowed, StateConflict `member_exists`."""
     require_owner(who, "members")
     require_scopes_of(who, role)
     if await repository.is_named(session, who.project_id, name):
@@ -54,10 +54,7 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
 
 
 async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> MemberAndUser:
-    """Change the role, also of open sessions and keys; demoting an owner revokes their invitations.
-
-    Raises NotAllowed, NotFound, MatchNeeded, Stale.
-    """
+    """Applies at once; demoting an owner revokes their invitations. Raises NotAllowed, NotFound, MatchNeeded, Stale."""
     member, user = await _owned(session, who, id)
     require_scopes_of(who, role)
     await lock_row(session, member)
@@ -70,7 +67,7 @@ async def change(session: AsyncSession, who: Principal, id: str, role: Role, mat
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """End the member's access with the keys, invitations and links they created; a user without projects is deleted.
+    """End the access with keys, invitations and links; a user without projects is deleted.
 
     Raises NotAllowed, NotFound.
     """
@@ -93,7 +90,7 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 async def renew_address(
     session: AsyncSession, who: Principal, base_url: str, id: str, purpose: addresses.Purpose = "sign_in"
 ) -> tuple[MemberAndUser, str]:
-    """Create a one-time link and revoke unused ones. Raises NotAllowed, NotFound."""
+    """Revoke unused links and create one. Raises NotAllowed, NotFound."""
     member, user = await _owned(session, who, id)
     require_scopes_of(who, cast(Role, member.role))
     await addresses.require_authority(session, who, user)

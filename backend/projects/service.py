@@ -23,12 +23,11 @@ async def project(session: AsyncSession, who: Principal) -> Project:
 
 
 async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
-    """Count objects by kind; also the newest demo job."""
     return await repository.counts(session, project_id)
 
 
 async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectAccess]:
-    """The user's projects by name; all for administrators, one for any other key."""
+    """By name; all for administrators, one for any other key."""
     if who.administrator or who.user_id is not None:
         rows = await repository.projects(session, None if who.administrator else who.user_id)
     else:
@@ -49,7 +48,7 @@ async def visible_projects(session: AsyncSession, who: Principal) -> list[Projec
 
 
 async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> tuple[Project, str | None]:
-    """Create a project owned by the caller; returns its first key's secret if requested.
+    """Returns the first key's secret if requested; the caller owns the project.
 
     Raises NotAllowed, StateConflict `project_exists`.
     """

@@ -1,7 +1,4 @@
-"""Rewards: immutable revisions, each loaded in a sandbox before it is stored.
-
-This process never parses or compiles Python: it stores text and calls a worker.
-"""
+"""Reward service. It never parses or compiles Python: it stores text and calls a worker."""
 
 import hashlib
 from collections.abc import Sequence
@@ -45,12 +42,12 @@ _AT_A_LINE = "Mend that line; `POST /api/v1/rewards/check` tells whether the sou
 _SCORE_MARGIN_SECONDS = 15.0
 SCORE_SECONDS = 120.0
 JUDGED_SECONDS = 270.0
-"""Timeout with judges: two rounds of their default; clients wait for 300 s."""
+"""Two rounds of the judges' default timeout; clients wait for 300 s."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Code to store. `param`: its field in the request."""
+    """`param`: the source's field in the request."""
 
     name: str
     source: str
@@ -60,8 +57,6 @@ class Source:
 
 @dataclass(frozen=True)
 class Account:
-    """Project whose judges are called and charged."""
-
     project_id: str
     source: str = ""
     """Id of the reward or evaluation, if stored."""
@@ -69,7 +64,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A source's functions, as `{name, spelling, line}`, or its error."""
+    """Functions as `{name, spelling, line}`, or the error."""
 
     entries: list[dict[str, Any]]
     error: InvalidInput | None
@@ -100,7 +95,7 @@ async def get_revision(
 
 
 async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[dict[str, Any]]], str | None]:
-    """Load all sources. Raises InvalidInput `invalid_reward` with the source's `param`."""
+    """Raises InvalidInput `invalid_reward` with the source's `param`."""
     loaded, jail = await load(calls, sources)
     for result in loaded:
         if result.error is not None:
@@ -111,7 +106,7 @@ async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[d
 async def load(
     calls: Calls, sources: Sequence[Source], *, timeout: float = VALIDATE_SECONDS
 ) -> tuple[list[Loaded], str | None]:
-    """Load the sources in a worker's sandbox; returns each result, and the sandbox.
+    """Load sources in a worker's sandbox; returns results and sandbox.
 
     Raises InvalidInput for invalid text, Unavailable `no_worker`, `sandbox_unavailable`.
     """
@@ -148,7 +143,7 @@ def _loaded(source: Source, result: ValidatedReward) -> Loaded:
 def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
     """Columns without which every row would fail, as far as known.
 
-    `entry`: function to call; None: the only one. `entries`: as found by a worker.
+    `entry` None: the only function.
     """
     if is_grader(source):
         template_columns = set(columns(parse_grader(source)))
@@ -164,7 +159,7 @@ def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any
 
 
 async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:
-    """List a source's functions, or its error. Raises Unavailable, InvalidInput `reward_too_large`."""
+    """Raises Unavailable, InvalidInput `reward_too_large`."""
     [loaded], jail = await load(calls, [Source("reward", source, entry)])
     if loaded.error is None:
         functions = [RewardEntry.model_validate(function) for function in loaded.entries]
@@ -204,7 +199,6 @@ def invalid_reward(source: Source, error: LoadError) -> InvalidInput:
 async def create(
     session: AsyncSession, project_id: str, body: RewardCreate, entries: list[dict[str, Any]], created_by: str
 ) -> Reward:
-    """Store a validated reward as revision 1."""
     reward = Reward(
         id=new_id("rew_"),
         project_id=project_id,
@@ -231,7 +225,7 @@ async def keep(
     entries: list[dict[str, Any]],
     created_by: str,
 ) -> Reward:
-    """Store a validated source by name: an equal one is reused, another becomes the next revision."""
+    """Store a source by name: an equal one is reused, another becomes the next revision."""
     existing = await repository.find_named(session, project_id, name, "sample")
     if existing is not None:
         return await revise(session, project_id, existing.id, source, None, entries)
@@ -247,7 +241,7 @@ async def revise(
     entry: str | None,
     entries: list[dict[str, Any]],
 ) -> Reward:
-    """Store a validated source as the next revision, unless it is equal."""
+    """Store a source as the next revision, unless it is equal."""
     reward = await repository.find(session, project_id, id, lock=True)
     if reward is None:
         raise _not_found(id)
@@ -287,10 +281,7 @@ async def test(
     body: RewardTest,
     account: Account,
 ) -> RewardTestResult:
-    """Score the given completions; a source that does not load gives a `load_error`.
-
-    Raises StateConflict `budget_exceeded` for the judges' budget.
-    """
+    """A source that does not load gives a `load_error`. Raises StateConflict `budget_exceeded`."""
     _check_text(Source(name, source, entry))
     rows = [ScoreRow(completion=row.completion, item=row.item, prompt=row.prompt) for row in body.rows]
     request: ScoreRequest
@@ -329,12 +320,12 @@ async def test(
 
 
 def kinds_of(source: str) -> frozenset[UsageKind]:
-    """Usage that scoring incurs. Raises InvalidInput `invalid_grader`."""
+    """Raises InvalidInput `invalid_grader`."""
     return usage.JUDGING if is_grader(source) and judges(parse_grader(source)) else frozenset()
 
 
 def granularity_of(source: str, declared: str) -> str:
-    """What the reward scores at once, by a grader's type. Raises InvalidInput `invalid_grader`."""
+    """A grader's type determines it. Raises InvalidInput `invalid_grader`."""
     if is_grader(source):
         return "group" if isinstance(parse_grader(source), RankingJudge) else "sample"
     return declared
@@ -353,7 +344,6 @@ def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> Rew
 
 
 def _check_text(source: Source) -> None:
-    """Refuse text that a database or Python file cannot hold."""
     try:
         size = len(source.source.encode())
     except UnicodeEncodeError as error:

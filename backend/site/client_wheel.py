@@ -1,7 +1,5 @@
 """GET /client/… · this version's client as a wheel, packed from the running package.
 
-    pip install http://HOST:8321/client/reinforge-0.2.0-py3-none-any.whl
-
 Files and metadata equal those that `make build` writes.
 """
 
@@ -43,7 +41,7 @@ class Wheel:
 
 @functools.cache
 def client_wheel() -> Wheel:
-    """The reproducible wheel. Raises Unavailable."""
+    """Raises Unavailable."""
     try:
         installed = distribution("reinforge")
     except PackageNotFoundError as error:
@@ -72,7 +70,7 @@ def _package_files() -> dict[str, bytes]:
 
 
 def _metadata(installed: Distribution) -> dict[str, bytes]:
-    """Wheel metadata with the running version: a checkout's installed metadata may be older."""
+    """Uses the running version: a checkout's installed metadata may be older."""
     lines = (installed.read_text("METADATA") or "").split("\n")
     version = next(i for i, line in enumerate(lines) if line.startswith("Version:"))
     lines[version] = f"Version: {reinforge.__version__}"
@@ -90,7 +88,6 @@ def _digest(data: bytes) -> str:
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:
-    """Reproducible ZIP archive; RECORD is last, as usual."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files, key=lambda name: (name.endswith("/RECORD"), name)):

@@ -68,7 +68,7 @@ async def _broker(watch: BrokerWatch) -> tuple[BrokerState, dict[str, Any]]:
 
 
 async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[str, Any]]:
-    """Reported state; informative only, since the backend serves without workers."""
+    """Informative only, since the backend serves without workers."""
     try:
         async with database.transaction() as session:
             recent = Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS)

@@ -1,7 +1,4 @@
-"""OpenAPI document: FastAPI's, with examples, edit requirements and errors.
-
-`tests/backend/site/test_openapi_examples.py` records the examples from a real backend.
-"""
+"""OpenAPI document: FastAPI's, with examples, edit requirements and errors."""
 
 import json
 from pathlib import Path
@@ -14,10 +11,10 @@ from fastapi.routing import iter_route_contexts
 from backend.site.openapi_errors import document_errors
 
 EXAMPLES = Path(__file__).with_name("openapi_examples.json")
-"""Operation id → `request` and `response {status, body}`, `stream {status, body}`."""
+"""Operation id → `request`, `response {status, body}`, `stream {status, body}`."""
 METHODS = ("get", "post", "put", "patch", "delete")
 IF_MATCH_SOMETIMES = frozenset({"setBudget"})
-"""Operations that may also create the object; other edits need `If-Match`."""
+"""Operations that may also create the object."""
 
 
 def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
@@ -25,7 +22,6 @@ def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def serve(app: FastAPI) -> None:
-    """Serve the document, built once."""
     plain = app.openapi
 
     def completed() -> dict[str, Any]:
@@ -51,7 +47,6 @@ def _dependants(app: FastAPI) -> dict[str, Dependant]:
 
 
 def _edits(operation: dict[str, Any]) -> None:
-    """Document `If-Match`."""
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "header" and parameter["name"] == "if-match":
             parameter["required"] = operation["operationId"] not in IF_MATCH_SOMETIMES

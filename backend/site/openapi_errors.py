@@ -1,7 +1,6 @@
 """Possible errors of each operation, for the OpenAPI document.
 
-They follow from whether it needs a key, reads a body, changes something, or calls a worker. `default` covers
-the rest.
+They follow from whether it needs a key, reads a body, changes something, or calls a worker.
 """
 
 from collections.abc import Callable, Iterator

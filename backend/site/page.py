@@ -1,7 +1,6 @@
 """Web page: its built files, with `index.html` for every path that the page routes.
 
-Everything else is a 404: an error envelope for programs, the page's "not found" for browsers. API paths never
-return the page. Browsers that accept gzip get the build's gzipped files.
+Everything else is a 404: an error envelope for programs, the page for browsers. API paths never return the page.
 """
 
 import mimetypes
@@ -47,7 +46,6 @@ _HINTS = {
     "api": "The native API is below /api/v1, OpenAI's below /v1; /docs lists both.",
     "v1": "OpenAI's API is below /v1, the native one below /api/v1; /docs lists both.",
 }
-"""Suggestions by first path segment."""
 _SECURITY = {
     "content-security-policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
@@ -80,10 +78,7 @@ class Page:
         await self.respond(path, first, packed=packed, browser=browser)(scope, receive, send)
 
     def respond(self, path: str, first: str, *, packed: bool = False, browser: bool = False) -> Response:
-        """Return the file at `path`, or the page for its own paths and, with 404, for browsers.
-
-        `first`: path segment. Raises NotFound.
-        """
+        """The file at `path`, or the page for its own paths and, with 404, for browsers. Raises NotFound."""
         file = (self.folder / path.lstrip("/")).resolve()
         if file.is_relative_to(self.folder) and file.is_file() and file.name != "index.html":
             hashed = "/assets/" in path

@@ -44,7 +44,7 @@ async def by_day(
 async def by_source(
     session: AsyncSession, project_id: str, first: date
 ) -> list[tuple[str, str | None, dict[UsageKind, float]]]:
-    """The sources with the largest share of any kind, largest first: id, name, amounts."""
+    """Sources by their largest share of any kind: id, name, amounts."""
     used = (
         select(UsageRow.source, UsageRow.kind, func.sum(UsageRow.amount).label("amount"))
         .where(UsageRow.project_id == project_id, UsageRow.day >= first, UsageRow.source != "")
@@ -80,7 +80,7 @@ async def _names(session: AsyncSession, sources: Sequence[str]) -> dict[str, str
 async def budgets(
     session: AsyncSession, project_id: str, today: date, kinds: Collection[UsageKind] | None = None
 ) -> list[tuple[BudgetRow, float]]:
-    """Budgets with the usage of their period, of all or some kinds."""
+    """Budgets with the usage of their period."""
     since = case(
         (BudgetRow.period == "day", today),
         (BudgetRow.period == "month", today.replace(day=1)),
@@ -97,9 +97,9 @@ async def budgets(
 
 
 async def storage(session: AsyncSession, project_id: str | None = None) -> list[tuple[str, int]]:
-    """Map projects to the bytes that they refer to, each object once.
+    """Map projects to the bytes that they refer to, including parts of unfinished uploads.
 
-    An object shared by two projects counts for both; parts of unfinished uploads count.
+    An object shared by two projects counts for both.
     """
     direct: list[Any] = [select(table.project_id, table.sha256) for table in (Dataset, Adapter, Deployment)]
     direct.append(
@@ -125,7 +125,6 @@ async def storage(session: AsyncSession, project_id: str | None = None) -> list[
 
 
 def _in_bucket(project_id: str | None) -> Select[str, int]:
-    """Parts in the store's bucket, which are not objects yet."""
     query = select(Upload.project_id, func.sum(UploadPart.bytes)).join(
         Upload, Upload.id == UploadPart.upload_id
     )

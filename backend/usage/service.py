@@ -30,7 +30,7 @@ TRAINING: frozenset[UsageKind] = frozenset(
 )
 """Usage of jobs; other budgets do not affect them."""
 SERVING: frozenset[UsageKind] = frozenset(("device_seconds", "served_input_tokens", "served_output_tokens"))
-"""Chat requests and deployments."""
+"""Chat and deployments."""
 SAMPLING: frozenset[UsageKind] = frozenset(("device_seconds", "sampled_tokens"))
 """Playground and evaluations."""
 JUDGING: frozenset[UsageKind] = frozenset(("judge_spend",))
@@ -49,7 +49,7 @@ async def add(
 ) -> None:
     """Add to today's usage; `source`: id of the job, deployment, evaluation, reward or model.
 
-    Rows stay locked until the transaction ends: keep it short.
+    Locks the source's rows: keep transactions short.
     """
     same = {"project_id": project_id, "day": today(), "source": source}
     # In one order, so that two requests of a deployment never hold what the other waits for.
@@ -66,7 +66,6 @@ async def add(
 
 
 async def measure_storage(session: AsyncSession) -> None:
-    """Record today's stored bytes of every project."""
     for project_id, stored in await repository.storage(session):
         statement = insert(UsageRow).values(
             project_id=project_id, day=today(), kind="storage_bytes", source="", amount=float(stored)
@@ -103,13 +102,12 @@ async def report(session: AsyncSession, project_id: str, days: int) -> ProjectUs
 async def budgets(
     session: AsyncSession, project_id: str, kinds: Collection[UsageKind] | None = None
 ) -> list[Budget]:
-    """Budgets with their usage."""
     rows = await repository.budgets(session, project_id, today(), kinds)
     return [await _with_usage(session, row, used) for row, used in rows]
 
 
 async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> Budget | None:
-    """An exhausted budget of these kinds, in one short query, unless storage has a budget."""
+    """One short query, unless storage has a budget."""
     for budget in await budgets(session, project_id, kinds):
         if budget.exhausted:
             return budget
@@ -135,9 +133,8 @@ async def require_storage(session: AsyncSession, project_id: str, more: int = 0)
 
 
 async def check_storage(session: AsyncSession, project_id: str) -> None:
-    """Call after storing something in this transaction: an excess is rolled back with it, whatever was announced.
-
-    Raises StateConflict `budget_exceeded`.
+    """Call after storing something: an excess is rolled back with the transaction. Raises StateConflict
+    `budget_exceeded`.
     """
     amount = await repository.locked_storage_budget(session, project_id)
     if amount is None:

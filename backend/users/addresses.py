@@ -56,7 +56,7 @@ async def look(session: AsyncSession, token: str, *purposes: Purpose) -> SignInT
 
 
 async def _is_authorised(session: AsyncSession, row: SignInToken) -> bool:
-    """Whether the link gives no more access than at its creation, and its creator may still create it."""
+    """Whether the link gives no more access than at its creation."""
     if row.user_id is None:
         return True  # of a key, which is looked up by itself
     made_for_other = row.maker_id is not None and row.maker_id != row.user_id
@@ -91,7 +91,7 @@ async def take_back(session: AsyncSession, user_id: str) -> None:
 
 
 async def write_start_address(session: AsyncSession, base_url: str, path: Path) -> str:
-    """Create the operator's sign-in link, also written to `path`; revokes earlier unused ones."""
+    """Create the operator's sign-in link and revoke earlier unused ones."""
     project = await default_project(session)
     await session.execute(delete(SignInToken).where(SignInToken.purpose == "start"))
     url = new_address(session, base_url, project.id, TOKEN_LIFETIME, purpose="start")
@@ -101,7 +101,7 @@ async def write_start_address(session: AsyncSession, base_url: str, path: Path) 
 
 
 async def starter(session: AsyncSession) -> User:
-    """The operator's user, created at the first sign-in with the start-up link."""
+    """The operator's user, created at the first sign-in."""
     project = await default_project(session)
     # The project's row lock keeps two first sign-ins from making two of them.
     await lock_row(session, project)
@@ -119,7 +119,7 @@ async def starter(session: AsyncSession) -> User:
 async def require_authority(session: AsyncSession, who: Principal, user: User) -> None:
     """Check that `who`, an owner, may create links that act as `user`. Raises NotAllowed.
 
-    Links give access to everything of the user, so users of other projects and administrators are excluded.
+    Users of other projects and administrators are excluded, since links give access to everything of the user.
     """
     if who.administrator or who.user_id == user.id:
         return

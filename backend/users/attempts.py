@@ -1,7 +1,6 @@
 """Counting of failed sign-ins, in the database for all processes.
 
-Someone who knows the password waits at most one window. Tokens and keys are not counted: they have at least 160
-random bits.
+Tokens and keys are not counted: they have at least 160 random bits.
 """
 
 from datetime import timedelta
@@ -16,7 +15,7 @@ WINDOW = timedelta(minutes=15)
 MOST_HERE = 10
 """Per e-mail address and network address."""
 MOST_ANYWHERE = 100
-"""Per e-mail address from anywhere, and per network address for all."""
+"""Per e-mail address, and per network address."""
 
 
 async def begin(
@@ -27,7 +26,7 @@ async def begin(
     message: str = "There were too many wrong passwords.",
     hint: str = f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
 ) -> int:
-    """Count an attempt before its password is compared, so that concurrent ones count each other.
+    """Count an attempt before its password is compared, so that concurrent ones count.
 
     Commits. Pass the result to `withdraw`. Raises TooManyRequests `too_many_attempts`.
     """
@@ -54,9 +53,9 @@ async def begin(
 
 
 async def count_address(session: AsyncSession, holder: str, ip: str) -> None:
-    """Count a request to set an e-mail address: its response reveals whether another account has it.
+    """Count a change of e-mail address: its response reveals whether another account has it.
 
-    `holder`: the requester. Commits. Raises TooManyRequests.
+    Commits. Raises TooManyRequests.
     """
     await begin(
         session,
@@ -74,7 +73,6 @@ async def withdraw(session: AsyncSession, id: int) -> None:
 
 
 async def forgive(session: AsyncSession, email: str) -> None:
-    """Delete earlier failures after a correct password."""
     await session.execute(delete(SignInFailure).where(SignInFailure.email == email))
 
 

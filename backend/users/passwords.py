@@ -1,7 +1,6 @@
-"""Passwords: argon2id in low-priority child processes.
+"""Passwords: argon2id in low-priority child processes. Threads would keep the interpreter's lock while waiting.
 
-A hash takes 64 MiB and some 50 ms of several cores, so two run at a time and few may wait. Callers must hold no
-database connection meanwhile. A low-priority thread would keep the interpreter's lock while it waits for a core.
+A hash takes 64 MiB and several cores, so two run at a time. Callers must hold no database connection meanwhile.
 """
 
 from collections import Counter
@@ -23,7 +22,7 @@ MOST_WAITING_HERE = 16
 _AT_ONCE = 2
 _HASHER = PasswordHasher()
 _NOBODYS = _HASHER.hash("the password of nobody")
-"""Compared when there is no user, so that the response time does not reveal it."""
+"""Compared without a user, so that the response time does not reveal it."""
 
 T = TypeVar("T")
 
@@ -68,10 +67,7 @@ async def _in_child(work: Callable[..., T], *arguments: str) -> T:
 
 
 async def hashed(password: str, *, name: str, email: str | None, place: str = "") -> str:
-    """The hash to store. `place`: the client's network address.
-
-    Raises InvalidInput for a password that is the name or address, TooManyRequests.
-    """
+    """Raises InvalidInput for a password that is the name or address, TooManyRequests."""
     if password.lower() in (name.lower(), (email or "").lower()):
         raise InvalidInput(
             "The password is the same as the name or the e-mail address.",
@@ -83,13 +79,12 @@ async def hashed(password: str, *, name: str, email: str | None, place: str = ""
 
 
 async def matches(stored: str | None, password: str, *, place: str = "") -> bool:
-    """Takes equally long without a user or password (`stored` None). Raises TooManyRequests."""
+    """Takes equally long without a password (`stored` None). Raises TooManyRequests."""
     right = await _apart(place, _verify, stored or _NOBODYS, password)
     return right and stored is not None
 
 
 def is_outdated(stored: str) -> bool:
-    """Whether current parameters are stronger."""
     return _HASHER.check_needs_rehash(stored)
 
 

@@ -25,7 +25,7 @@ _AGENT = 200
 
 
 class Browsers:
-    """Creates one request's session, which ends the cookie's previous one: a planted cookie is worthless."""
+    """Creates one request's session; it ends the previous one, against planted cookies."""
 
     def __init__(self, session: AsyncSession, agent: str | None, cookie: str | None) -> None:
         self.session, self._agent, self._cookie = session, agent, cookie
@@ -65,7 +65,7 @@ class Browsers:
         return await self.open(project_id, user_id=user.id)
 
     async def with_token(self, token: str) -> str:
-        """Open a session with an API key or one-time token. Raises NotAuthenticated."""
+        """Open a session with a key or one-time token. Raises NotAuthenticated."""
         used = await addresses.use(self.session, token, "sign_in", "start")
         if used is None:
             key = await principal_of_key(self.session, ApiKey.sha256 == digest(token))
@@ -103,7 +103,7 @@ class Browsers:
         return await self.open_for(user)
 
     async def reset_password(self, token: str, password: str, email: str | None, ip: str) -> str:
-        """Set the password of the link's user; their other sessions end.
+        """Set the password of the link's user and end other sessions.
 
         Raises NotAuthenticated, NotAllowed, InvalidInput, StateConflict.
         """
@@ -130,7 +130,7 @@ class Browsers:
 
 
 async def is_right(session: AsyncSession, stored: str | None, password: str, *, email: str, ip: str) -> bool:
-    """Compare a password, counted as an attempt. Commits. Raises TooManyRequests."""
+    """Compare a counted password. Commits. Raises TooManyRequests."""
     attempt = await attempts.begin(session, email, ip)
     try:
         return await passwords.matches(stored, password, place=ip)
@@ -144,7 +144,6 @@ async def close_session(session: AsyncSession, cookie: str) -> None:
 
 
 async def end_sessions(session: AsyncSession, user_id: str, *, but: str | None = None) -> None:
-    """End the user's sessions except cookie `but`."""
     query = delete(BrowserSession).where(BrowserSession.user_id == user_id)
     await session.execute(query if but is None else query.where(BrowserSession.sha256 != digest(but)))
 
@@ -179,7 +178,7 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """Account change whose passwords were compared and hashed beforehand, with no connection held."""
+    """Account change with passwords already compared and hashed, since no connection may be held meanwhile."""
 
     current: str | None
     """Hash that the current password matched."""
@@ -253,7 +252,6 @@ def email_needed() -> InvalidInput:
 
 
 async def forget_expired(session: AsyncSession) -> None:
-    """Delete expired sessions, links and attempts."""
     await session.execute(delete(BrowserSession).where(BrowserSession.expires_at < now()))
     await session.execute(delete(SignInToken).where(SignInToken.expires_at < now()))
     await attempts.forget_old(session)

@@ -13,7 +13,6 @@ from reinforge.schemas.users import BrowserSession, Me
 
 
 async def me(session: AsyncSession, who: Principal, *, lock: bool = False) -> Me:
-    """`lock`: until the transaction ends."""
     project = await session.get_one(Project, who.project_id)
     user = await session.get(User, who.user_id, with_for_update=lock) if who.user_id else None
     scopes: list[Scope] | None = None

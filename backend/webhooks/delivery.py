@@ -1,4 +1,4 @@
-"""Webhook delivery, retried until the receiver answers 2xx, for at most 72 hours.
+"""Webhook delivery, retried for at most 72 hours.
 
 A lease postpones a taken delivery: a dead process loses nothing, a receiver may rarely get an id twice.
 Redirects are not followed and responses not read.
@@ -35,8 +35,6 @@ _HTTP_GONE = 410
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of one attempt; `status` None: no response."""
-
     status: int | None
     error: str | None
     milliseconds: float
@@ -48,8 +46,6 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """One attempt, detached from its session."""
-
     id: str
     url: str
     body: bytes
@@ -58,7 +54,7 @@ class _Order:
 
 
 def pause(tries: int) -> float:
-    """Seconds before the next attempt: 5, 20, 80 … to six hours, with 20 % jitter."""
+    """Seconds before the next attempt: 5, 20, 80 … to six hours, with jitter."""
     usual: float = min(LONGEST_PAUSE_SECONDS, 5.0 * 4.0 ** min(tries - 1, 20))
     return usual * random.uniform(0.8, 1.2)
 
@@ -80,7 +76,7 @@ class Deliveries:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def send_due(self) -> int:
-        """Send due deliveries concurrently; returns how many."""
+        """Returns the number of deliveries."""
         async with self._database.transaction() as session:
             due = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
             orders = [self._order(delivery, hook) for delivery, hook in due]
@@ -164,7 +160,6 @@ class Deliveries:
 
 
 def _headers(order: _Order, host: str) -> dict[str, str]:
-    """Signed with every valid secret."""
     signed = [signed_headers(secret, order.id, order.body) for secret in order.secrets]
     together = " ".join(signature["webhook-signature"] for signature in signed)
     return {

@@ -51,7 +51,6 @@ async def queue_evaluation_event(session: AsyncSession, row: EvaluationRow) -> N
 
 
 async def queue_event(session: AsyncSession, project_id: str, type: str, data: dict[str, Any]) -> None:
-    """Queue an event for the project's subscribed webhooks."""
     hooks = [hook for hook in await repository.listening(session, project_id) if wants(hook, type)]
     if hooks:
         event = new_id("evt_")

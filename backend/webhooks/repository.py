@@ -53,7 +53,7 @@ async def tries(session: AsyncSession, delivery_id: str) -> Sequence[WebhookTry]
 async def take_due(
     session: AsyncSession, *, most: int, lease: timedelta
 ) -> list[tuple[WebhookDelivery, Webhook]]:
-    """Postpone due deliveries by `lease`, so that nobody else takes them."""
+    """Postpones the deliveries by `lease`, so that nobody else takes them."""
     due = (
         select(WebhookDelivery)
         .where(WebhookDelivery.state == "pending", WebhookDelivery.next_at <= now())

@@ -1,4 +1,4 @@
-"""Webhook service; secrets are shown once and stored encrypted."""
+"""Webhook service; secrets are stored encrypted."""
 
 import base64
 import json
@@ -106,7 +106,7 @@ async def change(session: AsyncSession, hook: Webhook, body: WebhookChange) -> N
 
 
 def rotate(hook: Webhook, sealer: Sealer) -> str:
-    """Returns a new secret; for a day the old one signs as well."""
+    """For a day, the old secret signs as well."""
     secret = _new_secret()
     hook.old_secret_sealed, hook.old_secret_until = hook.secret_sealed, now() + BOTH_SIGN_FOR
     hook.secret_sealed, hook.updated_at = sealer.seal(f"webhook:{hook.id}", secret), now()
@@ -133,7 +133,7 @@ async def find_delivery(session: AsyncSession, hook: Webhook, id: str) -> Webhoo
 
 
 def resend(hook: Webhook, delivery: WebhookDelivery) -> None:
-    """Send the same id and body again. Raises StateConflict `webhook_disabled`."""
+    """Raises StateConflict `webhook_disabled`."""
     _require_enabled(hook)
     delivery.state, delivery.next_at, delivery.ended_at = "pending", now(), None
     delivery.give_up_at = now() + events.RETRIED_FOR

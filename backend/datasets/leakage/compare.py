@@ -63,7 +63,7 @@ class HeldOut:
 
 
 def compare(source: Source, held_out: HeldOut) -> dict[str, Any]:
-    """Compute the `DatasetOverlap` fields that need the rows. Raises DatasetError for an impossible split."""
+    """Compute the `DatasetOverlap` fields that need the rows. Raises DatasetError."""
     began = time.monotonic()
     keys = _keys(source)
     repeated = _repeated(keys)
@@ -84,9 +84,7 @@ def compare(source: Source, held_out: HeldOut) -> dict[str, Any]:
 def split_by_prompt(
     path: str, format: Format, view: str, held_out: int | None, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Split into training and held-out rows, equal prompts on one side. Raises DatasetError
-    `invalid_held_out`.
-    """
+    """Training and held-out rows, equal prompts on one side. Raises DatasetError `invalid_held_out`."""
     return split_together(_apart(_keys(Source(path, format, 0, view))), held_out, seed)
 
 

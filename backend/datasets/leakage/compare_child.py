@@ -1,7 +1,6 @@
 """`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows.
 
-SOURCE and HELD are `compare.Source` and `compare.HeldOut` as JSON, MEMORY is in bytes. Prints
-{"found": …} or {"error": …}.
+Takes `Source` and `HeldOut` as JSON; prints {"found": …} or {"error": …}.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Near-duplicate prompts: sets of three-word sequences that share `NEAR` of their union.
 
-Sequences in more than `COMMON` held-out prompts (templates) are ignored on both sides. Near sets share one of
-the held-out set's rarest few sequences (prefix filtering); only these are indexed.
+Sequences in more than `COMMON` held-out prompts (templates) are ignored. Near sets share one of the held-out
+set's rarest sequences (prefix filtering); only these are indexed.
 """
 
 from collections import Counter
@@ -14,20 +14,19 @@ MOST_SEQUENCES = 1_000_000
 """Maximum of all held-out prompts together; about 100 bytes each."""
 MOST_WORDS = 2_000
 _LEAST = 4
-"""Prompts with fewer sequences are only compared for equality."""
 
 Sequences = frozenset[int]
 
 
 def sequences(normalised: str) -> set[int]:
-    """Hash the three-word sequences of a normalised prompt; comparable within one process only."""
+    """Hash three-word sequences; comparable within one process only."""
     words = normalised.split(" ", MOST_WORDS)[:MOST_WORDS]
     return set(map(hash, zip(words, words[1:], words[2:], strict=False)))
 
 
 class NearIndex:
     def __init__(self, prompts: dict[int, set[int]]) -> None:
-        """`prompts`: held-out row → `sequences`; thinned evenly when there are too many."""
+        """`prompts`: held-out row → `sequences`; thinned evenly if too many."""
         thinned = _thinned(prompts)
         frequency = Counter(sequence for hashes in thinned.values() for sequence in hashes)
         self._common = {sequence for sequence, count in frequency.items() if count > COMMON}
@@ -61,7 +60,7 @@ class NearIndex:
 
 
 def _least_shared(size: int) -> int:
-    """Number of sequences that a near set must share with a set of `size`."""
+    """Number of sequences that near sets share."""
     return -(-size * int(NEAR * 100) // 100)
 
 

@@ -1,4 +1,4 @@
-"""Overlap reports, computed once in a child process and cached; clients poll while one runs."""
+"""Overlap reports, computed once in a child process and cached."""
 
 import asyncio
 import hashlib
@@ -30,7 +30,7 @@ MOST_REPORTS = 200
 WAIT_SECONDS = 20.0
 _VERSION = 1
 _SMALL_BYTES = 4 * 1024 * 1024
-"""Total size up to which a shared child process is used, which starts faster."""
+"""Total size up to which a shared child process is used."""
 
 PROJECT_REPORTS = 8
 
@@ -57,8 +57,8 @@ async def report(
 ) -> DatasetOverlap:
     """Report duplicates in a dataset, and its overlap with `other` or the rows held out by seed.
 
-    `view` None: the dataset's. Raises InvalidInput (a view without a prompt, an impossible split), TooLarge
-    `file_too_complex`, TooManyRequests.
+    Raises InvalidInput (a view without a prompt, an impossible split), TooLarge `file_too_complex`,
+    TooManyRequests.
     """
     how = view or PromptView.model_validate(dataset.prompt_view)
     rendering.check_view(dataset, how)
@@ -99,7 +99,7 @@ def _check_count(running: dict[str, Work], project: str) -> None:
 
 
 async def _is_done(work: Work, wait: float) -> bool:
-    """Wait at most `wait` seconds. Cancelling the last waiting request cancels the work."""
+    """Cancelling the last waiting request cancels the work."""
     work.waiting += 1
     try:
         done, _ = await asyncio.wait({work.task}, timeout=wait)

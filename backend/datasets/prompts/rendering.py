@@ -37,9 +37,7 @@ LISTED_HELD_OUT = 1000
 async def render(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: RenderRequest
 ) -> RenderedPrompts:
-    """Render a page of rows; a row that cannot be rendered has an error instead. Raises InvalidInput,
-    Unavailable.
-    """
+    """Render a page; a row that fails has an error instead. Raises InvalidInput, Unavailable."""
     rows: list[RowPrompt] = []
     check_view(dataset, body)
     if body.offset < dataset.rows:
@@ -69,7 +67,7 @@ async def render(
 async def lengths(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: LengthsRequest
 ) -> TokenLengths:
-    """Measure an evenly spaced sample of rows. Raises InvalidInput, Unavailable."""
+    """Measure evenly spaced rows. Raises InvalidInput, Unavailable."""
     check_view(dataset, body)
     path = await service.local_file(objects, dataset, cache)
     sample = (str(path), dataset.format, _view_json(body), dataset.rows, body.max_rows)
@@ -102,7 +100,7 @@ async def split_view(
     seed: int,
     split_by: Literal["row", "prompt"] = "row",
 ) -> SplitView:
-    """The split of a job with this seed. Raises InvalidInput `invalid_held_out`."""
+    """Raises InvalidInput `invalid_held_out`."""
     training, held_out = await divided(objects, cache, dataset, held_out_rows, seed, split_by)
     return SplitView(
         seed=seed,
@@ -122,9 +120,7 @@ async def divided(
     split_by: Literal["row", "prompt"],
     view: PromptView | None = None,
 ) -> tuple[list[int], list[int]]:
-    """Training rows and held-out rows. view: the dataset's by default. Raises InvalidInput
-    `invalid_held_out`.
-    """
+    """Training and held-out rows. Raises InvalidInput `invalid_held_out`."""
     try:
         if split_by == "row":
             return await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
@@ -139,7 +135,7 @@ async def divided(
 
 
 def check_view(dataset: Dataset, view: PromptView, *, complete: bool = True) -> None:
-    """Check that the columns exist and (`complete`) that the view gives a prompt. Raises InvalidInput."""
+    """Check columns and (`complete`) that the view gives a prompt. Raises InvalidInput."""
     try:
         check_roles([column["name"] for column in dataset.columns], view.columns, view.prompt_template)
     except InvalidInput as error:
@@ -150,7 +146,7 @@ def check_view(dataset: Dataset, view: PromptView, *, complete: bool = True) -> 
 
 
 def bins(tokens: Sequence[int]) -> list[LengthBin]:
-    """Adjacent ranges of 1, 2 or 5 × 10ⁿ tokens, at most `MOST_BINS`, from the shortest to the longest."""
+    """Adjacent ranges of 1, 2 or 5 × 10ⁿ tokens, at most `MOST_BINS`."""
     shortest, longest = min(tokens), max(tokens)
     width = next(width for width in _widths() if longest // width - shortest // width < MOST_BINS)
     first = shortest // width
@@ -171,7 +167,7 @@ def _widths() -> Iterator[int]:
 
 
 def _summary(counted: list[tuple[int, int]], total: int, *, failed: int, context: int | None) -> TokenLengths:
-    """Statistics of (tokens, row) pairs; percentiles are lengths that occur (nearest rank)."""
+    """Statistics of (tokens, row) pairs; percentiles by nearest rank."""
     longest = max(counted, key=lambda pair: (pair[0], -pair[1]))
     tokens = sorted(length for length, _ in counted)
     return TokenLengths(
@@ -189,7 +185,7 @@ def _summary(counted: list[tuple[int, int]], total: int, *, failed: int, context
 
 
 def _batches(rows: list[RowPrompt]) -> Iterator[list[RowPrompt]]:
-    """Batches of rows that a worker can render in time."""
+    """Batches that a worker renders in time."""
     batch: list[RowPrompt] = []
     characters = 0
     for row in rows:

@@ -24,7 +24,7 @@ from reinforge.storage.base import disk_error, scratch_file
 
 _CHUNK = 1 << 20
 _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-"""Uploads being completed: clients retry while the first request still runs."""
+"""Uploads being completed: clients retry meanwhile."""
 
 
 async def complete(
@@ -33,8 +33,7 @@ async def complete(
     """Join the parts, inspect the file and create the dataset. Idempotent.
 
     A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it. Raises NotFound,
-    StateConflict, InvalidInput (`missing_parts`, `wrong_sha256`, `part_mismatch`, errors of `inspect_file`),
-    StorageError.
+    StateConflict, InvalidInput, StorageError.
     """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
@@ -91,7 +90,7 @@ async def _stored(
 
 
 async def join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
-    """Concatenate stored objects into `file`; returns their MD5. Raises StorageError."""
+    """Concatenate stored objects; returns their MD5. Raises StorageError."""
     return await anyio.to_thread.run_sync(_join, objects, hashes, file)
 
 
@@ -107,7 +106,7 @@ def _join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
 
 
 def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], file: IO[bytes]) -> None:
-    """Complete the parts in the bucket, and read them once. Raises InvalidInput `part_mismatch`."""
+    """Complete and read the parts in the bucket. Raises InvalidInput `part_mismatch`."""
     store, key = objects.store, resumable.bucket_key(upload)
     assert store.parts is not None and upload.bucket_upload is not None
     if not store.exists(key):  # else an earlier attempt ended between here and the dataset's row
@@ -130,7 +129,7 @@ def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], 
 
 
 def _write(file: IO[bytes], chunk: bytes) -> None:
-    """Write the chunk; an empty one flushes."""
+    """An empty chunk flushes."""
     try:
         file.write(chunk)
         if not chunk:

@@ -16,7 +16,7 @@ from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
 
 CROWDED = 4
-"""Factor of wall time for children, which run at low priority."""
+"""Wall time factor of low-priority children."""
 AT_ONCE = 2
 
 _turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
@@ -43,7 +43,7 @@ async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
 
 
 async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) -> tuple[bytes, int]:
-    """Run a module as a child process; returns output and exit status. Raises TooLarge past `seconds`."""
+    """Run a module; returns output and exit status. Raises TooLarge past `seconds`."""
     process = await pool.start(module, *arguments, stdin=asyncio.subprocess.DEVNULL)
     try:
         async with asyncio.timeout(seconds):

@@ -1,8 +1,6 @@
-"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: inspect an
-uploaded file.
+"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: inspect a file.
 
-Bounded, since a hostile file can make its reader slow or large. Prints {"report": DatasetReport} or
-{"error": …} with its HTTP status.
+Bounded, since a hostile file can make its reader slow or large. Prints {"report": …} or {"error": …}.
 """
 
 import json
@@ -26,7 +24,7 @@ def main(arguments: list[str]) -> None:
 
 
 def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
-    """Limit this process's address space (bytes) and CPU time, and lower its priority."""
+    """Limit address space (bytes) and CPU time, and lower the priority."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

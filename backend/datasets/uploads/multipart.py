@@ -1,4 +1,4 @@
-"""Streaming multipart upload to a file, hashed and counted on arrival; at most one chunk is in memory."""
+"""Streaming multipart upload to a file, with one chunk in memory."""
 
 import contextlib
 import hashlib
@@ -36,7 +36,7 @@ class Upload:
 
 @asynccontextmanager
 async def receive(request: Request, folder: Path, limit: int, *, part: str = _FILE) -> AsyncIterator[Upload]:
-    """Receive the form's file `part` into a temporary file, deleted after the block.
+    """Receive file `part` into a temporary file, deleted after the block.
 
     Raises TooLarge `file_too_large`, InvalidInput `missing_file`, `invalid_multipart`, StorageError.
     """

@@ -1,7 +1,4 @@
-"""Uploads in numbered parts of equal size; only the last may be smaller.
-
-A repeated part replaces the first. If the store has an HTTP API, all parts are in the bucket.
-"""
+"""Uploads in numbered parts of equal size. A repeated part replaces the first."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -32,7 +29,7 @@ _HINT = "Create another one; parts of an unfinished upload are kept for a day."
 
 
 async def create(session: AsyncSession, project_id: str, body: DatasetUploadCreate, by: str) -> Upload:
-    """Create an upload, or return the unfinished one of the same file."""
+    """Create an upload, or return the file's unfinished one."""
     unfinished = await _same(session, project_id, body)
     moment = now()
     if unfinished is not None:
@@ -79,7 +76,7 @@ def part_count(upload: Upload) -> int:
 
 
 async def bucket_upload(session: AsyncSession, objects: Objects, upload: Upload) -> str | None:
-    """The bucket's id of the multipart upload, created with the first part; None without an HTTP API.
+    """The bucket's upload id, created with the first part; None without an HTTP API.
 
     The upload's row is stored first, so the sweep finds it.
     """
@@ -150,7 +147,6 @@ async def view(session: AsyncSession, objects: Objects, upload: Upload) -> Datas
 
 
 async def drop_part(session: AsyncSession, upload: Upload, number: int) -> None:
-    """Forget a part, so that the client sends it again."""
     await session.execute(
         delete(UploadPart).where(UploadPart.upload_id == upload.id, UploadPart.number == number)
     )

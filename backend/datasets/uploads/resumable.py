@@ -37,12 +37,12 @@ def require_pending(upload: Upload, *, hint: str, param: str | None = None) -> U
 
 
 def status_of(upload: Upload) -> str:
-    """The upload's status, `expired` even before the sweep has run."""
+    """`expired` even before the sweep has run."""
     return "expired" if upload.status == "pending" and upload.expires_at < now() else upload.status
 
 
 def keep_while_checked(upload: Upload) -> None:
-    """Extend the expiry for the inspection and an hour in its queue."""
+    """Extend the expiry for the inspection."""
     needed = timedelta(seconds=3600 + 4 * inspection_seconds(upload.bytes))
     upload.expires_at = max(upload.expires_at, now() + needed)
 

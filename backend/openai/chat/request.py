@@ -1,4 +1,4 @@
-"""Validation of chat requests, and their translation to the RPC `sample`."""
+"""Chat requests, validated and translated to the RPC `sample`."""
 
 import secrets
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from reinforge.schemas.rpc.sampling import AdapterArchive
 
 DEFAULT_TOKENS = 4096
 MOST_CHARACTERS = 2_000_000
-"""In all messages and tools together."""
+"""Maximum of all messages and tools together."""
 MOST_MESSAGES = 2000
 MOST_STOPS = 16
 MOST_STOP_CHARACTERS = 200
@@ -89,7 +89,7 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
 async def _weights(
     session: AsyncSession, project_id: str, name: str
 ) -> tuple[BaseModel, AdapterArchive | None, str | None]:
-    """Resolve a name to base model, adapter and deployment. Raises NotFound `model_not_found`."""
+    """Raises NotFound `model_not_found`."""
     served = await deployments.serve(session, project_id, name)
     if served is not None:
         return served.model, served.adapter, served.id

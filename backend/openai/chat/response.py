@@ -47,7 +47,7 @@ async def whole(run: ChatRun) -> ChatCompletion:
 
 
 def written(completion: ChatCompletion) -> bytes:
-    """Serialise without null fields, except `tool_calls`."""
+    """JSON without null fields, except `tool_calls`."""
     value = completion.model_dump()
     for choice in value["choices"]:
         if choice["message"]["tool_calls"] is None:
@@ -72,7 +72,7 @@ class Chunks:
         self._holders = [tools.Holder() for _ in range(run.chat.n)]
 
     async def first(self, seconds: float) -> None:
-        """Wait until the model has started; earlier errors get an HTTP status. Raises ReinforgeError."""
+        """Wait until the model has started, so earlier errors get a status. Raises ReinforgeError."""
         until = time.monotonic() + seconds
         async for event in self._events:
             if event is not None and not isinstance(event, StatusEvent):
@@ -82,7 +82,6 @@ class Chunks:
                 return
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
-        """Yield chunks and keep-alive comments, then `[DONE]`, or an `error`."""
         try:
             async with aclosing(self._events) as events:
                 for index in range(self._run.chat.n):

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class ChatRun:
-    """Chat RPC; created by `begin`, iterate `events` once."""
+    """Created by `begin`; iterate `events` once."""
 
     def __init__(self, database: Database, stream: CallStream[NoResult], chat: ChatCall) -> None:
         self.chat = chat
@@ -74,7 +74,7 @@ class ChatRun:
 
 
 async def begin(database: Database, calls: Calls, chat: ChatCall) -> ChatRun:
-    """Start the RPC. Raises Unavailable `no_worker`, StateConflict `deployment_stopped`."""
+    """Raises Unavailable `no_worker`, StateConflict `deployment_stopped`."""
     try:
         stream = await open_stream(calls, SAMPLE, chat.request, quiet_seconds=QUIET_SECONDS)
     except ReinforgeError as error:

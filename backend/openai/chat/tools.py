@@ -1,4 +1,4 @@
-"""Tool calls in chat completions, held back in a stream until complete."""
+"""Tool calls in chat completions."""
 
 from backend.data.ids import new_id
 from reinforge.grading import tool_calls
@@ -6,7 +6,7 @@ from reinforge.schemas.openai_chat import ToolCall
 
 
 def split(text: str) -> tuple[str | None, list[ToolCall]]:
-    """Split off the tool calls; the remaining text is None if empty."""
+    """Split off tool calls; an empty text is None."""
     remaining, calls = tool_calls.split(text)
     return remaining, [ToolCall.model_validate(call.as_openai(new_id("call_"))) for call in calls]
 

@@ -1,4 +1,4 @@
-"""Storage of OpenAI-style upload parts, which have ids and any size."""
+"""OpenAI-style upload parts, with ids and any size."""
 
 from collections.abc import Sequence
 from datetime import timedelta

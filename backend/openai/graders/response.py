@@ -1,4 +1,4 @@
-"""Grading results in OpenAI's format: errors become reward 0 and flags."""
+"""Grading results in OpenAI's format."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _REFUSALS = {
 def answer(
     name: str, type: str, result: RewardResult, seconds: float, *, truncated: bool = False
 ) -> GraderRunResult:
-    """`truncated`: only the beginning of the sample was scored."""
+    """`truncated`: only the sample's beginning was scored."""
     reward = result.value if result.value is not None else 0.0
     parts = result.parts if type == "multi" else {}
     usage = {judge: _tokens(counts) for judge, counts in result.usage.items()}

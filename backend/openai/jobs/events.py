@@ -47,7 +47,7 @@ def number_of(job_id: str, id: str) -> int | None:
 async def page(
     session: AsyncSession, job: Job, *, limit: int, before: int | None
 ) -> tuple[list[JobEventView], bool]:
-    """Events numbered below `before`, and whether there are more."""
+    """`before`: event number; returns whether there are more."""
     stored: Sequence[OneEvent] = []
     if before is None or before > 1:
         stored = await queries.events(session, job.id, before=before, limit=limit + 1)

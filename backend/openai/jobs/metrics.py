@@ -1,7 +1,7 @@
 """A step's metrics under OpenAI's names; native metrics are under `reinforge`.
 
-Both of OpenAI's token counts are the completion's length, which includes reasoning. A sample parse error or
-an unresponsive reward is a completion without a reward.
+Both of OpenAI's token counts are the completion's length, with reasoning. A sample parse error or unresponsive
+reward is a completion without a reward.
 """
 
 from collections.abc import Mapping
@@ -97,7 +97,7 @@ def _judges(train: Values) -> list[dict[str, Any]]:
 
 
 def _errors(train: float | None, valid: float | None, graders: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Metrics do not say which of several rewards failed; the completions do."""
+    """Metrics do not say which of several rewards failed."""
     if len(graders) != 1:
         return []
     ((name, type),) = graders.items()

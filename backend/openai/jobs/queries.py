@@ -31,7 +31,7 @@ async def project(session: AsyncSession, id: str) -> Project:
 async def page(
     session: AsyncSession, project_id: str, *, limit: int, after: Job | None, metadata: dict[str, str] | None
 ) -> tuple[list[Job], bool]:
-    """Newest first. metadata: all of these pairs; `{}`: jobs without any."""
+    """`metadata`: all of these pairs; `{}`: jobs without any."""
     query = select(Job).where(Job.project_id == project_id, Job.purpose == "train")
     if metadata is not None:
         stored_metadata = Job.resolved_spec["metadata"]
@@ -55,7 +55,7 @@ async def trained_tokens(session: AsyncSession, jobs: Iterable[str]) -> dict[str
 
 
 async def dataset_rows(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, int]:
-    """Map jobs to the rows of their training datasets, including deleted ones."""
+    """Includes deleted datasets."""
     query = select(Dataset.id, Dataset.rows).where(Dataset.id.in_({job.dataset_id for job in jobs}))
     return {row.id: row.rows for row in await session.execute(query)}
 
@@ -77,7 +77,7 @@ async def events(session: AsyncSession, job_id: str, *, before: int | None, limi
 
 
 async def metrics_before(session: AsyncSession, job_id: str, seq: int, kind: str) -> OneEvent | None:
-    """The newest metrics of a kind (`train`, `held_out`) below `seq`."""
+    """The newest metrics of a kind (`train`, `held_out`)."""
     conditions = (Event.type == "metrics", Event.data["kind"].as_string() == kind)
     return next(iter(await event_store.before(session, job_id, seq, 1, *conditions)), None)
 

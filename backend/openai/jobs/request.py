@@ -29,7 +29,7 @@ class Translated:
 
 
 def reinforcement(body: JobCreate) -> Reinforcement:
-    """The method's settings. Raises InvalidInput for other methods."""
+    """Raises InvalidInput for other methods."""
     if body.method is None or body.method.type != "reinforcement":
         kind = body.method.type if body.method else "supervised"
         raise InvalidInput(
@@ -63,10 +63,7 @@ def reinforcement(body: JobCreate) -> Reinforcement:
 
 
 def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: int | None) -> Translated:
-    """rows: of the training file. hidden_size: of the base model; None until a worker has read it.
-
-    Raises InvalidInput with the request's field.
-    """
+    """`hidden_size`: None until a worker has read the base model. Raises InvalidInput with the request's field."""
     held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     hyperparameter_values = method.hyperparameters or Hyperparameters()
@@ -126,7 +123,6 @@ def _param(path: str | None) -> str | None:
 
 
 def training_rows(rows: int, held_out: str | None, held_out_rows: Any) -> int:
-    """`rows` less those held out by `data.held_out_rows`."""
     if held_out is not None or rows < 2:
         return max(rows, 1)
     # A number that cannot be is refused with the whole specification.

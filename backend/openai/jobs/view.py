@@ -25,7 +25,7 @@ STATUSES = {
 def job_view(
     job: Job, project: Project, trained_tokens: int | None, rows: int, hidden_size: int | None
 ) -> FineTuningJob:
-    """rows: of the training file. hidden_size: of the base model."""
+    """`rows`: of the training file."""
     spec = job.resolved_spec
     status = JobStatus(job.status)
     remaining_seconds = progress(job).eta_seconds
@@ -52,7 +52,7 @@ def job_view(
 
 
 def method(job: Job, rows: int, hidden_size: int | None) -> dict[str, Any]:
-    """The method as requested with `auto` resolved, or derived from a native job's specification."""
+    """The method as requested with `auto` resolved, or derived from a native job."""
     if job.openai is not None:
         reinforcement: dict[str, Any] = job.openai["reinforcement"]
         rate = {"learning_rate": job.resolved_spec["optimizer"]["learning_rate"]}
