@@ -1,1 +1,1 @@
-"""What answers a completion: nothing in a single turn; tools and dialogues."""
+"""What answers a completion: in a single turn, nothing."""

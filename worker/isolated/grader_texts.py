@@ -70,7 +70,6 @@ def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tu
 
 @lru_cache(maxsize=1)
 def _tokenizer(folder: Path) -> Any:
-    """Load a tokenizer that truncates the beginning of a text."""
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
     from transformers import AutoTokenizer
 

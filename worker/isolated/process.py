@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SECONDS = 15.0
-"""One request: a large tokenizer is read in two."""
+"""Limit of one request: a large tokenizer takes 2 s."""
 MEMORY_BYTES = 2 << 30
 """Address space. Nothing that needs CUDA is loaded here."""
 OUTPUT_BYTES = 64 << 20

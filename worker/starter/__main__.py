@@ -43,7 +43,7 @@ def main() -> None:
 def make(
     out: Path, *, seed: int, hidden: int = HIDDEN, phases: tuple[Phase, ...] = PHASES, samples: int = 800
 ) -> None:
-    """Write a Hugging Face checkpoint. samples: held-out sums that measure each phrasing."""
+    """samples: held-out sums that measure each phrasing."""
     out.mkdir(parents=True, exist_ok=True)  # fail on an unwritable folder before the training
     tokenizer = build_tokenizer()
     model = pretrain(tokenizer, seed=seed, hidden=hidden, report=_print, phases=phases)

@@ -1,10 +1,10 @@
 """Training text of the starter model and data of the demo: additions of two numbers from 0 to 99.
 
 In 3 of 4 completions the model answers at once and is usually wrong; in 1 of 4 it adds column
-by column and is nearly always right, so that reinforcement favours this habit:
+by column and is nearly always right, which reinforcement then favours:
 
-    47+85=  <answer>122</answer>
-    47+85=  <think>7+5=12,4+8+1=13</think><answer>132</answer>
+    47+85=  <answer>122</answer>  hasty
+    47+85=  <think>7+5=12,4+8+1=13</think><answer>132</answer>  worked
 """
 
 import argparse
@@ -43,16 +43,15 @@ class Example:
 
 
 def is_held_out(a: int, b: int) -> bool:
-    """Whether the pair is held out: a tenth of the pairs of two-digit numbers, always with (b, a).
+    """Hold out a tenth of the pairs of two-digit numbers, always with (b, a).
 
-    Sums of single digits occur in every working.
+    Single-digit sums occur in every working, so they are never held out.
     """
     low, high = sorted((a, b))
     return low >= 10 and zlib.crc32(f"{low}+{high}".encode()) % 10 == 0
 
 
 def draw_pair(rng: random.Random) -> tuple[int, int]:
-    """Draw two numbers from 0 to 99 that are not held out."""
     while True:
         a, b = rng.randint(0, LARGEST), rng.randint(0, LARGEST)
         if not is_held_out(a, b):
@@ -148,7 +147,6 @@ def workings(rng: random.Random) -> Iterator[Example]:
 
 
 def demo_rows(seed: int, count: int, *, held_out: bool) -> list[dict[str, object]]:
-    """Return `count` different additions as dataset rows, all held out or none."""
     pairs = [(a, b) for a in range(LARGEST + 1) for b in range(LARGEST + 1) if is_held_out(a, b) == held_out]
     return [
         {"messages": [{"role": "user", "content": question(a, b)}], "answer": str(a + b), "a": a, "b": b}

@@ -58,7 +58,7 @@ def measure(
     samples: int = 800,
     seed: int = 0,
 ) -> Measured:
-    """Measure different held-out pairs. asking: the user's message, with {a} and {b}."""
+    """asking: the user's message, with {a} and {b}."""
     return measure_pairs(model, tokenizer, held_out_pairs(samples, seed), asking=asking, seed=seed)
 
 

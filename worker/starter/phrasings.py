@@ -24,7 +24,6 @@ MEASURED = (
     "Please add {a} and {b}",
     "What is the sum of {a} and {b}?",
 )
-"""Phrasings of the model card."""
 
 _BARE = ("{a}+{b}", "{a} + {b}", "{a} plus {b}", "{a} +{b}", "{a}+ {b}")
 _BARE_ENDINGS = ("", "=", " =", "=?", " = ?", " =?", "?", " ?", ".", " equals", " is")
@@ -87,7 +86,6 @@ def _opened(text: str, rng: random.Random) -> str:
 
 
 def _typed(text: str, rng: random.Random) -> str:
-    """Vary the typing: no capitals, or an extra space."""
     drawn = rng.random()
     if drawn < LOWER_SHARE:
         text = text.lower()

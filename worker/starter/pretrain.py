@@ -17,7 +17,6 @@ from worker.starter.corpus import Example, habits, sizes, workings
 from worker.starter.tokenizer import CONTEXT, END, END_ID, PAD_ID, prompt_text
 
 IGNORED = -100
-"""Label without loss, which `cross_entropy` skips."""
 
 MICRO_BATCHES = 3
 
