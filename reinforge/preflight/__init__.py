@@ -1,8 +1,4 @@
-"""Pre-flight: estimates a job from a few of its own steps, without learning.
-
-`probe` turns a job into those steps, `observe` reads their records, `assess` makes the report. Used by the
-command line, the server and the page.
-"""
+"""Pre-flight: estimates of a job from a few of its steps."""
 
 from reinforge.preflight.assess import assess
 from reinforge.preflight.observed import Observed, Sampled, observe

@@ -1,6 +1,6 @@
-"""Rules of the verdict, one function per rule, and suggested changes.
+"""Rules of the verdict and suggested changes.
 
-Thresholds are our own starting points unless a source is given.
+Thresholds without a source are our own starting points.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from reinforge.spec import JobSpec
 
 NEARLY_ALL = 0.95
 FEW_USEFUL = 0.3
-"""Fewer useful groups than this: most of the sampling is wasted."""
+"""With a smaller share of useful groups, most sampling is wasted."""
 MUCH_TRUNCATED = 0.1
 MOSTLY_WAITING = 0.5
 MANY_DUPLICATES = 0.8
@@ -130,7 +130,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def _group_size(spec: JobSpec, report: PreflightReport, observed: Observed) -> Suggestion | None:
-    """The smallest group size with an expected half of the groups mixed; none if already so or unreachable."""
+    """The smallest group size of which half of the groups are mixed."""
     group_size = spec.rollout.completions_per_prompt
     counts = []
     for group in observed.groups:
@@ -167,7 +167,7 @@ def _temperature(spec: JobSpec, report: PreflightReport) -> Suggestion | None:
 
 
 def _length_limit(spec: JobSpec, report: PreflightReport, observed: Observed) -> Suggestion | None:
-    """Twice the limit if much is truncated; a half-full one if no completion comes near it."""
+    """Twice the limit if much is truncated; twice the longest completion if that is far below."""
     limit = spec.rollout.max_completion_tokens
     longest = max(sampled.tokens for sampled in observed.completions)
     if report.truncated_share > MUCH_TRUNCATED:

@@ -1,4 +1,4 @@
-"""Turns a probe's observations into a report: shares, costs, reasons and suggestions."""
+"""Turns a probe's observations into a report."""
 
 import statistics
 from collections import Counter
@@ -14,13 +14,13 @@ from reinforge.preflight.report import Groups, PassRates, PreflightReport, Range
 from reinforge.spec import JobSpec
 
 UNIFORM = 1e-6
-"""Rewards of a group that differ by less count as equal (`adv_eps`' floor)."""
+"""Smaller differences of a group's rewards count as none (`adv_eps`' floor)."""
 SENSITIVE = ("qwen2.5", "qwen2-5", "qwen2_5", "qwen-2.5")
-"""Bases whose reasoning improves even under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
+"""Bases that improve even under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
 
 
 def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
-    """The report on `spec`. Raises InvalidInput `preflight_empty` if the probe completed no step."""
+    """Raises InvalidInput `preflight_empty` if the probe completed no step."""
     if not observed.groups or not observed.steps:
         raise InvalidInput(
             "The pre-flight ended before its first step was complete, so there is nothing to judge.",
@@ -110,13 +110,13 @@ def _right(spec: JobSpec, scored: Sequence[Sampled]) -> int:
 
 
 def _duplicates(groups: Sequence[Sequence[Sampled]]) -> float:
-    """Compares texts by their first 2,000 characters."""
+    """Compare texts by their first 2,000 characters."""
     total = sum(len(group) for group in groups)
     return sum(len(group) - len({sampled.text for sampled in group}) for group in groups) / max(1, total)
 
 
 def _rounds(spec: JobSpec, groups: Groups) -> costs.Rounds:
-    """Sampling rounds that dynamic sampling needs to fill a batch, now and once most completions pass."""
+    """Sampling rounds per step under dynamic sampling, now and once most completions pass."""
     selection = spec.algorithm.selection
     if selection.type != "dynamic_sampling":
         return costs.Rounds()

@@ -11,11 +11,11 @@ from reinforge.spec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """A step's mean sampling cost, in rounds of all its prompts; above 1 with dynamic sampling only."""
+    """Mean sampling rounds of a step's prompts; above 1 with dynamic sampling only."""
 
     now: float = 1.0
     learned: float = 1.0
-    """Once most completions pass, and most groups have no signal."""
+    """Once most completions pass."""
 
 
 def step_seconds(observed: Observed) -> float:
@@ -24,10 +24,10 @@ def step_seconds(observed: Observed) -> float:
 
 
 def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
-    """Hours of the whole job on the probe's machine.
+    """Hours of the job on the probe's machine.
 
-    Low: nothing changes; expected: lengths and dynamic sampling change as while learning (`drift`), halfway
-    on average; high: all completions grow to the limit.
+    Low: nothing changes; expected: lengths and dynamic sampling as halfway through learning (`drift`);
+    high: all completions grow to the limit.
     """
     timed = _timed(observed, "time/step")
     generate = statistics.median(_timed(observed, "time/generate"))
@@ -50,7 +50,7 @@ def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
 
 
 def memory(spec: JobSpec, observed: Observed) -> Range:
-    """The trainer's peak in GiB. The steps' share above the loaded model grows with the completions."""
+    """The trainer's peak in GiB; what steps add to the loaded model grows with the completions."""
     peak = max((values.get("memory/peak") or 0.0) for values in observed.steps)
     loaded = observed.facts.get("memory_gib")
     base = float(loaded) if isinstance(loaded, int | float) else 0.0
@@ -78,7 +78,6 @@ def _timed(observed: Observed, key: str) -> list[float]:
 
 
 def _evaluation_share(spec: JobSpec, observed: Observed) -> float:
-    """Completions of all evaluations, as a multiple of those of one step."""
     held_out = observed.facts.get("held_out_rows")
     rows = min(spec.evaluation.rows, held_out) if isinstance(held_out, int) else spec.evaluation.rows
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
@@ -86,7 +85,6 @@ def _evaluation_share(spec: JobSpec, observed: Observed) -> float:
 
 
 def _evaluations(spec: JobSpec) -> int:
-    """Before the first step, after the last, and periodically in between."""
     every = spec.evaluation.every_steps
     return 2 + ((spec.limits.steps - 1) // every if every else 0)
 

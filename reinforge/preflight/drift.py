@@ -1,7 +1,4 @@
-"""Estimates how a job changes as it learns: lengths towards the preferred, groups towards all right.
-
-A probe sees only the base model. Hours and memory are estimated for the point halfway.
-"""
+"""Estimates how lengths and groups change halfway through learning."""
 
 import statistics
 from collections.abc import Sequence
@@ -10,16 +7,13 @@ from reinforge.preflight.observed import Observed, Sampled
 
 PARTS = 5
 SURE = 2.0
-"""Standard errors by which a fifth's rewards have to exceed the mean."""
+"""Standard errors by which a length quintile's rewards have to exceed the mean."""
 LEARNED = 0.9
 """Pass rate at which most jobs end."""
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean length of the completions in the length quintile with the highest mean reward.
-
-    The mean of all if no fifth is clearly better: then lengths do not drift.
-    """
+    """Mean length of the quintile with the highest mean reward; of all if none is clearly better."""
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:
@@ -34,25 +28,23 @@ def favoured_tokens(observed: Observed) -> float:
 
 
 def growth(observed: Observed) -> float:
-    """Mean length over the whole job as a multiple of the base model's."""
+    """Mean length over the job per mean length of the base model."""
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     return (1 + favoured_tokens(observed) / max(1.0, usual)) / 2
 
 
 def widening(observed: Observed) -> float:
-    """Time and memory of a step's batches over the whole job as a multiple of the base model's.
+    """Time and memory of a batch over the job, per the base model's.
 
-    A batch is padded to its longest completion, and some are long from the start: half of the mean's growth.
+    Batches are padded to their longest completion, so they grow half as much as the mean.
     """
     return (1 + growth(observed)) / 2
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """Sampling cost until a step has `prompts` useful groups, in rounds of that many prompts; at most
-    `most`.
+    """Rounds of `prompts` samples until a step has as many useful groups; at most `most`.
 
-    Each round samples what is missing. A small round still takes as long as its longest completion, so it
-    saves only half of its share.
+    A round for missing groups lasts as long as its longest completion, so it saves half of its share.
     """
     missing, cost = 1.0, 0.0
     for _ in range(most):
@@ -64,7 +56,7 @@ def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
 
 
 def useful_when_learned(size: int) -> float:
-    """Share of mixed groups of `size` if each completion passes with probability `LEARNED`."""
+    """Share of mixed groups if completions pass with probability `LEARNED`."""
     return float(1 - LEARNED**size - (1 - LEARNED) ** size)
 
 

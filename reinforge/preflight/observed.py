@@ -1,4 +1,4 @@
-"""Observations of a probe's steps, independent of their transport."""
+"""Observations of a probe's steps."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,31 +8,26 @@ from reinforge.records import CheckpointSaved, Phase, Record, Rollouts, Started,
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """One completion of the base model."""
-
     reward: float | None
-    """None: the reward failed, or does not apply."""
+    """None: failed, or does not apply."""
     tokens: int
     truncated: bool
     error: str | None
     text: str
-    """Its beginning."""
 
 
 @dataclass(slots=True)
 class Observed:
     groups: list[list[Sampled]] = field(default_factory=list)
-    """By step and prompt; the completions of one prompt together."""
     steps: list[dict[str, float | None]] = field(default_factory=list)
-    """Metrics of each step, by the names in `reinforge.metrics`."""
     facts: dict[str, object] = field(default_factory=dict)
-    """Facts of the `started` record: device, parameters, memory once the model is loaded."""
+    """Facts of the `started` record: device, parameters, memory of the loaded model."""
     load_seconds: float = 0.0
-    """From the start of the trainer to its first step."""
+    """From the trainer's start to its first step."""
     save_seconds: float = 0.0
     """For one checkpoint."""
     reward_ms: list[float] = field(default_factory=list)
-    """Time inside the rewards, per completion; empty where it is not known."""
+    """Per completion; empty if unknown."""
 
     @property
     def completions(self) -> list[Sampled]:
@@ -40,7 +35,7 @@ class Observed:
 
 
 def observe(records: Iterable[Record], *, launched: float | None = None) -> Observed:
-    """Read a probe's records; `launched`: when its process was started, Unix seconds."""
+    """launched: start of the probe's process in Unix seconds."""
     observed, saving = Observed(), None
     for record in records:
         launched = record.ts if launched is None else launched

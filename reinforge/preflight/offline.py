@@ -1,4 +1,4 @@
-"""`reinforge preflight` without a server: runs the probe in a trainer process and a temporary folder."""
+"""`reinforge preflight` without a server, in a trainer process and a temporary folder."""
 
 import io
 import json
@@ -20,11 +20,7 @@ from reinforge.spec import JobSpec
 
 
 def preflight(spec: JobSpec) -> PreflightReport:
-    """Run the probe of `spec` here and assess it.
-
-    Raises JobFailure with the trainer's message if the probe fails, InvalidInput and Unavailable as
-    `reinforge train` does.
-    """
+    """Run and assess the probe here. Raises as `reinforge train`, and JobFailure."""
     with tempfile.TemporaryDirectory(prefix="rf-preflight-") as folder:
         out, socket_path = Path(folder) / "run", Path(folder) / "s.sock"
         prepare(probe(spec), out, socket_path)
@@ -43,7 +39,6 @@ def preflight(spec: JobSpec) -> PreflightReport:
 
 
 def read_records(path: Path) -> list[Record]:
-    """Complete lines of a records file; none without a file."""
     if not path.exists():
         return []
     return [RECORD.validate_json(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
@@ -70,7 +65,7 @@ def _refuse_failed(out: Path, records: list[Record]) -> None:
 
 
 def _reward_ms(out: Path, records: list[Record]) -> list[float]:
-    """Milliseconds in the rewards per completion, from the steps' Parquet files; none without pyarrow."""
+    """Per completion, from the steps' Parquet files; empty without pyarrow."""
     if find_spec("pyarrow") is None:
         return []
     import pyarrow.parquet as parquet

@@ -1,24 +1,20 @@
-"""Estimates pass rates per row from a few completions, and mixed groups at other sizes."""
+"""Estimates pass rates per row from a few completions."""
 
 import math
 from collections.abc import Sequence
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
-    """Unbiased estimate of the probability that at least one of k completions passes, from n of which `right` do.
-
-    Chen et al. 2021 (arXiv 2107.03374), eq. 1.
-    """
+    """Unbiased probability that one of k completions passes (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
     if n - right < k:
         return 1.0
     return 1.0 - math.prod((n - right - i) / (n - i) for i in range(k))
 
 
 def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """(a, b) of the beta distribution of pass rates over rows, from (completions, passes) per row, by
-    moments.
+    """(a, b) of pass rates' beta distribution, from (completions, passes) per row, by moments.
 
-    Rows that differ no more than by chance get a narrow distribution.
+    Rows that differ only by chance get a narrow distribution.
     """
     sizes = [n for n, _ in counts]
     total = sum(sizes)
@@ -32,7 +28,7 @@ def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
 
 
 def mixed_share(a: float, b: float, size: int) -> float:
-    """Share of groups of `size` with both passes and failures, where pass rates follow Beta(a, b).
+    """Share of groups with passes and failures, if pass rates follow Beta(a, b).
 
     1 - E[p^size] - E[(1 - p)^size]; the moments are products of (a + i) / (a + b + i).
     """

@@ -5,17 +5,16 @@ import math
 from reinforge.spec import JobSpec
 
 GROUPS = 64
-"""Target number of groups: enough for a histogram and for shares to within about 0.06."""
 MIN_STEPS, MAX_STEPS = 4, 12
-"""The first step warms up and is not timed; jobs with large steps use few."""
+"""The first step is not timed; jobs with large steps use few."""
 NO_LEARNING = 1e-12
-"""A learning rate too small to move a weight: every step samples the base model, and costs what a real one costs."""
+"""Learning rate too small to move a weight."""
 
 
 def probe(spec: JobSpec) -> JobSpec:
-    """`spec` for a few steps, without learning and evaluation.
+    """`spec` for a few steps without learning or evaluation.
 
-    Dynamic sampling is removed, because it would hide the groups without signal; `assess` adds its cost.
+    Dynamic sampling is removed, because it would hide groups without signal.
     """
     probed = spec.model_dump(mode="json")
     steps = min(MAX_STEPS, max(MIN_STEPS, math.ceil(GROUPS / spec.rollout.prompts_per_step)))

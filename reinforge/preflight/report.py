@@ -1,4 +1,4 @@
-"""What a pre-flight says, as JSON."""
+"""Report of a pre-flight."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ class Reason(ReportModel):
 
 
 class Range(ReportModel):
-    """An estimate with its ends."""
+    """An estimate with bounds."""
 
     low: float
     expected: float
@@ -29,7 +29,7 @@ class Range(ReportModel):
 
 
 class Groups(ReportModel):
-    """Shares of groups; they add up to 1. A group without any reward is left out."""
+    """Shares of groups; groups without any reward are skipped."""
 
     all_right: float
     """Every completion passes."""
@@ -38,24 +38,25 @@ class Groups(ReportModel):
     mixed: float
     """Some pass, some do not."""
     useful: float
-    """Rewards differ, so that the group teaches something: mixed ones, and others whose reward is graded. With one
-    completion per prompt: all of them, if rewards differ over the batch."""
+    """Rewards differ, so that the group teaches something. With one completion per prompt: all, if they differ
+    over the batch.
+    """
 
 
 class PassRates(ReportModel):
     """How often the base model passes, over rows."""
 
     per_group: int
-    """Completions per row that this rests on."""
+    """Completions per row."""
     histogram: list[int]
-    """Entry c: rows of which c completions pass."""
+    """Entry c: rows with c passing completions."""
     pass_at: dict[int, float]
-    """k → probability that at least one of k completions passes (unbiased estimate, mean over rows)."""
+    """k → probability that one of k completions passes (unbiased, mean over rows)."""
 
 
 class Suggestion(ReportModel):
     field: str
-    """Place in the job."""
+    """Path in the job."""
     value: float
     instead_of: float
     why: str
@@ -65,32 +66,32 @@ class PreflightReport(ReportModel):
     verdict: Verdict
     reasons: list[Reason]
     completions: int
-    """Sampled and scored for this report."""
+    """Completions sampled and scored."""
     reward_mean: float | None
     reward_std: float | None
     passes: PassRates
     groups: Groups
     useful_batch: float
-    """Completions of a step that are expected to teach something."""
+    """Completions per step that are expected to teach something."""
     error_share: float
-    """Completions whose reward failed."""
+    """Share of completions whose reward failed."""
     errors: dict[str, int]
     """Status → completions."""
     reward_ms: Range | None
-    """Median, mean and 95th percentile of the time inside the rewards per completion, in milliseconds."""
+    """Milliseconds in the rewards per completion: median, mean, 95th percentile."""
     tokens: Range
-    """Per completion: 10th percentile, mean and 95th percentile."""
+    """Tokens per completion: 10th percentile, mean, 95th percentile."""
     truncated_share: float
     duplicate_share: float
-    """Completions equal to an earlier one of their group."""
+    """Share of completions equal to an earlier one of their group."""
     seconds_per_step: float
     hours: Range
-    """Hours of the whole job: as measured, and if every completion grew to the limit."""
+    """Hours of the whole job: as measured, and with completions at the limit."""
     memory_gib: Range
-    """Peak of the trainer: as measured, and if every completion grew to the limit."""
+    """Peak of the trainer: as measured, and with completions at the limit."""
     tokens_in_all: Range
     """Completion tokens of the whole job."""
     device: str
     suggestions: list[Suggestion] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
-    """Worth knowing, whatever the verdict."""
+    """Notes that hold for any verdict."""

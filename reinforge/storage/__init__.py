@@ -1,12 +1,8 @@
 """The object store: a folder or an S3 bucket behind one protocol.
 
-Objects are immutable: a key is written once (callers put a content hash or attempt and step into it), writing the
-same content again changes nothing, writing other content is the error `object_conflict`. Nothing half-written is
-ever visible under a key. Whether an object counts is decided by a row in the database, never here.
-
-Keys are relative paths of plain segments: letters, digits and `._=+@-`, no leading dot, at most 200 characters a
-segment and 900 in all. A key cannot at once be an object and the parent of another one: a folder could not hold
-both.
+Objects are immutable and appear complete: writing other content to a key raises `object_conflict`. Keys
+are relative paths of letters, digits and `._=+@-` without leading dots, at most 200 characters a
+segment and 900 in all. A key cannot be the parent of another, since a folder could not hold both.
 """
 
 import urllib.parse
@@ -40,9 +36,9 @@ __all__ = [
 
 
 def open_store(url: str, *, s3_endpoint_url: str | None = None) -> ObjectStore:
-    """`file:///folder` or `s3://bucket/prefix`.
+    """Open `file:///folder` or `s3://bucket/prefix`.
 
-    S3 uses boto3's credentials and region (`AWS_ACCESS_KEY_ID` …) and, for MinIO and others, `s3_endpoint_url`.
+    S3 uses boto3's credentials and region; `s3_endpoint_url` is for MinIO and others.
     """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):

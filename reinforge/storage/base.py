@@ -1,4 +1,4 @@
-"""Protocol of the object stores, their errors and the rules for keys."""
+"""Protocol of the object stores, their errors and keys."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
 class StorageError(Unavailable):
-    """The store failed: `storage_full` if there is no room, else `storage_unavailable`."""
+    """`storage_full` without room, else `storage_unavailable`."""
 
     default_code = "storage_unavailable"
 
@@ -30,7 +30,7 @@ class ObjectNotFound(NotFound):
 
 
 class ObjectConflict(StateConflict):
-    """The key exists with other content, or is the parent of other keys."""
+    """The key has other content, or is the parent of other keys."""
 
     default_code = "object_conflict"
 
@@ -38,32 +38,31 @@ class ObjectConflict(StateConflict):
 class ObjectInfo(NamedTuple):
     key: str
     size: int
-    """Bytes."""
     modified_at: float
     """Unix seconds by the store's clock."""
 
 
 class ObjectStore(Protocol):
-    """Every method raises InvalidInput `invalid_key` for a key that is not plain, and StorageError."""
+    """Every method raises InvalidInput `invalid_key` and StorageError."""
 
     @property
     def parts(self) -> PartStore | None:
-        """Multipart uploads by URL; None if the store has no HTTP access."""
+        """Multipart uploads; None without HTTP access."""
 
     def put(self, key: str, data: bytes | BinaryIO) -> None:
         """Save bytes, or the rest of a stream. Raises ObjectConflict."""
 
     def put_file(self, key: str, path: Path) -> None:
-        """Save a copy of a file. Raises ObjectConflict."""
+        """Copy from a file. Raises ObjectConflict."""
 
     def get(self, key: str) -> bytes:
-        """All bytes at once. Raises ObjectNotFound."""
+        """Raises ObjectNotFound."""
 
     def get_file(self, key: str, path: Path) -> None:
-        """Write the object to a file, completely or not at all. Raises ObjectNotFound."""
+        """Write to a file, completely or not at all. Raises ObjectNotFound."""
 
     def open(self, key: str) -> BinaryIO:
-        """A stream to read from start to end (no seek) and to close. Raises ObjectNotFound."""
+        """Stream without seek, for the caller to close. Raises ObjectNotFound."""
 
     def size(self, key: str) -> int:
         """Bytes. Raises ObjectNotFound."""
@@ -71,29 +70,29 @@ class ObjectStore(Protocol):
     def exists(self, key: str) -> bool: ...
 
     def delete(self, key: str) -> None:
-        """Remove it; a missing key is no error."""
+        """A missing key is no error."""
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Objects whose key starts with `prefix` (a string, not a folder), ascending by key."""
+        """Objects ascending by key; `prefix` is a string, not a folder."""
 
     def presigned_put(self, key: str, *, expires_seconds: int = 3600) -> str | None:
-        """A URL for uploading the object by HTTP PUT; None if the store has no HTTP access."""
+        """URL for an HTTP PUT; None without HTTP access."""
 
     def presigned_get(
         self, key: str, *, expires_seconds: int = 3600, filename: str | None = None
     ) -> str | None:
-        """A URL for downloading the object as `filename`; None as above."""
+        """URL for a download as `filename`; None without HTTP access."""
 
 
 def content_key(kind: str, sha256: str) -> str:
-    """Key of an object named by its hash: `datasets/ab/abcd…` (256 folders limit the files per folder)."""
+    """Key such as `datasets/ab/abcd…`, which spreads files over 256 folders."""
     if not _SHA256.match(sha256):
         raise InvalidInput(f"{sha256!r} is not a SHA-256 in lower-case hex.", code="invalid_key")
     return check_key(f"{kind}/{sha256[:2]}/{sha256}")
 
 
 def check_key(key: str) -> str:
-    """The key itself if valid. Raises InvalidInput `invalid_key`."""
+    """Return a valid key. Raises InvalidInput `invalid_key`."""
     if len(key) > 900 or not _KEY.match(key):
         raise InvalidInput(
             f"{key[:200]!r} is not a key of an object.",
@@ -132,7 +131,7 @@ def same_content(left: IO[bytes], right: IO[bytes]) -> bool:
 
 
 def read_up_to(stream: IO[bytes], size: int) -> bytes:
-    """`size` bytes, or the rest: one `read` of a network stream may give less."""
+    """Read `size` bytes or the rest; one `read` of a network stream may return less."""
     parts = []
     while size > 0 and (part := stream.read(size)):
         parts.append(part)
@@ -142,7 +141,7 @@ def read_up_to(stream: IO[bytes], size: int) -> bytes:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file that replaces `path` when the block succeeds, and is removed otherwise."""
+    """A temporary file that replaces `path` if the block succeeds."""
     temporary = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
     try:
         with temporary.open("xb") as file:
@@ -158,10 +157,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def scratch_file(folder: Path, prefix: str) -> Iterator[IO[bytes]]:
-    """A named temporary file in `folder`, which is created if missing. Flush it inside the block.
-
-    Raises StorageError if it cannot be created.
-    """
+    """A temporary file. Flush it inside the block: closing hides errors."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = tempfile.NamedTemporaryFile(dir=folder, prefix=prefix)  # noqa: SIM115 - closed below
@@ -176,7 +172,6 @@ def scratch_file(folder: Path, prefix: str) -> Iterator[IO[bytes]]:
 
 
 def disk_error(error: OSError) -> StorageError:
-    """The store's error for a file system error."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return full(error.strerror)
     hint = "Check that the folder exists, is mounted and may be written."

@@ -1,4 +1,4 @@
-"""Object store in a folder: files are written to a temporary name, synced, then linked."""
+"""Object store in a folder: files get a temporary name, are synced, then linked."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalStore:
-    """An `ObjectStore` in the folder `root`. Keys never start with a dot, so `.tmp` is ours."""
+    """Keys never start with a dot, so `.tmp` is ours."""
 
     parts = None
 
@@ -145,7 +145,7 @@ class LocalStore:
         _sync(folder.parent)
 
     def _walk(self, folder: Path, base: str, prefix: str) -> Iterator[ObjectInfo]:
-        """Objects under `folder` (whose key is `base`), ascending by the whole key as S3 lists them."""
+        """Objects under `folder` (whose key is `base`), ordered by the whole key as in S3."""
         try:
             with os.scandir(folder) as entries:
                 children = [(entry.name + "/" * entry.is_dir(), entry) for entry in entries]
@@ -165,7 +165,6 @@ class LocalStore:
                 yield ObjectInfo(key, status.st_size, status.st_mtime)
 
     def _remove_stale(self) -> None:
-        """Remove old temporary files of killed writers."""
         for path in self._temporary.iterdir():
             try:
                 if path.stat().st_mtime < time.time() - STALE_SECONDS:

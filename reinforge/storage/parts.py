@@ -1,7 +1,4 @@
-"""Multipart uploads to the bucket, by presigned URLs.
-
-The bucket records the uploaded parts. They are invisible under the key until completed.
-"""
+"""Multipart uploads to a bucket by presigned URLs, invisible under the key until completed."""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -10,43 +7,42 @@ from typing import IO, Any, NamedTuple, Protocol
 
 
 class PartUrl(NamedTuple):
-    """URL and headers of one part's HTTP PUT."""
+    """URL and headers of a part's HTTP PUT."""
 
     url: str
     headers: dict[str, str]
 
 
 class PartStore(Protocol):
-    """Every method raises StorageError; `upload` is the result of `begin`."""
+    """Every method raises StorageError; `upload` comes from `begin`."""
 
     def begin(self, key: str) -> str:
         """Start a multipart upload."""
 
     def url(self, key: str, upload: str, number: int, *, sha256: str, expires_seconds: int) -> PartUrl:
-        """URL of part `number` (from 1); the bucket checks its hash if it can."""
+        """Number from 1; the bucket checks the hash if it can."""
 
     def put(self, key: str, upload: str, number: int, data: IO[bytes]) -> None:
-        """Save a part, replacing an existing one."""
+        """Save or replace a part."""
 
     def sizes(self, key: str, upload: str) -> dict[int, int]:
-        """Bytes of the uploaded parts, by number. Raises ObjectNotFound after the end of the upload."""
+        """Bytes by part. Raises ObjectNotFound after the upload's end."""
 
     def complete(self, key: str, upload: str) -> None:
-        """Join the parts to the object. Raises ObjectNotFound."""
+        """Join the parts. Raises ObjectNotFound."""
 
     def abort(self, key: str) -> None:
         """Abort the key's uploads and delete the object."""
 
     def copy(self, key: str, target: str) -> None:
-        """Copy the object to a second key within the bucket. Raises ObjectNotFound."""
+        """Copy within the bucket. Raises ObjectNotFound."""
 
 
 Named = Callable[[str], AbstractContextManager[None]]
-"""Converts the client's errors to StorageError."""
 
 
 class S3Parts:
-    """`PartStore` of a bucket: `name` maps a key to an object's name."""
+    """`name` maps a key to an object's name."""
 
     def __init__(self, client: Any, bucket: str, name: Callable[[str], str], named: Named) -> None:
         self._client, self._bucket, self._name, self._named = client, bucket, name, named

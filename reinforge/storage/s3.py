@@ -1,7 +1,7 @@
-"""Object store in an S3 bucket (AWS, MinIO, Ceph …), through boto3, which is loaded lazily.
+"""Object store in an S3 bucket through boto3, loaded lazily.
 
-S3 shows only complete objects. Overwriting is checked by a lookup first, since not every server supports
-conditional writes; concurrent writers of one key have the same content by the rules for keys.
+Before writing, a lookup checks for conflicts, since not every server supports conditional writes;
+concurrent writers of one key have the same content.
 """
 
 import io
@@ -36,7 +36,7 @@ _DENIED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Expir
 
 
 class S3Store:
-    """An `ObjectStore` in `bucket` below `prefix`. The bucket must exist."""
+    """An `ObjectStore` in an existing bucket below `prefix`."""
 
     def __init__(self, bucket: str, prefix: str = "", *, endpoint_url: str | None = None) -> None:
         self._bucket = bucket
@@ -129,7 +129,7 @@ class S3Store:
 
 
 class _Body(io.RawIOBase):
-    """A response's body as a stream that raises StorageError."""
+    """Response body whose `read` raises StorageError."""
 
     def __init__(self, key: str, body: Any) -> None:
         self._key = key
