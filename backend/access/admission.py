@@ -1,7 +1,7 @@
 """Admission of requests before routing: FastAPI parses a body before it authenticates.
 
-A writing request without valid credentials is refused by its headers alone. While an admitted request lasts, its
-body is limited (`body_limits`) and its authorisation rechecked.
+A writing request without valid credentials is refused by its headers alone; an admitted one is limited
+(`body_limits`) and its authorisation rechecked while it lasts.
 """
 
 import asyncio

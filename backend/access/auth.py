@@ -128,7 +128,7 @@ async def key_principal(database: Database, token: str, project: str | None = No
 
 
 async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
-    """Look up a browser session and record its use. Raises NotFound."""
+    """Look up a browser session and record its use. Raises NotFound (project)."""
     async with database.transaction() as session:
         return await principal_of(session, cookie, project)
 
@@ -267,7 +267,9 @@ async def _writer(who: Annotated[Principal, Depends(authenticated)]) -> Principa
 
 
 Reader = Annotated[Principal, Depends(authenticated)]
+"""Any role."""
 Writer = Annotated[Principal, Depends(_writer)]
+"""Editors and owners."""
 
 
 def require_owner(who: Principal, resource: str) -> None:

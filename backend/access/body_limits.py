@@ -39,7 +39,6 @@ class BodyLimit:
     bytes: int | None
     """None for files, which their endpoints count while writing."""
     stall_seconds: float = 20.0
-    """Longest wait for the next piece."""
     least_rate: float = 4 * KIB
     """Average bytes per second after `stall_seconds`."""
 

@@ -35,8 +35,6 @@ class Sender:
 
 
 class Bounds:
-    """Usage by key or person, and by project."""
-
     def __init__(self, settings: Settings) -> None:
         self._amounts: Counter[tuple[Thing, str]] = Counter()
         self._of_key: dict[Thing, int] = {"requests": settings.key_requests, "streams": settings.key_streams}

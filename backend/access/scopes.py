@@ -32,11 +32,9 @@ WRITES: dict[str, Scope] = {
     "judges": "admin",
     "webhooks": "admin",
 }
-"""First path segment → scopes for changes."""
 ADMIN_READS = frozenset({"keys", "invitations", "audit", "signing-secret", "webhooks"})
 INFERENCE_READS = frozenset({"models", "deployments", "chat"})
 ANY = frozenset({"me", "meta", "sign-in", "sign-out", "sign-in-links", "password-reset"})
-"""Open to any API key."""
 
 
 def room(path: str) -> str:

@@ -24,7 +24,6 @@ class Turns:
         self._most = max(1, places - 1)
         self._running: Counter[str] = Counter()
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}
-        """Queues by project, the next first."""
 
     @asynccontextmanager
     async def turn(self, project: str) -> AsyncIterator[None]:

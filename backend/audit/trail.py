@@ -80,7 +80,6 @@ class Trail:
         return table not in MACHINERY or own_model
 
     def entry(self) -> dict[str, Any]:
-        """Arguments of `note`."""
         assert self.who is not None
         answer = _object(self.scope["state"].get("answer", b""))
         ids = self.scope.get("path_params", {})

@@ -32,7 +32,6 @@ _TRUSTED_SECONDS = 1.0
 
 
 def sqlalchemy_url(url: str) -> str:
-    """Convert a libpq URL (`postgresql://…`)."""
     parsed = make_url(url).set(drivername="postgresql+psycopg")
     return parsed.render_as_string(hide_password=False)
 
@@ -70,7 +69,6 @@ def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
 
 class Database:
     def __init__(self, url: str, *, pool_size: int = 10, statement_seconds: float = 0) -> None:
-        """`statement_seconds`: timeout; 0: none."""
         self.conninfo = url
         """URL for LISTEN and advisory locks, outside the pool."""
         self.engine: AsyncEngine = create_async_engine(

@@ -98,7 +98,6 @@ class Objects:
         return state == "stored"
 
     async def confirm(self, sha256: str) -> None:
-        """Mark the file as complete."""
         async with self.database.transaction() as session:
             await session.execute(
                 update(StoredObject)

@@ -1,4 +1,4 @@
-"""Encryption of stored secrets (Fernet) with REINFORGE_SECRET_KEY or the home folder's `secret-key`.
+"""Encryption of stored secrets (Fernet) with REINFORGE_SECRET_KEY or `secret-key` in the home folder.
 
 Keys are derived by label: a value sealed for one use cannot be opened for another.
 """

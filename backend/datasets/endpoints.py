@@ -1,4 +1,4 @@
-"""POST, GET /datasets · GET, DELETE /datasets/{id} · GET /datasets/{id}/rows · GET /datasets/{id}/content."""
+"""Dataset endpoints."""
 
 from typing import Annotated
 

@@ -39,7 +39,6 @@ def decode_cursor(cursor: str) -> tuple[datetime, str]:
 def newest_first(
     query: Select[Row], created_at: Any, id: Any, *, limit: int, after: str | None
 ) -> Select[Row]:
-    """Select `limit + 1` rows after `after`."""
     place = None if after is None else decode_cursor(after)
     return by_creation(query, created_at, id, limit=limit, after=place)
 

@@ -72,7 +72,6 @@ class Idempotency:
         return None if reserved is not None else await self.peek(session, fingerprint)
 
     async def finish(self, session: AsyncSession, status: int, answer: BaseModel) -> Response:
-        """Store and return the response."""
         body = answer.model_dump_json()
         await self.keep(session, status, body)
         return _json(body, status, replayed=False)

@@ -51,7 +51,6 @@ class BoundedHttp(HttpToolsProtocol):
     _linger_timer: asyncio.TimerHandle | None = None
     _in_head = _in_body = False
     _framing = 0
-    """Non-content bytes of the request."""
     _content = 0
     _content_so_far = 0
     """Content bytes of all requests on the connection."""

@@ -79,7 +79,6 @@ def _parsed(body: bytes) -> Any:
 
 
 def replace_nul(value: Any) -> Any:
-    """Replace NUL by U+FFFD."""
     if isinstance(value, str):
         return value.replace("\0", "\ufffd")
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""GET, POST /judges · GET, PATCH, DELETE /judges/{id} · GET /signing-secret."""
+"""Judge endpoints."""
 
 from fastapi import APIRouter, Request, Response
 

@@ -1,4 +1,4 @@
-"""GET, POST /keys · DELETE /keys/{id} · POST /keys/{id}/transfer."""
+"""API key endpoints."""
 
 from typing import Annotated
 
@@ -41,9 +41,8 @@ async def revoke_key(id: str, session: Session, who: Writer) -> None:
 
 @router.post("/keys/{id}/transfer", dependencies=[OnceWhole], operation_id="transferApiKey")
 async def transfer_key(id: str, session: Session, who: Writer) -> ApiKey:
-    """Take over a key that another member created: its secret stays the same, and removing that member no
-    longer revokes it.
+    """Take over another member's key: removing that member no longer revokes it, and your rights bound it.
 
-    From then on your rights bound it. Anyone who has the secret can still use it. For owners.
+    Its secret stays the same, also for others who have it. For owners.
     """
     return ApiKey.model_validate(await service.transfer(session, who, id))

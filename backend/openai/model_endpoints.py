@@ -1,4 +1,4 @@
-"""GET /v1/models · GET, DELETE /v1/models/{model}: base models, deployments, adapters of finished jobs, checkpoints."""
+"""/v1/models: base models, deployments, adapters, checkpoints."""
 
 from fastapi import APIRouter
 from sqlalchemy import or_, select

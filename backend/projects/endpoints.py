@@ -1,4 +1,4 @@
-"""GET /project, /projects · POST /projects · PATCH, DELETE /projects/{id} · POST …/switch · GET …/export."""
+"""Project endpoints."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -79,8 +79,7 @@ async def export_project(
     """A tar of the project's data, for owners.
 
     Datasets, rewards, golden cases; jobs with specification, metrics, completions, events, log, labels and
-    checkpoints; evaluations with their completions, adapters, deployments and usage. Never includes keys,
-    passwords or other secrets.
+    checkpoints; evaluations with their completions, adapters, deployments and usage. Never includes secrets.
     """
     project = await service.owned(session, who, id)
     pieces = export.archive(database, objects, settings.home_folder / "exports", project.id)

@@ -82,7 +82,6 @@ _ADAPTER = ("id", "name", "job_id", "step", "model_id", "sha256", "bytes", "held
 
 
 _TEXTS_AT_ONCE = 50
-"""Rows with whole completions."""
 
 
 async def archive(

@@ -62,12 +62,10 @@ class Pieces:
 
 
 def small(name: str, value: Any) -> bytes:
-    """JSON file."""
     return entry(name, json.dumps(value, indent=2, ensure_ascii=False, default=str).encode() + b"\n")
 
 
 def few(name: str, values: Iterable[Mapping[str, Any]]) -> bytes:
-    """JSONL file."""
     return entry(name, b"".join(map(_line, values)))
 
 

@@ -128,7 +128,6 @@ async def _new_user(session: AsyncSession, body: InvitationAccept, password: str
 
 
 async def _is_authorised(session: AsyncSession, row: Invitation) -> bool:
-    """Whether its creator may still invite."""
     return row.maker_id is None or await is_owner(session, row.maker_id, row.project_id)
 
 

@@ -1,4 +1,4 @@
-"""POST, GET /rewards · GET /rewards/{id} · POST /rewards/{id}/revisions · POST /rewards[/{id}]/test."""
+"""Reward endpoints."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""GET /rewards/templates · POST /rewards/check."""
+"""Endpoints for reward source code."""
 
 from fastapi import APIRouter
 

@@ -1,7 +1,4 @@
-"""GET /client/… · this version's client as a wheel, packed from the running package.
-
-Files and metadata equal those that `make build` writes.
-"""
+"""GET /client/… · this version's client as a wheel, like the one of `make build`."""
 
 import base64
 import functools

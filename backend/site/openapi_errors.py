@@ -77,7 +77,6 @@ _OPENAI_PREFIX, _WORKER_PREFIX = "/v1/", "/worker/"
 def document_errors(
     document: dict[str, Any], dependants: dict[str, Dependant], methods: tuple[str, ...]
 ) -> None:
-    """`dependants`: by operation id."""
     components = document["components"]
     for name in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(name, None)

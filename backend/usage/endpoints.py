@@ -1,4 +1,4 @@
-"""GET /usage · PUT /budgets · DELETE /budgets/{kind}/{period}."""
+"""Usage and budget endpoints."""
 
 from typing import Annotated
 

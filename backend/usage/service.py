@@ -154,7 +154,6 @@ def _too_much(message: str) -> StateConflict:
 
 
 def exhausted_message(spent: Budget) -> tuple[str, str]:
-    """Message and hint."""
     message = (
         f"The project's budget is used up: {spent.used:,.6g} {_WORDS[spent.kind]} {_PERIODS[spent.period]}, "
         f"and {spent.amount:,.6g} are allowed."

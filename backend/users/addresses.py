@@ -86,7 +86,6 @@ async def use(session: AsyncSession, token: str, *purposes: Purpose) -> SignInTo
 
 
 async def take_back(session: AsyncSession, user_id: str) -> None:
-    """Revoke a user's unused links."""
     await session.execute(delete(SignInToken).where(SignInToken.user_id == user_id))
 
 

@@ -1,4 +1,4 @@
-"""GET, PATCH /me · GET, DELETE /me/sessions · POST /sign-in, /sign-out, /sign-in-links, /password-reset."""
+"""Endpoints for sign-in and the user's own account."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -89,7 +89,7 @@ async def end_session(id: str, session: Session, who: Reader) -> None:
 async def sign_in(body: SignIn, request: Request, response: Response, session: Session) -> Me:
     """Exchange a one-time token, an API key, or an e-mail address with password for a session cookie.
 
-    429 `too_many_attempts` after ten wrong passwords within a quarter of an hour.
+    429 `too_many_attempts` after ten wrong passwords in a quarter of an hour.
     """
     refuse_other_sites(request)
     opener = browsers(request, session)

@@ -183,7 +183,6 @@ class AccountChange:
     current: str | None
     """Hash that the current password matched."""
     password: str | None
-    """The new hash."""
 
 
 async def prepare_change(

@@ -60,8 +60,6 @@ def pause(tries: int) -> float:
 
 
 class Deliveries:
-    """Sender of one process."""
-
     def __init__(self, database: Database, sealer: Sealer, guard: Guard) -> None:
         self._database, self._sealer, self._guard = database, sealer, guard
 

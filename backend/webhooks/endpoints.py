@@ -1,6 +1,4 @@
-"""POST, GET /webhooks · GET, PATCH, DELETE /webhooks/{id} · POST …/rotate-secret, …/test
-· GET …/deliveries, …/deliveries/{delivery} · POST …/deliveries/{delivery}/resend.
-"""
+"""Webhook endpoints."""
 
 from typing import Annotated
 

@@ -1,8 +1,4 @@
-"""Webhook events, in OpenAI's format, stored in the transaction that causes them.
-
-{"id": "evt_…", "object": "event", "created_at": 1760000000, "type": "fine_tuning.job.succeeded",
- "data": {"id": "ftjob-…", …}}
-"""
+"""Webhook events, in OpenAI's format, stored in the transaction that causes them."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Comparison of a dataset's prompts, run in a child process with bounded memory."""
+"""Comparison of a dataset's prompts in a child process."""
 
 import time
 from array import array
@@ -177,9 +177,7 @@ class _Search:
         self._number = 0
         self._near: NearIndex | None = None
         self._equal: dict[int, tuple[int, str]] = {}
-        """Key → first training row, its text."""
         self._best_matches: dict[int, tuple[float, int, str]] = {}
-        """Held-out row → similarity, nearest training row, its text."""
         self._texts: dict[int, str] = {}
 
     def add_held_out(self, row: int, prompt: tuple[str, str]) -> None:

@@ -60,7 +60,6 @@ class NearIndex:
 
 
 def _least_shared(size: int) -> int:
-    """Number of sequences that near sets share."""
     return -(-size * int(NEAR * 100) // 100)
 
 

@@ -1,4 +1,4 @@
-"""PATCH /datasets/{id} · POST /datasets/{id}/render, /lengths · GET /datasets/{id}/split."""
+"""Endpoints for a dataset's prompts."""
 
 from typing import Annotated, Literal
 

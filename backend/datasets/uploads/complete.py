@@ -33,7 +33,7 @@ async def complete(
     """Join the parts, inspect the file and create the dataset. Idempotent.
 
     A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it. Raises NotFound,
-    StateConflict, InvalidInput, StorageError.
+    StateConflict, InvalidInput (`missing_parts`, `wrong_sha256`, `part_mismatch`), StorageError.
     """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:

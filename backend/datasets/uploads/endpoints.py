@@ -1,7 +1,4 @@
-"""POST /uploads · GET /uploads/{id} · PUT /uploads/{id}/parts/{number} · POST …/url, /complete, /cancel.
-
-Resumable uploads: parts in any order, in parallel, repeatable.
-"""
+"""Endpoints for uploads in parts, which may be sent in any order, in parallel and again."""
 
 from datetime import timedelta
 from pathlib import Path as FilePath
@@ -75,7 +72,7 @@ async def put_part(
 ) -> DatasetUploadPart:
     """The body is the part; without `sha256` only its size is checked.
 
-    Sending a part again is harmless; different bytes replace the first ones.
+    A part that is sent again replaces the first.
     """
     async with database.transaction() as session:
         upload = await numbered_parts.pending(session, who.project_id, id)
@@ -101,9 +98,7 @@ async def put_part(
 async def part_url(
     id: str, number: Number, sha256: Digest, session: Session, objects: ObjectsDep, who: Writer
 ) -> PartDestination:
-    """A URL for sending the part directly to the object store. 409 `not_direct` when the store has no HTTP
-    API.
-    """
+    """A URL for sending the part directly to the object store; 409 `not_direct` if it has no HTTP API."""
     upload = await numbered_parts.pending(session, who.project_id, id)
     numbered_parts.part_size(upload, number)
     parts, bucket_upload = objects.store.parts, await numbered_parts.bucket_upload(session, objects, upload)

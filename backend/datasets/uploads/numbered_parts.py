@@ -1,4 +1,7 @@
-"""Uploads in numbered parts of equal size. A repeated part replaces the first."""
+"""Uploads in numbered parts of equal size. A repeated part replaces the first.
+
+If the store has an HTTP API, all parts are in its bucket.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta

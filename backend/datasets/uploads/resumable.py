@@ -19,7 +19,7 @@ Ending = Literal["completed", "cancelled", "expired", "refused"]
 async def find(
     session: AsyncSession, project_id: str, id: str, *, numbered: bool, param: str | None = None
 ) -> Upload:
-    """Lock an upload of one API (`numbered`: native). Raises NotFound `upload_not_found`."""
+    """`numbered`: the native API's. Raises NotFound `upload_not_found`."""
     query = select(Upload).where(
         Upload.id == id, Upload.project_id == project_id, Upload.part_bytes.is_not(None) == numbered
     )
@@ -42,7 +42,6 @@ def status_of(upload: Upload) -> str:
 
 
 def keep_while_checked(upload: Upload) -> None:
-    """Extend the expiry for the inspection."""
     needed = timedelta(seconds=3600 + 4 * inspection_seconds(upload.bytes))
     upload.expires_at = max(upload.expires_at, now() + needed)
 

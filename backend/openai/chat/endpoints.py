@@ -43,7 +43,7 @@ async def create(
     """Complete a conversation with a base model, a job's adapter or checkpoint, or a deployment.
 
     With `stream`, chunks arrive as server-sent events; an error after the first chunk is an event with
-    `error`, and the stream ends without `[DONE]`. Disconnecting stops the worker.
+    `error`, and `[DONE]` is missing. Disconnecting stops the worker.
     """
     if body.stream:
         count_stream(request)

@@ -1,4 +1,4 @@
-"""POST, GET /v1/files · GET, DELETE /v1/files/{id} · GET /v1/files/{id}/content: datasets as OpenAI files."""
+"""/v1/files: datasets as OpenAI files."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""POST /v1/uploads · POST /v1/uploads/{id}/parts, /complete, /cancel: large files in parts."""
+"""/v1/uploads: large files in parts."""
 
 from pathlib import Path
 

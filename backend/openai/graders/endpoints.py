@@ -1,4 +1,4 @@
-"""POST /v1/fine_tuning/alpha/graders/run · POST /v1/fine_tuning/alpha/graders/validate."""
+"""/v1/fine_tuning/alpha/graders."""
 
 import secrets
 import time

@@ -17,7 +17,6 @@ _REFUSALS = {
 def answer(
     name: str, type: str, result: RewardResult, seconds: float, *, truncated: bool = False
 ) -> GraderRunResult:
-    """`truncated`: only the sample's beginning was scored."""
     reward = result.value if result.value is not None else 0.0
     parts = result.parts if type == "multi" else {}
     usage = {judge: _tokens(counts) for judge, counts in result.usage.items()}

@@ -1,4 +1,4 @@
-"""Checkpoints of a job, and GET, POST, DELETE /v1/fine_tuning/checkpoints/{name}/permissions."""
+"""Checkpoints of a job, and their permissions."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -31,7 +31,6 @@ _METRICS = {
     "held_out/error_share": ("full_valid_mean_parse_error",),
     "completions/length_mean": ("completion_tokens_mean",),
 }
-"""Native name → names in a checkpoint's metrics."""
 
 
 async def checkpoint_views(

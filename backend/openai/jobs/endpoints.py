@@ -1,4 +1,4 @@
-"""/v1/fine_tuning/jobs: create, list, retrieve, cancel, pause, resume, events, checkpoints."""
+"""/v1/fine_tuning/jobs."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

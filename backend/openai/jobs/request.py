@@ -94,7 +94,6 @@ def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: in
 
 @contextmanager
 def request_field_errors() -> Iterator[None]:
-    """Replace the specification's field in errors with the request's."""
     try:
         yield
     except ReinforgeError as error:
