@@ -92,7 +92,7 @@ ROUTERS = (
 def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_demo: bool = False) -> FastAPI:
     """State (`settings, database, objects, hub, live_jobs, calls …`) exists while the application runs.
 
-    `first_demo`: start the demo job in a project that has never had one.
+    `first_demo`: start the demo job in an unused project.
     """
     app = FastAPI(
         title="Reinforge",

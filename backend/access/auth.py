@@ -160,7 +160,7 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
 async def _of_user(
     session: AsyncSession, user: User, browser: BrowserSession, project: str | None
 ) -> Principal | None:
-    """None without projects; a user who has left the current one gets another."""
+    """None without projects; a former member of the current one gets another."""
     project_id = project or browser.project_id
     member = await membership(session, user.id, project_id)
     if member is None and user.administrator:

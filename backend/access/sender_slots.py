@@ -1,7 +1,6 @@
 """Fair slots for concurrent requests, per sender and process: one thread interleaves all requests.
 
-A request releases its slot while it waits for something outside this process, and after `HOLD_SECONDS`: slots
-bound processor time, not open requests (`quotas`).
+A request releases its slot while it waits for something outside this process, and after `HOLD_SECONDS`.
 """
 
 import asyncio

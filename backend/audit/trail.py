@@ -1,7 +1,6 @@
 """Audit middleware: logs every change by a person or a key, in the transaction of the change.
 
-A few harmless fields of the response are added, afterwards if necessary. An audited request that writes nothing
-gets its entry before the response.
+A few harmless fields of the response are added. A request that writes nothing gets its entry before the response.
 """
 
 import json

@@ -35,7 +35,6 @@ async def insert_many(
 
 
 async def _insert_one(session: AsyncSession, table: type[Base], row: Mapping[str, Any]) -> None:
-    """Insert one row, whose large JSON is parsed once instead of twice."""
     sql_table = table.metadata.tables[table.__tablename__]
     values = {
         name: orjson.dumps(value).decode()

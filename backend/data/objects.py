@@ -136,7 +136,7 @@ class Objects:
     async def sweep_orphans(self, limit: int = 200) -> int:
         """Delete unreferenced objects last uploaded over a day ago; returns how many.
 
-        Rows are locked meanwhile, so concurrent uploads wait and start again.
+        Concurrent uploads wait for the locked rows.
         """
         unused = [~exists().where(column == StoredObject.sha256) for column in _REFERENCES]
         deleted = 0

@@ -40,9 +40,9 @@ def stream_object(
     transform: Callable[[BinaryIO], Iterator[bytes]] = chunks,
     caching: str = "private, max-age=31536000, immutable",
 ) -> Response:
-    """Stream the object through `transform`, or answer 304. The content of an etag never changes.
+    """Stream the object through `transform`, or answer 304.
 
-    `caching` (`Cache-Control`): by default, neither does the content of a URL.
+    `caching` (`Cache-Control`): by default the content of a URL never changes.
     """
     tags = {"etag": f'"{etag}"', "cache-control": caching}
     if (not_modified := unchanged(request, tags)) is not None:

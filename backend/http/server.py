@@ -15,7 +15,7 @@ HEAD_SECONDS = 15.0
 """From a connection's opening or first byte to the end of the headers."""
 HEAD_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
-"""Time to discard the rest of a body, so that the client sees its response."""
+"""Time to discard a body's rest, so that the client sees its response."""
 FRAMING_BYTES = 1024 * 1024
 """Maximum of chunk sizes, extensions and trailers, plus eight times the content."""
 _DESCRIPTORS_APART = 256

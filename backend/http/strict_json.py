@@ -19,7 +19,7 @@ MOST_KEYS = 10_000
 """Maximum keys of an object: each unknown one costs an error."""
 _ESCAPED_NUL = b"\\u0000"
 MOST_PARTS = 100_000
-"""Objects and lists, which are far more expensive than text."""
+"""Objects and lists, far more expensive than text."""
 MOST_PARTS_OF_STRANGERS = 1000
 MOST_COMMAS = 1_000_000
 """Includes commas in texts."""

@@ -45,9 +45,7 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
-    """Resolves names, so never call it in a transaction; workers check again, as their DNS may differ. Raises
-    NotAllowed, InvalidInput.
-    """
+    """Resolves names, so never call it in a transaction; workers check again. Raises NotAllowed, InvalidInput."""
     _require_owner(who)
     _checked({"base_url": base_url, "model": "any"})
     try:
@@ -92,7 +90,7 @@ async def change(
 ) -> JudgeRow:
     """A new address needs the key again, so that changing it cannot reveal the key.
 
-    Running jobs use it from their next attempt on. Raises NotAllowed, NotFound, MatchNeeded, Stale, InvalidInput.
+    Raises NotAllowed, NotFound, MatchNeeded, Stale, InvalidInput.
     """
     _require_owner(who)
     row = await get(session, who.project_id, id)

@@ -33,7 +33,7 @@ class RetryDeduplication:
     async def find(self, session: AsyncSession) -> Response | None:
         """The stored response for a retry; None otherwise.
 
-        A first request deletes an older response for the same body, so that its retries cannot find that.
+        A first request deletes an older response, so that its retries cannot find that.
         """
         if not self._again:
             old = delete(IdempotencyKey).filter_by(**self._where)
@@ -43,7 +43,7 @@ class RetryDeduplication:
         return self._answer(row, self._since)
 
     async def begin(self, session: AsyncSession) -> Response | None:
-        """Reserve the request until the transaction ends; returns a stored response."""
+        """Reserve the request, or return the stored response."""
         kind = _AGAIN if self._again else _FIRST
         fresh = {"request_sha256": kind, "created_at": now(), "status": None, "body": None}
         statement = insert(IdempotencyKey).values(**self._where, **fresh)

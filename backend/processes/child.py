@@ -1,6 +1,6 @@
 """`python -m backend.processes.child MEMORY`: executes functions on datasets until its input ends.
 
-Requests are pickled functions with arguments, responses pickled `(raised, value)`, framed by an 8-byte length.
+Requests and responses are pickled, framed by an 8-byte length.
 """
 
 import os

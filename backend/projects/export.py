@@ -1,6 +1,5 @@
-"""Export of a project's data as a streamed tar.
-
-Exported fields are named one by one, so that a new secret column is not exported. Many rows wait in a file.
+"""Export of a project's data as a streamed tar. Fields are named one by one, so that a new secret column is not
+exported.
 """
 
 from collections.abc import AsyncIterator

@@ -97,10 +97,7 @@ async def budgets(
 
 
 async def storage(session: AsyncSession, project_id: str | None = None) -> list[tuple[str, int]]:
-    """Map projects to the bytes that they refer to, including parts of unfinished uploads.
-
-    An object shared by two projects counts for both.
-    """
+    """Map projects to the bytes that they refer to; a shared object counts for both."""
     direct: list[Any] = [select(table.project_id, table.sha256) for table in (Dataset, Adapter, Deployment)]
     direct.append(
         select(Upload.project_id, UploadPart.sha256).join(Upload, Upload.id == UploadPart.upload_id)

@@ -118,7 +118,7 @@ async def starter(session: AsyncSession) -> User:
 async def require_authority(session: AsyncSession, who: Principal, user: User) -> None:
     """Check that `who`, an owner, may create links that act as `user`. Raises NotAllowed.
 
-    Users of other projects and administrators are excluded, since links give access to everything of the user.
+    Users of other projects and administrators are excluded: links act on everything.
     """
     if who.administrator or who.user_id == user.id:
         return

@@ -53,7 +53,7 @@ async def begin(
 
 
 async def count_address(session: AsyncSession, holder: str, ip: str) -> None:
-    """Count a change of e-mail address: its response reveals whether another account has it.
+    """Count a change of e-mail address, which reveals whether another account has it.
 
     Commits. Raises TooManyRequests.
     """

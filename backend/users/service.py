@@ -178,7 +178,7 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """Account change with passwords already compared and hashed, since no connection may be held meanwhile."""
+    """Account change with passwords compared and hashed beforehand, while no connection is held."""
 
     current: str | None
     """Hash that the current password matched."""

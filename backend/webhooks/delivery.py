@@ -1,7 +1,6 @@
-"""Webhook delivery, retried for at most 72 hours.
+"""Webhook delivery, retried for at most 72 hours, without redirects.
 
 A lease postpones a taken delivery: a dead process loses nothing, a receiver may rarely get an id twice.
-Redirects are not followed and responses not read.
 """
 
 import asyncio

@@ -55,9 +55,7 @@ async def report(
     view: PromptView | None = None,
     wait: float = WAIT_SECONDS,
 ) -> DatasetOverlap:
-    """Report duplicates in a dataset, and its overlap with `other` or the rows held out by seed.
-
-    Raises InvalidInput (a view without a prompt, an impossible split), TooLarge `file_too_complex`,
+    """Raises InvalidInput (a view without a prompt, an impossible split), TooLarge `file_too_complex`,
     TooManyRequests.
     """
     how = view or PromptView.model_validate(dataset.prompt_view)

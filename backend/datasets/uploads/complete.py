@@ -30,10 +30,9 @@ _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 async def complete(
     database: Database, objects: Objects, project_id: str, id: str, by: str, *, folder: Path, limit: int
 ) -> DatasetUpload:
-    """Join the parts, inspect the file and create the dataset. Idempotent.
+    """Idempotent. A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it.
 
-    A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it. Raises NotFound,
-    StateConflict, InvalidInput (`missing_parts`, `wrong_sha256`, `part_mismatch`), StorageError.
+    Raises NotFound, StateConflict, InvalidInput (`missing_parts`, `wrong_sha256`, `part_mismatch`), StorageError.
     """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:

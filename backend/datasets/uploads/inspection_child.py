@@ -1,6 +1,6 @@
 """`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: inspect a file.
 
-Bounded, since a hostile file can make its reader slow or large. Prints {"report": …} or {"error": …}.
+Prints {"report": …} or {"error": …}. Bounded, since files may be hostile.
 """
 
 import json

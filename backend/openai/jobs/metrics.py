@@ -1,7 +1,7 @@
 """A step's metrics under OpenAI's names; native metrics are under `reinforge`.
 
-Both of OpenAI's token counts are the completion's length, with reasoning. A sample parse error or unresponsive
-reward is a completion without a reward.
+Both of OpenAI's token counts are the completion's length. A sample parse error or unresponsive reward is a
+completion without a reward.
 """
 
 from collections.abc import Mapping
