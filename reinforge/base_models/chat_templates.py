@@ -1,7 +1,4 @@
-"""Chat templates for models that have none: what is offered, and which tokens it needs (none).
-
-Workers render with them (`worker.models.sources`); who serves such a model elsewhere needs their text, too.
-"""
+"""Chat templates for models without one; they need no special tokens."""
 
 PLAIN = """{%- for message in messages -%}
 {{ message['role'] }}: {{ message['content'] | trim }}{{ '\n\n' }}
@@ -10,6 +7,6 @@ PLAIN = """{%- for message in messages -%}
 assistant:
 {%- endif -%}
 """
-"""Roles as words, turns apart by an empty line: every tokenizer can write it, and base models have read the like."""
+"""Roles as words, separated by empty lines: any tokenizer can encode it."""
 
 TEMPLATES = {"plain": PLAIN}

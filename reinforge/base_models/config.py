@@ -1,4 +1,4 @@
-"""What a model's `config.json` says of its size, under the names that its architecture uses."""
+"""Sizes from a model's `config.json`, whatever its architecture calls them."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ _HIDDEN_KEYS = ("hidden_size", "n_embd", "n_embed", "d_model", "model_dim")
 
 
 def whole_number(config: dict[str, Any], keys: tuple[str, ...]) -> int | None:
-    """The first of `keys` in the configuration, or in its text part for models that also read images or sound."""
+    """The first of `keys` present in the configuration or, for multimodal models, its text part."""
     nested = config.get("text_config")
     for part in (config, nested if isinstance(nested, dict) else {}):
         for key in keys:
@@ -18,13 +18,12 @@ def whole_number(config: dict[str, Any], keys: tuple[str, ...]) -> int | None:
 
 
 def hidden_size(config: dict[str, Any]) -> int | None:
-    """Width of the vector that each token is inside the model."""
     size = whole_number(config, _HIDDEN_KEYS)
     return size if size is not None and size > 0 else None
 
 
 def read_hidden_size(folder: Path) -> int | None:
-    """Hidden size of the model in a folder; None if its `config.json` cannot be read or lacks it."""
+    """Hidden size of the model in a folder, if its `config.json` has it."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

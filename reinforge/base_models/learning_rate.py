@@ -1,9 +1,7 @@
-"""`optimizer.learning_rate: auto`: the rule that makes it a number, in this place only.
+"""The rule that makes `optimizer.learning_rate: auto` a number (docs/learning-rate.md).
 
-The rate that suits an adapter falls as the model gets wider. Where it was measured to help, the first steps use a
-higher rate: it teaches a model within a few steps to do more often what it does already, and kept up it would destroy
-what takes many steps to learn. The rule was fitted to small models (`benchmarks/defaults.py`, docs/learning-rate.md);
-for wide models it stays between two rates that are common for LoRA.
+It was fitted to small models (`benchmarks/defaults.py`); for wide ones it stays within common LoRA
+rates.
 """
 
 from typing import Literal
@@ -14,25 +12,25 @@ from reinforge.errors import InvalidInput
 
 AUTO: Literal["auto"] = "auto"
 SCALE = 0.16
-"""Learning rate × hidden size, with a LoRA adapter."""
+"""Learning rate × hidden size, for LoRA."""
 INITIAL = 3.0
-"""The first step's rate, as a multiple of the rate that it falls to."""
+"""The first step's rate as a multiple of the final one."""
 SETTLING_STEPS = 6.0
-"""Steps in which the difference between the two falls by a factor of e."""
+"""Steps in which their difference falls by a factor of e."""
 INITIAL_WIDTHS = range(128, 257)
-"""Hidden sizes at which the first steps use more. At 64 that destroyed a model; above 256 it was not measured."""
+"""Hidden sizes with a higher initial rate: at 64 it destroyed a model; above 256 it was not measured."""
 NARROWEST = 128
-"""A narrower model has the learning rate of this hidden size: at 64 twice the rate was slower."""
+"""Narrower models use this hidden size: at 64 twice the rate was slower."""
 MEASURED = frozenset({64, 128, 256, 512})
 """Hidden sizes that the rule was measured at."""
 BOUNDED_ABOVE = 512
 LOWEST, HIGHEST = 2e-5, 1e-4
-"""Bounds for a hidden size above `BOUNDED_ABOVE`."""
+"""Bounds above `BOUNDED_ABOVE`."""
 _DIGITS = 3
 
 
 class AutoLearningRate(BaseModel):
-    """What `auto` is for one base model."""
+    """Value of `auto` for one base model."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
@@ -43,21 +41,17 @@ class AutoLearningRate(BaseModel):
     measured: bool
     """The rule was measured at this size."""
     reason: str
-    """How the value was found, in one sentence."""
+    """How the value was found."""
 
 
 def auto_learning_rate(hidden_size: int) -> float:
-    """The learning rate that `auto` stands for, for a LoRA adapter on a model of this hidden size.
-
-    0.16 ÷ hidden size, rounded to three digits: 128 → 1.25e-3, which is also that of narrower models. Measured up to
-    512 (`benchmarks/defaults.py`). Above 512 the value stays within 2e-5 and 1e-4.
-    """
+    """0.16 ÷ hidden size (at least 128), to three digits; within 2e-5 and 1e-4 above 512. For LoRA."""
     rate = _by_size(hidden_size)
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)
 
 
 def auto_initial_learning_rate(hidden_size: int) -> float:
-    """The rate of the first step: at hidden sizes from 128 to 256 three times the rate that it falls to."""
+    """Rate of the first step: three times the later one at hidden sizes from 128 to 256."""
     rate = auto_learning_rate(hidden_size)
     return float(f"{INITIAL * rate:.{_DIGITS}g}") if hidden_size in INITIAL_WIDTHS else rate
 
@@ -67,7 +61,6 @@ def _by_size(hidden_size: int) -> float:
 
 
 def explained(hidden_size: int) -> AutoLearningRate:
-    """The learning rate with its derivation."""
     value, initial = auto_learning_rate(hidden_size), auto_initial_learning_rate(hidden_size)
     measured = hidden_size in MEASURED
     reason = f"{SCALE:g} ÷ hidden size {hidden_size:,}"
@@ -86,7 +79,7 @@ def explained(hidden_size: int) -> AutoLearningRate:
 
 
 def unknown_hidden_size(model: str, param: str = "optimizer.learning_rate") -> InvalidInput:
-    """The refusal of `auto` for a model whose configuration does not say its hidden size."""
+    """Refusal of `auto` for a model of unknown hidden size."""
     return InvalidInput(
         f"The configuration of {model} has no hidden size, which the automatic learning rate is computed from.",
         code="hidden_size_unknown",

@@ -1,18 +1,18 @@
-"""How much memory a model takes, estimated from its configuration: to serve it, and to train an adapter on it.
+"""Estimates the memory in bytes to serve a model and to train an adapter.
 
-Bytes. Assumptions: weights in bfloat16; an adapter on every linear layer with 32-bit weights, gradients and two
-moments of Adam (16 bytes a parameter); gradient checkpointing, so that between layers one bfloat16 vector per token
-is kept and inside one layer everything; 32-bit logits with their gradient. Not counted: the runtime itself (CUDA takes
-about half a GiB), fragmentation, and a separate vLLM server, which takes what it is given.
+Assumes bfloat16 weights; an adapter on every linear layer at 16 bytes a parameter (32-bit weight,
+gradient, Adam's moments); gradient checkpointing: one bfloat16 vector per token and layer, and one
+whole layer; 32-bit logits with gradient. Excludes the runtime (CUDA about half a GiB), fragmentation
+and a separate vLLM server.
 """
 
 from pydantic import BaseModel, ConfigDict
 
 RANK = 16
 TOKENS = 4096
-"""In one micro-batch."""
+"""Tokens of a micro-batch."""
 SEQUENCES = 32
-"""Sampled side by side."""
+"""Sequences sampled concurrently."""
 _WEIGHT, _ADAPTER, _FULL = 2, 16, 4
 
 
@@ -26,11 +26,11 @@ class ModelShape(BaseModel):
     head_dim: int | None = None
     vocabulary: int | None = None
     lora_per_rank: int | None = None
-    """Parameters that each rank of an adapter on all linear layers adds: Σ (inputs + outputs)."""
+    """Adapter parameters per rank on all linear layers: Σ (inputs + outputs)."""
 
 
 class MemoryEstimate(BaseModel):
-    """Bytes; null where the configuration does not say enough."""
+    """Bytes; null where the configuration says too little."""
 
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
@@ -38,12 +38,12 @@ class MemoryEstimate(BaseModel):
     adapter: int | None = None
     """Rank 16, with gradients and optimizer."""
     activations: int | None = None
-    """Activations of a micro-batch of 4,096 tokens, logits included."""
+    """Activations and logits of a micro-batch of 4,096 tokens."""
     kv_per_token: int | None = None
     serve: int | None = None
-    """Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if that is shorter)."""
+    """Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if shorter)."""
     train: int | None = None
-    """Weights, adapter, activations and, while it samples, the cache."""
+    """Weights, adapter, activations and the cache while sampling."""
 
 
 def estimate(parameters: int, shape: ModelShape, context_length: int | None = None) -> MemoryEstimate:

@@ -1,4 +1,4 @@
-"""`reinforge import`: converts a fine-tuning job or a reward from elsewhere to a folder with a job file."""
+"""`reinforge import`: converts a job or reward from elsewhere to a folder with a job file."""
 
 from reinforge.imports.project import Project
 from reinforge.imports.read import read

@@ -1,4 +1,4 @@
-"""Converts an OpenAI grader to a reward of a job."""
+"""Converts an OpenAI grader to a job's reward."""
 
 import re
 from typing import Any
@@ -18,13 +18,12 @@ def parse(grader: dict[str, Any]) -> Grader:
 
 
 def reward_name(text: str) -> str:
-    """The text as a valid reward name."""
     name = _NOT_A_NAME.sub("_", text).strip("_.-")
     return (name if name[:1].isalpha() else f"grader_{name}".rstrip("_"))[:64]
 
 
 def as_reward(grader: dict[str, Any]) -> dict[str, Any]:
-    """For `JobSpec.rewards`. Errors of its code count as 0, as at OpenAI. Raises InvalidInput."""
+    """Entry of `JobSpec.rewards`; its code's errors count as 0, as at OpenAI. Raises InvalidInput."""
     parsed = parse(grader)
     named = {"name": reward_name(parsed.name), "on_error": "zero"}
     if isinstance(parsed, PythonGrader):

@@ -1,7 +1,4 @@
-"""Converts OpenAI's hyperparameters, and our extensions, to parts of a job's specification.
-
-`auto` becomes a job's default, so that a request without either gives the same job on every API.
-"""
+"""Converts OpenAI's hyperparameters and our extensions to a job specification; `auto` becomes our default."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -20,10 +17,9 @@ from reinforge.spec import Evaluation, JobSpec, Limits, Rollout
 
 WHERE = "method.reinforcement.hyperparameters"
 COMPLETIONS = Rollout().completions_per_prompt
-"""Completions per prompt at `compute_multiplier` 1."""
 AUTO_BATCH = Rollout().prompts_per_step
 AUTO_STEPS = Limits().steps
-"""Steps of `n_epochs: auto`; fewer where they would be more than OpenAI's largest number of epochs."""
+"""Steps of `n_epochs: auto`, limited by OpenAI's largest number of epochs."""
 AUTO_EVALUATIONS = AUTO_STEPS // Evaluation().every_steps
 AUTO_SAMPLES = Evaluation().samples_per_row
 MOST_EPOCHS = 50
@@ -58,7 +54,7 @@ OURS: dict[str, str] = {
     "warmup_steps": "optimizer.warmup_steps",
     "weight_decay": "optimizer.weight_decay",
 }
-"""Name in `hyperparameters` → field of the job's specification."""
+"""Name in `hyperparameters` → field of the specification."""
 ALIASES = {"num_generations": "completions_per_prompt", "group_size": "completions_per_prompt"}
 _THEIRS = {
     "rollout.prompts_per_step": "batch_size",
@@ -70,25 +66,23 @@ EITHER = {
     "learning_rate": "learning_rate_multiplier",
     "steps": "n_epochs",
 }
-"""Our and OpenAI's names of the same setting: only one may be given."""
+"""Our name → OpenAI's; only one may be given."""
 EITHER_MEANS = {
     "completions_per_prompt": f"completions_per_prompt is a number, compute_multiplier a multiple of {COMPLETIONS}.",
     "learning_rate": "learning_rate is a number, learning_rate_multiplier a multiple of the automatic one.",
     "steps": "n_epochs counts passes over the training rows, steps counts updates of the model.",
 }
-"""What each of the two means, for the error message."""
 
 
 @dataclass(frozen=True)
 class Resolved:
     spec: dict[str, Any]
-    """Parts of a raw `JobSpec`."""
     view: dict[str, Any]
-    """What the job shows as its hyperparameters: nothing is `auto`."""
+    """The job's hyperparameters without `auto`."""
 
 
 def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int | None) -> Resolved:
-    """`rows` train the model; `hidden_size` None: unknown. Raises InvalidInput with the field at fault."""
+    """rows: of training. Raises InvalidInput with the field."""
     ours = _ours(requested)
     batch = requested.batch_size or min(AUTO_BATCH, rows)
     if "steps" in ours:
@@ -138,7 +132,7 @@ def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int 
 
 
 def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> float | str:
-    """`auto`, or its value times the multiplier. Raises InvalidInput `hidden_size_unknown`."""
+    """Raises InvalidInput `hidden_size_unknown`."""
     if multiplier is None or multiplier == 1:
         return AUTO
     if hidden_size is None:
@@ -147,7 +141,7 @@ def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> floa
 
 
 def rates(learning_rate: Any, hidden_size: int | None) -> dict[str, float]:
-    """The learning rate as a number and as a multiple of `auto`; one of them if the hidden size is unknown."""
+    """The learning rate as a number and a multiple of `auto`, or one of them without hidden size."""
     auto = None if hidden_size is None else auto_learning_rate(hidden_size)
     value = auto if learning_rate == AUTO else learning_rate
     values = {"learning_rate_multiplier": 1.0} if learning_rate == AUTO else {}
@@ -196,7 +190,7 @@ def _unknown(name: str) -> InvalidInput:
 
 
 def name_of(path: str) -> str | None:
-    """The field of OpenAI's request that sets a field of the job file; None if none does."""
+    """OpenAI's field for a field of the job file."""
     table = _THEIRS | {request_field: here for here, request_field in OURS.items()}
     for request_field, here in table.items():
         if path == request_field or path.startswith((f"{request_field}.", f"{request_field}[")):
@@ -216,7 +210,7 @@ def _nested(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_spec(spec: JobSpec, rows: int | None = None, hidden_size: int | None = None) -> dict[str, Any]:
-    """Hyperparameters of a job created by another API; `spec` is resolved."""
+    """Hyperparameters of a resolved `spec` from another API."""
     batch, steps = spec.rollout.prompts_per_step, spec.limits.steps
     return {
         "batch_size": batch,

@@ -1,4 +1,4 @@
-"""Imports a fine-tuning job as shown by OpenAI, Azure or Bedrock, or the request that created it."""
+"""Imports a fine-tuning job of OpenAI, Azure or Bedrock, or the request that created it."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ _PROMPTS = ("messages", "prompt", "tools")
 
 
 def project(raw: Any, filename: str, model: str, rows: int | None) -> Project:
-    """Raises InvalidInput for JSON that is not a reinforcement job."""
+    """Raises InvalidInput unless it is a reinforcement job."""
     method = raw.get("method") if isinstance(raw, dict) else None
     settings = method.get("reinforcement") if isinstance(method, dict) else None
     if not isinstance(settings, dict) or not isinstance(settings.get("grader"), dict):
@@ -85,7 +85,7 @@ def _reward(imported: Project, grader: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hidden_size(model: str) -> int | None:
-    """None for a model whose files are not on this machine."""
+    """None if the model is not on this machine."""
     try:
         return read_hidden_size(model_folder(model))
     except InvalidInput:

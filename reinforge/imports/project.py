@@ -20,20 +20,17 @@ class Project:
     """A job file with its reward, and placeholder rows unless data is given."""
 
     origin: str
-    """Its source, for the job file's first line."""
     job: dict[str, Any]
-    """A raw `JobSpec` whose paths are relative to the folder."""
+    """A raw `JobSpec` with paths relative to the folder."""
     files: dict[str, str] = field(default_factory=dict)
-    """Name → text."""
     columns: list[str] = field(default_factory=list)
     """Columns that the reward reads, besides the prompt."""
     conversations: bool = True
-    """Rows have `messages`; else `prompt` as text, as the reward expects."""
+    """Rows have `messages`, else `prompt` as text."""
     notes: list[str] = field(default_factory=list)
-    """What was not imported and what remains to do."""
 
     def use_data(self, path: Path | None, folder: Path) -> None:
-        """Train on the rows at `path`; without it, on placeholder rows."""
+        """Train on the rows at `path`, else on placeholders."""
         if path is not None:
             self.job["data"]["dataset"] = os.path.relpath(path, folder)
             return
@@ -46,7 +43,7 @@ class Project:
         self.notes.append(f"data.jsonl is a stub: put rows with {shape}{columns} into it.")
 
     def write(self, folder: Path) -> list[Path]:
-        """Write all files; returns them, the job file first. Raises InvalidInput if the folder is not empty."""
+        """Returns the files, the job file first. Raises InvalidInput if the folder is not empty."""
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInput(
                 f"{folder} is there already.",

@@ -1,4 +1,4 @@
-"""Detects the kind of file: JSON is an OpenAI fine-tuning job, Python a reward."""
+"""Detects a file's kind: JSON is an OpenAI job, Python a reward."""
 
 import json
 from pathlib import Path
@@ -9,9 +9,7 @@ from reinforge.imports.project import Project
 
 
 def read(path: Path, model: str, rows: int | None = None) -> Project:
-    """`model`: the base model to train. `rows`: number of training rows, if known. Raises InvalidInput for
-    other files.
-    """
+    """rows: of training, if known. Raises InvalidInput for other files."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Imports Python rewards: OpenAI's `grade`, Predibase's and TRL's functions, or a TRL training script."""
+"""Imports Python rewards of OpenAI, Predibase and TRL, and TRL training scripts."""
 
 import ast
 from dataclasses import dataclass, field
@@ -14,7 +14,6 @@ _NO_COLUMNS = {
     "prompts", "completions", "completion_ids", "prompt_ids", "trainer_state", "log_metric", "log_extra", "self",
     "environments", "prompt", "messages", "tools",
 }  # fmt: skip
-"""Parameters and columns that are not the user's own."""
 _NOT_IN_A_SANDBOX = {
     "trl", "transformers", "torch", "datasets", "peft", "unsloth", "vllm", "accelerate", "wandb", "predibase", "openai",
     "requests", "httpx", "deepspeed", "bitsandbytes",
@@ -23,8 +22,6 @@ _NOT_IN_A_SANDBOX = {
 
 @dataclass
 class RewardFunction:
-    """A function that scores."""
-
     name: str
     spelling: str
     """`openai`, `predibase` or `trl`."""
@@ -77,7 +74,7 @@ def project(text: str, filename: str, model: str) -> Project:
 
 
 def rewards(tree: ast.Module) -> list[RewardFunction]:
-    """Public functions of the module with a reward's signature, by the rules of the sandbox."""
+    """Public functions with a reward's signature, by the sandbox's rules."""
     functions = []
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
@@ -101,7 +98,7 @@ def rewards(tree: ast.Module) -> list[RewardFunction]:
 
 
 def read_keys(tree: ast.AST, names: set[str]) -> set[str]:
-    """Constant keys read from variables with these names: `item["a"]`, `item.get("a")`."""
+    """Constant keys read from these variables: `item["a"]`, `item.get("a")`."""
     keys: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
@@ -119,7 +116,6 @@ def read_keys(tree: ast.AST, names: set[str]) -> set[str]:
 
 
 def _reads_messages(node: ast.AST) -> bool:
-    """Whether it accesses completions as messages: `completion[0]["content"]`."""
     return any(
         isinstance(child, ast.Subscript)
         and isinstance(child.slice, ast.Constant)
@@ -139,9 +135,9 @@ def _imports(tree: ast.AST) -> set[str]:
 
 
 def _needed(tree: ast.Module, text: str, functions: list[str]) -> tuple[str, list[str]]:
-    """The top-level statements that the functions need, in order, and those left out.
+    """The source of the top-level statements that the functions need, and the statements left out.
 
-    A file of rewards alone is kept whole: its other statements may be needed.
+    A file of rewards alone is kept whole.
     """
     others = [node for node in tree.body if _runs(node)]
     if not others:
@@ -165,7 +161,7 @@ def _needed(tree: ast.Module, text: str, functions: list[str]) -> tuple[str, lis
 
 
 def _runs(node: ast.stmt) -> bool:
-    """Whether it has effects when the module is loaded, or imports what a sandbox lacks."""
+    """Whether loading has effects, or imports what a sandbox lacks."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return bool(_imports(node) & _NOT_IN_A_SANDBOX)
     if isinstance(node, ast.Expr):

@@ -1,4 +1,4 @@
-"""Reads a TRL training script's literal configuration and trainer arguments."""
+"""Reads the literal configuration of a TRL training script."""
 
 import ast
 from dataclasses import dataclass, field
@@ -29,13 +29,11 @@ _SILENT = {
     "save_total_limit", "vllm_mode", "vllm_gpu_memory_utilization", "reward_weights",
     "logging_strategy", "eval_strategy",
 }  # fmt: skip
-"""Arguments that do not affect training."""
 
 
 @dataclass
 class Script:
     functions: list[str] = field(default_factory=list)
-    """`reward_funcs`, in their order."""
     weights: list[float] = field(default_factory=list)
     job: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -74,7 +72,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _configuration(script: Script, call: ast.Call) -> list[str]:
-    """Fills the job; returns the arguments without a corresponding field."""
+    """Returns the arguments that no field corresponds to."""
     ignored = []
     for argument in call.keywords:
         name = argument.arg or ""

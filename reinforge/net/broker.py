@@ -1,7 +1,6 @@
-"""State of the wake-up broker (Redis or a folder): reachable, and its identifier.
+"""State of the wake-up broker (Redis or a folder).
 
-Backend and worker each check their own broker with `look` and compare the identifiers: with different homes
-or Redis servers a worker gets no wake-up, and only the comparison shows it.
+Backend and worker compare their brokers' identifiers: if they differ, a worker gets no wake-ups.
 """
 
 import contextlib
@@ -14,20 +13,18 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 IDLE_POLL_SECONDS = 5.0
-"""Interval at which an idle worker polls for a job, so that a lost wake-up only delays it."""
+"""Poll interval of idle workers: a lost wake-up only delays a job."""
 ANSWER_SECONDS = 3.0
 _ID_FILE = "broker-id"
 _ID_KEY = "reinforge:broker-id"
 
 
 class BrokerState(BaseModel):
-    """One process's view of its broker."""
-
     kind: Literal["redis", "folder"]
     address: str
     """`redis://host:port/0` without credentials, or the folder."""
     id: str | None = None
-    """Identical for all users of the same broker; None: unknown."""
+    """Equal for all users of the same broker; None: unknown."""
     error: str | None = None
     """Why it cannot be used; None if it answers."""
 
@@ -44,9 +41,7 @@ class BrokerState(BaseModel):
 
 
 def look(redis_url: str | None, folder: Path) -> BrokerState:
-    """Query the broker. Blocks for a few seconds at most, except for hanging name servers and network file
-    systems.
-    """
+    """Query the broker. Blocks for a few seconds, but longer on hanging name servers or network file systems."""
     if redis_url:
         return _look_at_redis(redis_url)
     state = BrokerState(kind="folder", address=str(folder))
@@ -58,14 +53,13 @@ def look(redis_url: str | None, folder: Path) -> BrokerState:
 
 
 def unanswered(redis_url: str | None, folder: Path, seconds: float) -> BrokerState:
-    """The state of a broker that timed out."""
     kind: Literal["redis", "folder"] = "redis" if redis_url else "folder"
     address = _without_credentials(redis_url) if redis_url else str(folder)
     return BrokerState(kind=kind, address=address, error=f"no answer within {seconds:.0f} s")
 
 
 def wake_up_problem(workers: BrokerState, backends: BrokerState | None) -> str | None:
-    """Why wake-ups do not reach a worker with this broker; None if they do, or if unknown."""
+    """Why wake-ups do not reach a worker; None if they do, or unknown."""
     late = f"It finds jobs by asking every {IDLE_POLL_SECONDS:.0f} s."
     if workers.error is not None:
         return f"{_sentence(workers.problem)} {late}"
@@ -103,7 +97,7 @@ def _look_at_redis(url: str) -> BrokerState:
 
 
 def _folder_id(folder: Path) -> str:
-    """Read or create the folder's identifier, and check that messages can be written. Raises OSError."""
+    """Read or create the folder's identifier, and check that it is writable. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / _ID_FILE
     fresh = folder / f".{_ID_FILE}.{os.getpid()}.{secrets.token_hex(4)}"

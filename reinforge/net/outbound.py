@@ -1,8 +1,8 @@
-"""Checks addresses of user-configured requests (judges, graders' endpoints, webhooks): none inside the own
-network, unless the administrator allows it.
+"""Checks addresses of user-configured requests, such as judges and webhooks: our own network is closed to
+them.
 
-A name is resolved once, every address is checked, and the request goes to a checked address, so that a second
-answer of the name server has no effect. Redirects are not followed.
+A name is resolved once, every address is checked, and the request goes to a checked one, so a second
+DNS answer has no effect. Redirects are not followed.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _NOT_INTERNET = [
 
 
 class Refused(Exception):
-    """The address may not be called; the message says why and who can change it."""
+    """The message says why, and who can change it."""
 
 
 class Unresolved(Refused):
@@ -44,10 +44,10 @@ class Unresolved(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Checked addresses of a request, and the name for the Host header and the certificate."""
+    """Checked addresses, and the name for Host header and certificate."""
 
     urls: tuple[str, ...]
-    """In the order of the name server; later ones are fallbacks."""
+    """In the name server's order; later ones are fallbacks."""
     host_header: str
     server_name: str
 
@@ -66,7 +66,7 @@ class Guard:
 
     @classmethod
     def allowing(cls, text: str) -> "Guard":
-        """From REINFORGE_ALLOW_HOSTS: names, addresses and networks, separated by commas. Raises InvalidInput."""
+        """Parse REINFORGE_ALLOW_HOSTS: names, addresses and networks, separated by commas. Raises InvalidInput."""
         names, networks = set(), []
         for entry in (part.strip() for part in text.split(",") if part.strip()):
             try:
@@ -106,7 +106,7 @@ class Guard:
         return Target(tuple(urls), authority, host)
 
     def check_for_proxy(self, url: str, proxy: str) -> None:
-        """For a request through a proxy, which resolves names itself: the name has to be allowed. Raises Refused."""
+        """The proxy resolves names itself, so the name has to be allowed. Raises Refused."""
         _, host, _ = _parts(url)
         if host.lower() in self.names:
             return
@@ -137,7 +137,7 @@ class Guard:
 
 
 def _parts(url: str) -> tuple[SplitResult, str, int]:
-    """The parts of a URL, its host and its port. Raises Refused."""
+    """URL, host and port. Raises Refused."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -149,7 +149,6 @@ def _parts(url: str) -> tuple[SplitResult, str, int]:
 
 
 def _without_password(proxy: str) -> str:
-    """The proxy's URL without its password."""
     return proxy.rpartition("@")[2].rpartition("//")[2].rstrip("/")
 
 
@@ -160,7 +159,7 @@ def _is_internet(address: Address) -> bool:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address embeds, else the address itself."""
+    """The IPv4 address in an IPv6 address, else the address."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:

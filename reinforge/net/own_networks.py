@@ -1,21 +1,20 @@
-"""The networks that this machine is connected to, as Linux lists them."""
+"""Networks that this machine is connected to, from Linux's tables."""
 
 import ipaddress
 from pathlib import Path
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _WIDEST = {4: 8, 6: 16}
-"""A route of fewer bits leads to the world (a tunnel's default route has no gateway either)."""
+"""A shorter prefix leads to the internet (a tunnel's default route has no gateway)."""
 
 
 def connected(proc: Path = Path("/proc/net")) -> list[Network]:
-    """Addresses of this machine and its neighbours. Empty if Linux's tables cannot be read."""
     networks = [*_ipv4(_lines(proc / "route")[1:]), *_ipv6(_lines(proc / "if_inet6"))]
     return [network for network in networks if network.prefixlen >= _WIDEST[network.version]]
 
 
 def _ipv4(lines: list[str]) -> list[Network]:
-    """From routes without a gateway. Addresses are hexadecimal in the machine's byte order: little-endian."""
+    """From routes without gateway; addresses are little-endian hexadecimal."""
     networks: list[Network] = []
     for line in lines:
         _, destination, gateway, *rest = line.split()
@@ -26,7 +25,7 @@ def _ipv4(lines: list[str]) -> list[Network]:
 
 
 def _ipv6(lines: list[str]) -> list[Network]:
-    """From addresses: `fd00…02 04 40 00 82 eth0`, where 40 is the prefix length, in hexadecimal."""
+    """From addresses: `fd00…02 04 40 00 82 eth0`, where 40 is the hexadecimal prefix length."""
     fields = [line.split() for line in lines]
     return [
         ipaddress.IPv6Network((int(columns[0], 16), int(columns[2], 16)), strict=False) for columns in fields

@@ -1,10 +1,10 @@
-"""Signatures of the requests that Reinforge sends, as Standard Webhooks has them.
+"""Signatures of webhook requests by the Standard Webhooks scheme.
 
-    webhook-id         msg_…, the same when a request is tried again
-    webhook-timestamp  Unix seconds; refuse what is older than a few minutes
+    webhook-id         msg_…, the same for retries
+    webhook-timestamp  Unix seconds; refuse those older than a few minutes
     webhook-signature  v1,<base64 of HMAC-SHA-256 over "id.timestamp.body">
 
-Secrets are written `whsec_<base64>`; a text without that prefix is taken as the key itself.
+Secrets are `whsec_<base64>`; a text without prefix is the key itself.
 """
 
 import base64
@@ -20,7 +20,7 @@ TOLERANCE_SECONDS = 300.0
 
 
 def signed_headers(secret: str, id: str, body: bytes, *, timestamp: float | None = None) -> dict[str, str]:
-    """The three headers. Raises InvalidInput if the secret is not base64 after its prefix."""
+    """Raises InvalidInput if the secret is not base64 after its prefix."""
     seconds = str(int(time.time() if timestamp is None else timestamp))
     return {
         "webhook-id": id,

@@ -1,14 +1,11 @@
-"""Finds passages between two marks in one pass.
-
-A pattern such as `<a>(.*?)</a>` takes quadratic time on many openings without a close.
-"""
+"""Finds delimited passages in linear time; `<a>(.*?)</a>` is quadratic on openings without a close."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 
 class Passage(NamedTuple):
-    """`text[start:end]` with both marks, `inner` without them."""
+    """`text[start:end]` with delimiters, `inner` without."""
 
     start: int
     end: int
@@ -16,7 +13,7 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, opening: str, closing: str) -> Iterator[Passage]:
-    """From each opening to the next close; openings in between belong to the passage."""
+    """From each opening to the next close, with any openings between."""
     end = 0
     while (start := text.find(opening, end)) >= 0:
         close = text.find(closing, start + len(opening))

@@ -1,16 +1,13 @@
-"""Measures the depth and width of JSON.
-
-Recursive libraries fail, or crash, at some hundreds of levels.
-"""
+"""Measures the depth and width of JSON without recursion, which fails at some hundreds of levels."""
 
 from typing import Any
 
 DEEPEST = 128
-"""Most levels of objects and lists of requests and calls; typical JSON has a dozen."""
+"""Most levels of requests and calls; typical JSON has a dozen."""
 
 
 def is_deeper(value: Any, limit: int = DEEPEST) -> bool:
-    """Whether a JSON value has more levels of objects and lists; without recursion."""
+    """Whether a JSON value has more levels of objects and lists."""
     level = [value] if isinstance(value, dict | list) else []
     depth = 0
     while level:
@@ -27,7 +24,7 @@ def is_deeper(value: Any, limit: int = DEEPEST) -> bool:
 
 
 def is_wider(value: Any, limit: int) -> bool:
-    """Whether any object in a JSON value has more keys; without recursion."""
+    """Whether any object has more keys."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def dotted(location: Sequence[int | str], value: Any = None, *, missing: bool = False) -> str:
-    """Pydantic's `("rewards", 0, "python", "path")` as `rewards[0].path`, without tags of unions.
+    """Convert `("rewards", 0, "python", "path")` to `rewards[0].path`, without unions' tags.
 
     value: the validated value; a name it lacks is a tag, except the last part of a `missing` field.
     """

@@ -9,11 +9,10 @@ _TRIES = 10
 
 
 def parse(source: str) -> ast.Module:
-    """`ast.parse`, retried: before Python 3.11.8 it may fail for no fault of the source. Raises SyntaxError,
-    ValueError.
+    """`ast.parse` with retries. Raises SyntaxError, ValueError.
 
-    Those versions share one nesting counter among concurrent calls: a second call, in another thread or in a
-    finalizer, makes the first raise SystemError (python/cpython#106905).
+    Before Python 3.11.8 concurrent calls, even from a finalizer, may raise SystemError
+    (python/cpython#106905).
     """
     for _ in range(_TRIES - 1):
         try:
@@ -24,7 +23,7 @@ def parse(source: str) -> ast.Module:
 
 
 def read_source(path: str | Path, param: str | None = None) -> str:
-    """A reward file's text. Raises InvalidInput if it is missing, empty or not UTF-8."""
+    """Raises InvalidInput if the file is missing, empty or not UTF-8."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

@@ -6,11 +6,11 @@ from typing import Any
 
 _MOST_LISTED = 30
 _LONGEST = 100
-"""Longest name compared; comparing takes quadratic time."""
+"""Longest name compared, since comparing takes quadratic time."""
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The valid name most similar to `name`; case, dashes and underscores count little."""
+    """The most similar name; case, dashes and underscores count little."""
     if len(name) > _LONGEST:
         return None
     plain = {_plain(candidate): candidate for candidate in sorted(names, reverse=True)}
@@ -23,7 +23,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """A sentence with the nearest name, else with all of them if they are few; None otherwise."""
+    """A sentence with the nearest name, else with all if few."""
     names = sorted(set(names))
     if near := nearest(name, names):
         return f"Did you mean {near}?"
@@ -31,7 +31,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
 
 
 def fields_at(schema: Mapping[str, Any], location: Sequence[str | int]) -> list[str]:
-    """Names of the fields at pydantic's location, which may contain tags of unions; [] if unknown."""
+    """Fields at pydantic's location, which may contain unions' tags; [] if unknown."""
     places = [schema]
     for part in location:
         places = [inner for place in places for inner in _step(schema, place, part)]
@@ -45,7 +45,7 @@ def _plain(name: str) -> str:
 
 
 def _members(root: Mapping[str, Any], place: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The schema at `place` with its `$ref` resolved; for a union, the schema of every member."""
+    """The schema at `place` with `$ref` resolved; for a union, its members' schemas."""
     if "$ref" in place:
         return _members(root, _referenced(root, place["$ref"]))
     unions = [member for key in ("anyOf", "oneOf", "allOf") for member in place.get(key, [])]

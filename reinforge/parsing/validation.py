@@ -1,4 +1,4 @@
-"""Converts pydantic's errors to readable problems: the field, the fault, and a hint."""
+"""Converts pydantic's errors to readable problems."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,15 +18,13 @@ _HINTS = {
 
 
 MOST_PROBLEMS = 50
-"""Most problems reported: a value may have a fault in every place, and each costs time."""
+"""A value may have a fault in every place, and each costs time."""
 
 
 def problems(
     errors: Sequence[Mapping[str, Any]], value: Any, schema: Callable[[], Mapping[str, Any]] | None = None
 ) -> list[Problem]:
-    """The first problems. value: the validated value. schema: its JSON Schema, called at most once, for
-    suggestions.
-    """
+    """The first problems. schema: the value's JSON Schema, called at most once."""
     once = None if schema is None else cache(schema)
     return [_problem(error, value, once) for error in errors[:MOST_PROBLEMS]]
 

@@ -1,4 +1,4 @@
-"""Child processes: started with pipes and a parent-death signal, ended with their whole process group."""
+"""Child processes with pipes and a parent-death signal, ended as a process group."""
 
 import contextlib
 import os
@@ -18,9 +18,9 @@ _CLOSE_SECONDS = 0.1
 
 
 class ChildProcess:
-    """A command with a pipe as standard input, which it should take the end of as the request to exit.
+    """A command that should exit when its standard input closes. Thread-safe.
 
-    Until `kill` it is not reaped, so that neither its pid nor its group's can become another's. Thread-safe.
+    It is not reaped until `kill`, so its pid and group number are not reused.
     """
 
     def __init__(
@@ -39,9 +39,8 @@ class ChildProcess:
     ) -> None:
         """Raises OSError.
 
-        descriptors: inherited. own_session: False for a command that signals to our group should reach.
-        end_signal: sent by the kernel when the thread that calls this ends, however it ends; 0: none.
-        oom_score: raises the command's to this. with_results: `results` reads what it writes to `launch.RESULT_FD`.
+        descriptors: inherited. own_session: False: signals to our group reach it. end_signal: sent by the
+        kernel when the calling thread ends; 0: none. with_results: `results` reads its `launch.RESULT_FD`.
         """
         self._own_session = own_session
         self._writing = threading.Lock()
@@ -72,17 +71,16 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """With `own_session` also the number of its session and group."""
+        """With `own_session` also its session and group."""
         return self._process.pid
 
     @property
     def stdout(self) -> IO[bytes]:
-        """Requires `stdout=subprocess.PIPE`."""
         assert self._process.stdout is not None
         return self._process.stdout
 
     def send(self, data: bytes) -> bool:
-        """Write to its standard input; False if it no longer reads."""
+        """Returns False if it no longer reads."""
         with self._writing:
             try:
                 assert self._process.stdin is not None
@@ -93,7 +91,7 @@ class ChildProcess:
         return True
 
     def close_input(self, seconds: float = _CLOSE_SECONDS) -> None:
-        """Close its standard input. Gives up after `seconds` if a `send` is stuck in the full pipe."""
+        """Gives up after `seconds` if a `send` blocks."""
         assert self._process.stdin is not None
         if self._writing.acquire(timeout=seconds):
             with contextlib.suppress(OSError):
@@ -111,7 +109,6 @@ class ChildProcess:
         return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Exit status; None if it still runs after `seconds`."""
         deadline = None if seconds is None else time.monotonic() + seconds
         pause = _SHORTEST_POLL_SECONDS
         while (status := self.poll()) is None:
@@ -122,7 +119,7 @@ class ChildProcess:
         return status
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process alone, unless it has ended."""
+        """Signal the process alone, unless it has ended."""
         with self._reaping:
             if self._process.returncode is None:
                 os.kill(self.pid, number)
@@ -134,7 +131,7 @@ class ChildProcess:
         return self.kill()
 
     def kill(self) -> int:
-        """SIGKILL to its group, or to it alone without `own_session`; reap it. Returns its exit status. Idempotent."""
+        """SIGKILL and reap it, with its group if `own_session`. Returns its exit status. Idempotent."""
         with self._reaping:
             if self._process.returncode is None:
                 (os.killpg if self._own_session else os.kill)(self.pid, signal.SIGKILL)

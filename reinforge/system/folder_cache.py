@@ -1,4 +1,4 @@
-"""A folder of files or folders whose least recently used entries are removed."""
+"""A folder whose least recently used entries are removed."""
 
 import os
 import shutil
@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def remove(path: Path) -> None:
-    """Remove a file or folder; one that another process has removed is no error."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -15,10 +14,9 @@ def remove(path: Path) -> None:
 
 
 class FolderCache:
-    """Keeps the most recently used entries of `folder`, by modification time, within the limits.
+    """Keeps the most recently used entries within limits, by modification time. Processes may share it.
 
-    Several processes may share the folder. Names that begin with a dot (unfinished downloads, locks) are neither
-    counted nor removed. Sizes are those of files; a folder counts as 0 bytes.
+    Names with a leading dot (unfinished downloads, locks) are ignored. A folder counts as 0 bytes.
     """
 
     def __init__(
@@ -33,7 +31,7 @@ class FolderCache:
         self._max_entries, self._max_bytes, self._remove = max_entries, max_bytes, remove
 
     def use(self, name: str) -> Path | None:
-        """The entry's path, marked as used now; None without such an entry."""
+        """The entry's path, marked as used now, if it exists."""
         path = self.folder / name
         try:
             os.utime(path)  # `touch` would create a removed entry again, as an empty file
@@ -42,7 +40,6 @@ class FolderCache:
         return path
 
     def evict(self, keep: Container[str] = ()) -> None:
-        """Remove the least recently used entries beyond the limits, except those named in `keep`."""
         entries = []
         for path in self.folder.iterdir():
             if path.name.startswith("."):

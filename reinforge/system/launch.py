@@ -1,7 +1,6 @@
-"""`python -I -S launch.py PARENT SIGNAL OOM_SCORE DESCRIPTOR COMMAND…`: prepare this process, then become the command.
+"""`python -I -S launch.py PARENT SIGNAL OOM_SCORE DESCRIPTOR COMMAND…`: prepare this process, then exec.
 
-Between fork and exec of a program with threads hardly anything is safe to do, so `child_process` starts this small
-program, which does it after the exec. Standard library only; started by file name, so that nothing else is imported.
+Between fork and exec of a program with threads hardly anything is safe, so this runs after an exec.
 """
 
 import ctypes
@@ -10,9 +9,8 @@ import sys
 from pathlib import Path
 
 RESULT_FD = 3
-"""Descriptor on which a command writes its results."""
 TRAINING_OOM_SCORE = 500
-"""OOM score of processes that hold models: the kernel ends them before the platform's own."""
+"""For processes that hold models: the kernel kills them before the platform's own."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -29,9 +27,9 @@ def main(arguments: list[str]) -> None:
 
 
 def end_with_parent(parent: int, number: int) -> None:
-    """Ask the kernel for signal `number` when the thread that started this process ends; exit if `parent` has ended.
+    """Request signal `number` when the thread that started this process ends; exit if `parent` has ended.
 
-    Linux only. Also usable after a fork and as `preexec_fn` of a program with one thread. Raises OSError.
+    Linux only. Also works as `preexec_fn` of a single-threaded program. Raises OSError.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0) != 0:
@@ -41,7 +39,7 @@ def end_with_parent(parent: int, number: int) -> None:
 
 
 def raise_oom_score(score: int) -> None:
-    """Have the kernel kill this process before processes with a lower score when memory runs out."""
+    """Make the kernel kill this process before those with a lower score."""
     try:
         with Path("/proc/self/oom_score_adj").open("r+", encoding="ascii") as file:
             if int(file.read()) < score:

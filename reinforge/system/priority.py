@@ -6,10 +6,9 @@ from pathlib import Path
 
 
 def give_way(nice: int) -> None:
-    """Lower the priority of this process, and of its session's group if it leads one.
+    """Lower the priority of this process and, if it leads a session, of its group.
 
-    Linux may schedule sessions as groups (`sched_autogroup`): a process alone in its group gets the whole
-    share, whatever its niceness.
+    Under `sched_autogroup`, a process alone in its group gets the whole share, whatever its niceness.
     """
     os.nice(nice)
     if os.getsid(0) == os.getpid():

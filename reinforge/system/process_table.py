@@ -1,4 +1,4 @@
-"""Identity, descendants and end of processes, also of those that this process did not start."""
+"""Identity, descendants and end of any processes."""
 
 import contextlib
 import os
@@ -13,19 +13,19 @@ import psutil
 _TICKS = os.sysconf("SC_CLK_TCK")
 _POLL_SECONDS = 0.02
 KILL_SECONDS = 10.0
-"""Time for killed processes to end; only a process stuck in the kernel takes longer."""
+"""Only processes stuck in the kernel take longer to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """`started`: clock ticks from boot to its start. It tells a process from a later one with the same pid."""
+    """A pid and its start in clock ticks from boot, because pids are reused."""
 
     pid: int
     started: int
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """The live process with this pid; None if there is none or only a zombie."""
+    """The live process with this pid; None for a zombie."""
     try:
         while True:
             # psutil adds the boot time to the start, and the boot time moves when the clock is set.
@@ -41,7 +41,7 @@ def identify(pid: int) -> ProcessIdentity | None:
 
 
 def descendants(ancestor: int) -> list[ProcessIdentity]:
-    """All live processes below `ancestor`; parents come before their children."""
+    """All live processes below `ancestor`, parents before children."""
     try:
         children = psutil.Process(ancestor).children(recursive=True)
     except psutil.Error:
@@ -50,12 +50,11 @@ def descendants(ancestor: int) -> list[ProcessIdentity]:
 
 
 def in_session(session: int) -> list[ProcessIdentity]:
-    """While a member lives, the kernel gives a session's number to no other process."""
+    """A session's number is not reused while a member lives."""
     return _identities(pid for pid in psutil.pids() if _session(pid) == session)
 
 
 def with_variable(name: str, value: str) -> list[ProcessIdentity]:
-    """Processes that were started with this environment variable."""
     pids = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -65,7 +64,6 @@ def with_variable(name: str, value: str) -> list[ProcessIdentity]:
 
 
 def working_in(folder: Path) -> list[ProcessIdentity]:
-    """Processes whose working directory is `folder`."""
     pids = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -86,7 +84,7 @@ def send(target: ProcessIdentity, number: int) -> bool:
 
 
 def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[ProcessIdentity]:
-    """Wait for processes that need not be our children. Returns those still there after `seconds`."""
+    """Wait for processes, not only our children; returns those left after `seconds`."""
     deadline = time.monotonic() + seconds
     while remaining := [target for target in targets if identify(target.pid) == target]:
         if time.monotonic() >= deadline:
@@ -96,7 +94,7 @@ def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[Proces
 
 
 def kill(targets: Iterable[ProcessIdentity]) -> list[int]:
-    """SIGKILL, in this order, and wait for the end. Returns the pids that were alive."""
+    """SIGKILL in this order and wait. Returns the pids that were alive."""
     targets = list(targets)
     killed = [target.pid for target in targets if send(target, signal.SIGKILL)]
     wait_gone(targets, KILL_SECONDS)
@@ -104,7 +102,7 @@ def kill(targets: Iterable[ProcessIdentity]) -> list[int]:
 
 
 def kill_tree(top: ProcessIdentity) -> list[int]:
-    """SIGKILL for a process and its descendants, the deepest first. Returns the pids that were alive."""
+    """SIGKILL a process and its descendants, deepest first. Returns the pids that were alive."""
     return kill([*reversed(descendants(top.pid)), top])
 
 

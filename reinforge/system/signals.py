@@ -1,8 +1,4 @@
-"""Signal-safe helpers for handlers.
-
-A handler runs in the main thread between two instructions. If those hold a lock, as every `threading.Event`
-has one, a handler that acquires it deadlocks.
-"""
+"""Signal-safe helpers: a handler deadlocks on a lock, such as `threading.Event`'s, that its thread holds."""
 
 import os
 import threading
@@ -45,7 +41,6 @@ class Flag:
         self._set = True
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is set, after at most `seconds`."""
         until = time.monotonic() + seconds
         while not self._set and (remaining := until - time.monotonic()) > 0:
             time.sleep(min(0.05, remaining))
