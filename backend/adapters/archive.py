@@ -1,4 +1,4 @@
-"""Conversion of a stored PEFT tar to a reproducible `.tar.gz` download."""
+"""Conversion of a stored PEFT tar to a reproducible `.tar.gz`."""
 
 import tarfile
 import zlib
@@ -12,15 +12,13 @@ VERSION = "1"
 """Part of the entity tag: increase it when the same adapter would give other bytes."""
 _CHUNK = 1 << 18
 _LEVEL = 1
-"""Weights hardly compress; a higher level only costs time."""
+"""Weights hardly compress."""
 _BLOCK = tarfile.BLOCKSIZE
 
 
 def repack(stored: BinaryIO, card: str) -> Iterator[bytes]:
-    """Chunks of a `.tar.gz` with the stored folder's files at its top level and `README.md`, unless it has
-    one.
-
-    Owners, times and modes are fixed. Only plain files directly in the folder are included.
+    """Chunks of a `.tar.gz` with the stored folder's plain files at its top level, and `README.md` unless
+    it has one. Owners, times and modes are fixed.
     """
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)  # 31: gzip, with no time in its header
     names = set()

@@ -1,4 +1,4 @@
-"""Model card of a downloaded adapter: its origin, and how to load it."""
+"""Model card of a downloaded adapter."""
 
 import json
 

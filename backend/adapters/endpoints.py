@@ -1,4 +1,4 @@
-"""GET /adapters · GET /adapters/{id} · GET /adapters/{id}/download."""
+"""Adapter endpoints."""
 
 from typing import Annotated
 

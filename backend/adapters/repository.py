@@ -46,5 +46,4 @@ async def beside(
 
 
 async def origin(session: AsyncSession, adapter: Adapter) -> tuple[Job, BaseModel]:
-    """The job that created it and its base model."""
     return await session.get_one(Job, adapter.job_id), await session.get_one(BaseModel, adapter.model_key)

@@ -17,7 +17,6 @@ from reinforge.schemas import resources
 @dataclass(frozen=True)
 class Download:
     sha256: str
-    """SHA-256 of the stored object."""
     card: str
     filename: str
     etag: str
@@ -36,12 +35,12 @@ async def get(session: AsyncSession, project_id: str, id: str) -> Adapter:
 
 
 async def weights(session: AsyncSession, id: str | None) -> Checkpoint | None:
-    """The adapter's checkpoint; None if it has none or was deleted."""
+    """None if the adapter has none or was deleted."""
     return None if id is None else await repository.weights(session, id)
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
-    """Remove the adapter as a model. The job and its checkpoints stay. Raises NotFound."""
+    """Remove the adapter as a model; the job's checkpoints stay. Raises NotFound."""
     adapter = await get(session, project_id, id)
     adapter.deleted_at = now()
 
@@ -60,7 +59,7 @@ async def download(session: AsyncSession, project_id: str, id: str) -> Download:
 
 
 def package(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> Download:
-    """The download of a job's stored weights, for checkpoints and adapters alike."""
+    """The download of a job's stored weights."""
     card = write_card(weights, name, job, model)
     digest = hashlib.sha256(f"{archive.VERSION} {weights.sha256} {card}".encode()).hexdigest()
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100]

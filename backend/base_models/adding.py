@@ -1,8 +1,8 @@
-"""Adding a base model: a worker downloads and inspects it in the background; the row holds the progress.
+"""Adding a base model: a worker downloads and inspects it in the background; the row holds the
+progress.
 
-A new model is `adding` until it is `ready` or `failed`. An existing one stays unchanged until the worker has
-inspected it again, and also when its files differ while jobs, adapters or deployments need the old ones. A
-waiting request gets a refusal as an error, and a refused new model is not stored.
+An existing model stays unchanged until it is inspected again, and also when its files differ while
+others need the old ones. A refused new model is not stored if its request waits.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from reinforge.schemas.rpc.models import INSPECT_MODEL, ModelFacts
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 120.0
-"""A worker without progress for this long is considered dead; it reports every second."""
+"""A worker without progress for this long counts as dead; it reports every second."""
 SILENT = timedelta(seconds=150)
 _TEMPLATE_OFFER = (
     'Send chat_template "plain" to use one that writes roles as words, "bare" to give the model the bare texts of '
@@ -38,7 +38,7 @@ _TEMPLATE_OFFER = (
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A request to inspect a model. template: for a model without one of its own."""
+    """A request to inspect a model. template: for a model without one."""
 
     key: str
     id: str
@@ -46,7 +46,6 @@ class Inspection:
     template: str | None
     new: bool
     project_id: str
-    """Project of the RPC."""
     keep_refusal: bool
     """Store a refused new model with its error."""
     token_sealed: str | None = None
@@ -58,7 +57,6 @@ class Inspection:
 
     @property
     def source_with_template(self) -> str:
-        """The source with the selected template as suffix."""
         return with_template(self.source, self.template)
 
 
@@ -111,9 +109,7 @@ class Adder:
             raise
 
     async def _store(self, inspection: Inspection, values: dict[str, Any]) -> None:
-        """Store the inspected facts. Raises StateConflict `model_in_use` when the files differ and others
-        need the old ones.
-        """
+        """Store the inspected facts. Raises StateConflict `model_in_use` when files differ that others need."""
         if inspection.new or inspection.token_sealed is not None:
             values |= {"token_sealed": inspection.token_sealed}
         async with self._database.transaction() as session:
@@ -160,7 +156,6 @@ class Adder:
 
 
 def values_of(source: str, facts: ModelFacts) -> dict[str, Any]:
-    """Column values from a worker's facts."""
     return {
         "status": "ready",
         "error": None,

@@ -1,4 +1,4 @@
-"""POST, GET /models · GET, DELETE /models/{id} · POST /models/{id}/share."""
+"""Base model endpoints."""
 
 from typing import Annotated
 

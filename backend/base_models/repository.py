@@ -36,7 +36,6 @@ async def others_named(session: AsyncSession, model: BaseModel) -> bool:
 
 
 async def ids(session: AsyncSession, project_id: str, limit: int) -> list[str]:
-    """Models that the project's jobs may use, newest first."""
     query = select(BaseModel.id).where(BaseModel.status == "ready", visible_to(project_id))
     return list(await session.scalars(query.order_by(BaseModel.created_at.desc()).limit(limit)))
 
@@ -55,7 +54,6 @@ async def lock_name(session: AsyncSession, id: str) -> None:
 
 
 async def put_shared(session: AsyncSession, id: str, values: dict[str, Any]) -> None:
-    """Insert or update a shared model."""
     query = insert(BaseModel).values(key=new_id("mdl_"), id=id, project_id=None, created_at=now(), **values)
     await session.execute(query.on_conflict_do_update(index_elements=["id", "project_id"], set_=values))
 
@@ -70,7 +68,7 @@ async def note(session: AsyncSession, key: str, progress: dict[str, Any]) -> Non
 
 
 async def users(session: AsyncSession, key: str) -> dict[str, str]:
-    """Project → id of one of its jobs, adapters or deployments that needs the model."""
+    """Project → id of a job, adapter or deployment that needs the model."""
     user_ids: dict[str, str] = {}
     for table in (Job, Adapter, Deployment):
         query = select(table.project_id, func.min(table.id)).where(table.model_key == key)

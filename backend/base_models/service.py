@@ -1,4 +1,4 @@
-"""Base models: addition by name and source, lookup, sharing and removal."""
+"""Base models: addition, lookup, sharing, removal."""
 
 import asyncio
 import logging
@@ -73,7 +73,7 @@ async def of(session: AsyncSession, row: Job | Adapter | Deployment) -> BaseMode
 
 
 def usable(model: BaseModel) -> BaseModel:
-    """The model, if it is ready. Raises InvalidInput `model_not_ready`."""
+    """Raises InvalidInput `model_not_ready`."""
     if model.status != "ready":
         adding = model.status == "adding"
         raise InvalidInput(
@@ -98,10 +98,10 @@ async def page(
 async def add(
     database: Database, adder: Adder, sealer: Sealer, body: ModelCreate, who: Principal, *, wait: bool
 ) -> BaseModel:
-    """Have a worker inspect the source. With `wait` a refused new model is not stored.
+    """Have a worker inspect the source; with `wait` a refused new model is not stored.
 
-    The model belongs to the project. Raises StateConflict `model_exists`, `name_taken`; with `wait`
-    `model_in_use`, InvalidInput (param `source` …), Unavailable and others.
+    Raises StateConflict `model_exists`, `name_taken`; with `wait` `model_in_use`, InvalidInput (param
+    `source` …), Unavailable and others.
     """
     async with database.transaction() as session:
         await repository.lock_name(session, body.id)
@@ -169,7 +169,6 @@ def _inspection(
     new: bool,
     keep_refusal: bool,
 ) -> Inspection:
-    """The inspection request, with the source and its selected template."""
     template = body.chat_template or chosen_template(body.source) or (None if new else _template(existing))
     key = new_id("mdl_") if existing is None else existing.key
     token = None if existing is None else existing.token_sealed
@@ -201,14 +200,13 @@ def _source(body: ModelCreate, existing: BaseModel | None) -> str:
 
 
 def _template(existing: BaseModel | None) -> str | None:
-    """The selected template of a model without its own."""
     if existing is None:
         return None
     return chosen_template(existing.source) or (None if existing.has_chat_template else "bare")
 
 
 async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
-    """Share a model and its hub token with all projects.
+    """Share a model and its hub token.
 
     Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_not_ready`, `name_taken`.
     """
@@ -237,7 +235,7 @@ async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Delete a model's record; its files stay with the workers.
+    """Delete a model's record; workers keep its files.
 
     Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_in_use`.
     """
@@ -265,10 +263,7 @@ def _require_administrator(who: Principal, message: str) -> None:
 
 
 async def hub_token(session: AsyncSession, key: str, sealer: Sealer) -> str | None:
-    """The model's verified hub token, or None. Raises Unavailable.
-
-    Verified: a worker has accessed the model with it.
-    """
+    """The hub token with which a worker has accessed the model, or None. Raises Unavailable."""
     model = await session.get(BaseModel, key)
     if model is None or model.token_sealed is None or model.status != "ready":
         return None
@@ -295,14 +290,14 @@ def view(model: BaseModel) -> BaseModelInfo:
 
 
 def hidden_size(model: BaseModel) -> int | None:
-    """None until a worker has read it, or if the model's configuration lacks it."""
+    """None until a worker has read it, or if the configuration lacks it."""
     return ModelShape.model_validate(model.shape or {}).hidden
 
 
 async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
     """Inspect a built-in model now, for a job created before `seed_builtin` has run.
 
-    Raises Unavailable `no_worker` and others; no effect for other models.
+    Raises Unavailable `no_worker` and others.
     """
     if id not in BUILTIN:
         return
@@ -320,7 +315,7 @@ async def _describe_builtin(database: Database, calls: Calls, id: str) -> None:
 
 
 async def seed_builtin(database: Database, calls: Calls) -> None:
-    """Inspect the built-in models as soon as a worker is online; ends when done."""
+    """Inspect the built-in models as soon as a worker is online."""
     waiting = set(BUILTIN)
     while waiting:
         for id in sorted(waiting):

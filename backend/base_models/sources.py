@@ -1,7 +1,5 @@
-"""Sources of base models: `hub:org/name@revision`, a folder or `builtin:…`, with optional suffix
-`#template=<name>`.
-
-The template is for models without one of their own (`worker.models.sources`).
+"""Sources of base models: `hub:org/name@revision`, a folder or `builtin:…`, with an optional suffix
+`#template=<name>` for models without a template.
 """
 
 TEMPLATE = "#template="
@@ -13,7 +11,6 @@ def plain(source: str) -> str:
 
 
 def chosen_template(source: str) -> str | None:
-    """The template suffix's name."""
     return source.partition(TEMPLATE)[2] or None
 
 
@@ -23,7 +20,7 @@ def with_template(source: str, template: str | None) -> str:
 
 
 def same_source(first: str, second: str) -> bool:
-    """Whether both name the same model; a missing or pinned hub revision is ignored."""
+    """Whether both name the same model, ignoring a hub revision that is missing or pinned."""
     first, second = plain(first), plain(second)
     if not second.startswith("hub:"):
         return first == second

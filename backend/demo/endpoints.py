@@ -1,4 +1,4 @@
-"""POST /api/v1/demo."""
+"""Demo endpoint."""
 
 from fastapi import APIRouter, Response
 

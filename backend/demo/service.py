@@ -1,4 +1,4 @@
-"""Demo job: its files go through the regular services; existing objects are reused."""
+"""Demo job: its files go through the regular services."""
 
 import asyncio
 import hashlib
@@ -30,7 +30,7 @@ _AGAIN_SECONDS = 2.0
 
 
 class DemoJob(Submission[tuple[Job, bool]]):
-    """The demo job, unless it was created meanwhile. Answers with the job, and whether it is new."""
+    """The demo job, unless created meanwhile. Answers with the job, and whether it is new."""
 
     def __init__(self, demo: "Demo", draft: Draft, mark: str, project_id: str, created_by: str) -> None:
         super().__init__(project_id, created_by)
@@ -56,14 +56,15 @@ class DemoJob(Submission[tuple[Job, bool]]):
 
 @dataclass(frozen=True)
 class Demo:
-    """Creates the demo job, outside of a request for it too."""
+    """Creates the demo job, also outside of a request."""
 
     services: Services
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The demo job, and whether it is new: an unfinished or succeeded one of the same files is returned.
+        """The job, and whether it is new: an unfinished or succeeded one of the same files is reused, and
+        resumed if paused.
 
-        A paused one is resumed. Raises Unavailable (`no_worker`, `sandbox_unavailable` …).
+        Raises Unavailable (`no_worker`, `sandbox_unavailable` …).
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(demo.spec_hash, spec)
@@ -82,7 +83,6 @@ class Demo:
         return job
 
     async def _with_ids(self, spec: JobSpec, mark: str, project_id: str, created_by: str) -> JobSpec:
-        """The specification with ids in place of paths, its files stored."""
         raw = spec.model_dump(mode="json", exclude_unset=True)
         raw |= {"name": demo.NAME, "metadata": {"demo": mark}}
         for part in ("dataset", "held_out"):
@@ -118,7 +118,7 @@ def notice(home: Path) -> Path:
 async def should_start(
     session: AsyncSession, project_id: str, settings: Settings, *, first_demo: bool
 ) -> bool:
-    """Whether to start the demo automatically: requested, and the project has never had a job. Records it."""
+    """Whether to start the demo automatically; records it."""
     path = notice(settings.home_folder)
     if first_demo and not await jobs.any_job(session, project_id):
         await anyio.to_thread.run_sync(path.touch)
@@ -128,7 +128,7 @@ async def should_start(
 
 
 async def start_first(starter: Demo, project_id: str) -> None:
-    """Start the demo once workers are online, unless somebody has created a job meanwhile."""
+    """Start the demo once workers are online, unless the project has a job by then."""
     while True:
         try:
             async with starter.services.database.transaction() as session:

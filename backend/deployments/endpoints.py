@@ -1,4 +1,4 @@
-"""GET, POST /deployments · GET, PATCH, DELETE /deployments/{id} · POST …/start, …/stop."""
+"""Deployment endpoints."""
 
 from typing import Annotated
 

@@ -13,7 +13,6 @@ from reinforge.schemas.deployments import State
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Deployment | None:
-    """By id or name."""
     query = select(Deployment).where(Deployment.project_id == project_id)
     query = (
         query.where((Deployment.id == id) | (Deployment.name == id)).order_by(Deployment.id == id).limit(1)
@@ -31,13 +30,11 @@ async def page(
 
 
 async def in_states(session: AsyncSession, project_id: str, states: Iterable[State]) -> list[Deployment]:
-    """Newest first."""
     query = select(Deployment).where(Deployment.project_id == project_id, Deployment.state.in_(tuple(states)))
     return list(await session.scalars(query.order_by(Deployment.created_at.desc(), Deployment.id.desc())))
 
 
 async def checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
-    """A stored checkpoint and its job."""
     query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id)
     rows = await session.execute(query.where(Checkpoint.id == id, Job.project_id == project_id))
     row = rows.one_or_none()

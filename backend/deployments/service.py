@@ -1,8 +1,8 @@
-"""Deployments: creation, changes, start, stop, removal, and state transitions by requests.
+"""Deployments and their state transitions.
 
 loading → ready | failed          a worker has loaded the weights once, or could not
-ready ↔ failed                    a request failed because of the weights or their worker; the next one retries
-loading, ready, failed → draining → stopped      running requests finish, no new ones start
+ready ↔ failed                    a request failed because of the weights or their worker
+loading, ready, failed → draining → stopped      running requests finish
 stopped → loading                 started again
 """
 
@@ -82,7 +82,7 @@ async def start(session: AsyncSession, project_id: str, id: str) -> Deployment:
 
 
 async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
-    """Stop accepting requests; running ones finish. Call `settle` after the commit. Raises NotFound."""
+    """Stop accepting requests. Call `settle` after the commit. Raises NotFound."""
     row = await get(session, project_id, id, lock=True)
     if row.state in OPEN:
         row.state, row.error, row.updated_at = "draining", None, now()
@@ -131,7 +131,6 @@ async def page(
 
 
 async def find_named(session: AsyncSession, project_id: str, name: str) -> Deployment | None:
-    """By name only."""
     row = await repository.find(session, project_id, name)
     return row if row is not None and row.name == name else None
 
@@ -151,11 +150,11 @@ class Served:
     id: str
     model: BaseModel
     adapter: AdapterArchive | None
-    """In the format of the `sample` call; None for the base model."""
+    """None for the base model."""
 
 
 async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:
-    """The deployment of this name, or None. Raises StateConflict, InvalidInput."""
+    """Raises StateConflict, InvalidInput."""
     row = await repository.find(session, project_id, name)
     if row is None:
         return None
@@ -176,7 +175,6 @@ async def serve(session: AsyncSession, project_id: str, name: str) -> Served | N
 
 
 async def is_open(session: AsyncSession, id: str) -> bool:
-    """Whether it accepts requests."""
     row = await session.get(Deployment, id)
     return row is not None and row.state in OPEN
 
@@ -243,7 +241,6 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
 
 
 async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarget) -> dict[str, Any]:
-    """Columns that identify the weights. Raises InvalidInput."""
     if body.model is not None:
         model = await base_models.get_usable(session, project_id, body.model)
         columns = dict.fromkeys(("job_id", "checkpoint_id", "adapter_id", "step", "rank", "sha256", "bytes"))

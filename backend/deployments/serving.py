@@ -142,7 +142,7 @@ class Loader:
 
 
 def weights(model: BaseModel, adapter: AdapterArchive | None) -> dict[str, Any]:
-    """The fields of `QueuedSampling` that identify the weights."""
+    """Fields of `QueuedSampling` that identify the weights."""
     return {
         "model": model.id,
         "model_key": model.key,

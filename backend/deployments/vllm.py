@@ -8,14 +8,12 @@ from reinforge.base_models.chat_templates import TEMPLATES
 from reinforge.schemas.deployments import VllmCommand
 
 MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""Allowed values of --max-lora-rank."""
 
 
 TEMPLATE_FILE = "./chat_template.jinja"
 
 
 def command(name: str, model: BaseModel, rank: int | None, *, adapter: bool) -> VllmCommand:
-    """`adapter`: the deployment is an adapter, not the base model. `rank`: of its matrices."""
     path, revision, notes = _place(model)
     template = TEMPLATES.get(chosen_template(model.source) or "")
     words = ["vllm", "serve", path, *(["--revision", revision] if revision else [])]

@@ -1,1 +1,1 @@
-"""Evaluations: replays of stored completions, stand-alone evaluations, labels and calibration."""
+"""Evaluations: replays, stand-alone evaluations, labels, calibration."""

@@ -1,6 +1,4 @@
-"""POST, GET /evaluations · GET /evaluations/{id}, …/rows, …/completions · POST …/cancel, …/resume
-· GET, POST /jobs/{id}/labels · GET …/calibration.
-"""
+"""Endpoints of evaluations, labels and calibration."""
 
 from typing import Annotated, Literal
 

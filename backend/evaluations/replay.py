@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
 ROOM_SECONDS = 120.0
-"""Maximum wait while the project has too many RPCs; a replay without updates for longer looks interrupted."""
+"""Maximum wait for RPCs; a replay without updates for longer looks interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,6 @@ class Code:
     stored: str | None
     revision: int | None
     roles: ColumnRoles
-    """The job's columns."""
 
 
 async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:

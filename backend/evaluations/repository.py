@@ -28,7 +28,7 @@ async def page(
     limit: int,
     after: str | None,
 ) -> tuple[list[EvaluationRow], bool]:
-    """wanted: column → required value; None: any."""
+    """column → required value; None: any."""
     query = select(EvaluationRow).where(EvaluationRow.project_id == project_id)
     query = query.filter_by(**{column: value for column, value in filters.items() if value is not None})
     query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)
@@ -38,7 +38,6 @@ async def page(
 async def completions(
     session: AsyncSession, evaluation_id: str, *, row: int | None, limit: int, offset: int
 ) -> Sequence[EvaluationCompletion]:
-    """Completions of a stand-alone evaluation, by row."""
     query = select(EvaluationCompletion).where(EvaluationCompletion.evaluation_id == evaluation_id)
     if row is not None:
         query = query.where(EvaluationCompletion.row_no == row)
@@ -49,7 +48,7 @@ async def completions(
 async def scores(
     session: AsyncSession, evaluation_id: str
 ) -> list[tuple[int, float | None, int, str | None]]:
-    """(row, reward, tokens, finish reason) of every completion of a stand-alone evaluation, in order."""
+    """(row, reward, tokens, finish reason) of every completion, in order."""
     completion = EvaluationCompletion
     value = case((completion.result["status"].astext == "ok", completion.result["value"].astext.cast(Double)))
     query = select(completion.row_no, value, completion.tokens, completion.finish_reason)
@@ -80,7 +79,6 @@ async def tables(session: AsyncSession, job_id: str) -> list[tuple[int, str, int
 
 
 async def table_of(session: AsyncSession, job_id: str, split: str, step: int) -> str | None:
-    """SHA-256 of the Parquet object of one step."""
     query = select(StepRollouts.sha256).where(
         StepRollouts.job_id == job_id, StepRollouts.split == split, StepRollouts.step == step
     )
@@ -97,7 +95,6 @@ async def labels(session: AsyncSession, job_id: str) -> Sequence[Label]:
 async def existing_completions(
     session: AsyncSession, job_id: str, labels: Sequence[LabelCreate]
 ) -> set[tuple[str, int, int, int]]:
-    """The labelled completions that the job has."""
     steps = {label.step for label in labels}
     query = select(Completion.split, Completion.step, Completion.prompt_no, Completion.sample_no)
     rows = await session.execute(query.where(Completion.job_id == job_id, Completion.step.in_(steps)))
@@ -116,7 +113,7 @@ async def put_label(session: AsyncSession, job_id: str, label: LabelCreate, by: 
 
 
 async def unlabelled(session: AsyncSession, job_id: str) -> list[tuple[int, int, int, float]]:
-    """(step, prompt_no, sample_no, reward) of training completions without a label that have a reward."""
+    """(step, prompt_no, sample_no, reward) of unlabelled training completions with a reward."""
     places = (Completion.step, Completion.prompt_no, Completion.sample_no)
     query = (
         select(*places, Completion.reward)

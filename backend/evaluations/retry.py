@@ -1,4 +1,4 @@
-"""Retries of an evaluation's RPCs."""
+"""Retry of an evaluation's RPCs."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ T = TypeVar("T")
 async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None = None) -> T:
     """The result of `ask`, retried while the project has its maximum of waiting RPCs.
 
-    within: seconds; None: no limit. Raises TooManyRequests after them, and any other error of `ask`.
+    within: seconds; None: no limit. Raises TooManyRequests after them.
     """
     retrying = AsyncRetrying(
         retry=retry_if_exception(_is_busy),

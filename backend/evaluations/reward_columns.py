@@ -1,4 +1,4 @@
-"""Check that the dataset has the columns that a stand-alone evaluation's reward reads."""
+"""Check of the columns that a stand-alone evaluation's reward reads."""
 
 from typing import Any
 
@@ -12,14 +12,11 @@ from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.evaluations import StandAloneCreate
 
 LOAD_SECONDS = 5.0
-"""Maximum wait for a worker: without an answer the evaluation starts, and reports the errors itself."""
+"""Maximum wait for a worker; without an answer the evaluation starts anyway."""
 
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
-    """Raises InvalidInput `unknown_column` for a column that no row has.
-
-    Passes if it cannot know: unknown reward or dataset, code that does not load, no worker to load it.
-    """
+    """Raises InvalidInput `unknown_column` for a column that no row has; passes if it cannot know."""
     try:
         async with database.transaction() as session:
             dataset = await datasets.get(session, project_id, body.dataset)

@@ -1,8 +1,7 @@
 """Runs stand-alone evaluations in this process, in batches: sample, score, store.
 
-Every batch is stored before the next one, so another process can continue after the last. A process that
-stops releases its evaluations; one that dies is detected by its last touch. The row's `runner` is the fence:
-a process that finds another's name stops.
+Another process can continue after the last stored batch. The row's `runner` is the fence: a process
+that finds another's name stops.
 """
 
 import asyncio
@@ -55,7 +54,7 @@ Sampled = dict[tuple[int, int], DoneEvent]
 
 
 class Evaluator:
-    """One per process; `adopt` runs as a task for the process's lifetime."""
+    """Runs evaluations; one per process."""
 
     def __init__(self, database: Database, calls: Calls, objects: Objects, settings: Settings) -> None:
         self._database, self._calls, self._objects = database, calls, objects
@@ -241,7 +240,7 @@ class Evaluator:
         sampled: Sampled,
         results: dict[tuple[int, int], RewardResult],
     ) -> bool:
-        """Store a batch; returns whether to continue: still running, and this process is the runner."""
+        """Store a batch; False if it no longer runs here."""
         values = [
             {
                 "evaluation_id": id,

@@ -1,4 +1,4 @@
-"""Evaluation service: views, labels and calibration."""
+"""Views, labels and calibration of evaluations."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from reinforge.schemas.evaluations import (
 )
 
 SILENT = timedelta(minutes=3)
-"""A running evaluation untouched for this long was interrupted; one call takes two minutes at most."""
+"""A running evaluation untouched for this long was interrupted; a call takes at most two minutes."""
 SUGGESTED = 30
 
 
@@ -117,7 +117,6 @@ async def labels(session: AsyncSession, job: Job) -> list[LabelView]:
 
 
 async def calibration(session: AsyncSession, cache: ObjectCache, job: Job, reward: str | None) -> Calibration:
-    """Raises InvalidInput when the reward is not the job's."""
     names = [reward_spec["name"] for reward_spec in job.resolved_spec["rewards"]]
     if reward is not None and reward not in names:
         raise InvalidInput(
@@ -148,7 +147,7 @@ async def calibration(session: AsyncSession, cache: ObjectCache, job: Job, rewar
 
 
 def suggest(open_places: Sequence[tuple[int, int, int, float]], pass_above: float) -> list[LabelPlace]:
-    """Up to 30 completions to label: half that pass and half that do not, spread evenly over the steps."""
+    """Up to 30 completions to label, half of which pass, spread evenly over the steps."""
     sides = [[p for p in open_places if p[3] > pass_above], [p for p in open_places if p[3] <= pass_above]]
     chosen: list[tuple[int, int, int, float]] = []
     for side, opposite in (sides, sides[::-1]):

@@ -31,13 +31,11 @@ from reinforge.schemas.evaluations import (
 )
 
 MOST_CHARACTERS = 50_000_000
-"""Maximum characters of all rows together: they are held while it runs."""
+"""Maximum of all rows together, which are held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPrompt:
-    """One row with its prompt."""
-
     row: int
     item: dict[str, Any]
     messages: list[Message]
@@ -46,8 +44,6 @@ class EvaluationPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The reward that scores."""
-
     name: str
     source: str
     entry: str | None
@@ -98,7 +94,6 @@ async def create(
 
 
 def _check_view(dataset: Dataset, view: PromptView) -> None:
-    """Raises InvalidInput with the evaluation's fields instead of a job's."""
     try:
         rendering.check_view(dataset, view)
     except InvalidInput as error:
@@ -113,7 +108,6 @@ def _check_view(dataset: Dataset, view: PromptView) -> None:
 async def _policy(
     session: AsyncSession, project_id: str, body: StandAloneCreate
 ) -> tuple[BaseModel, str | None]:
-    """Base model and checkpoint. Raises InvalidInput."""
     if body.adapter is not None:
         adapter = await _resolve_field(adapters.get(session, project_id, body.adapter), "adapter")
         return base_models.usable(await base_models.of(session, adapter)), adapter.checkpoint_id
@@ -124,9 +118,7 @@ async def _policy(
 
 
 async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:
-    """Identity of the reward, including its content: a gate compares only evaluations scored alike. Raises
-    InvalidInput.
-    """
+    """Identity of the reward, with its content: a gate compares only evaluations scored alike."""
     if body.reward is None:
         source = body.source or ""
         sha256 = hashlib.sha256(source.encode()).hexdigest()
@@ -143,7 +135,6 @@ async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate
 
 
 async def _resolve_field(lookup: Any, param: str) -> Any:
-    """Await a lookup; turns NotFound into InvalidInput for the field."""
     try:
         return await lookup
     except NotFound as error:
@@ -199,7 +190,7 @@ async def chosen_rows(
 
 
 def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[EvaluationPrompt]:
-    """The rows with these indices and their prompts. Call outside the event loop. Raises DatasetError, TooLarge."""
+    """Read these rows. Call outside the event loop. Raises DatasetError, TooLarge."""
     how = PromptView.model_validate_json(view)
     remaining, prompts, characters = iter(indexes), [], 0
     following = next(remaining, None)
@@ -252,7 +243,6 @@ def _by_row(scores: Iterable[tuple[int, float | None, int, str | None]]) -> list
 def summary(
     scores: Sequence[tuple[int, float | None, int, str | None]], pass_above: float
 ) -> EvaluationSummary:
-    """Summary of the scores that `repository.scores` returns."""
     return summarise(
         _by_row(scores),
         pass_above=pass_above,

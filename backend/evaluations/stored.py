@@ -1,4 +1,4 @@
-"""Reading of stored completions for evaluations, from the steps' Parquet objects, in whole groups."""
+"""Reading of stored completions for evaluations, in whole groups."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,6 @@ class Stored:
     """Reward name → `reinforge.schemas.jobs.RewardResult` as JSON."""
 
     def row(self) -> dict[str, Any]:
-        """The completion as a row for scoring."""
         return {"completion": self.text, "item": self.item, "prompt": self.prompt}
 
 
@@ -37,7 +36,7 @@ def every(tables: Sequence[tuple[int, str, int]], most: int) -> int:
 def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRoles) -> list[list[Stored]]:
     """Every `stride`-th group of a step's file, starting at `start % stride`.
 
-    roles: the job's; files of older releases hold the plain row without `item.answer`.
+    roles: for files of older releases, which lack `item.answer`.
     """
     groups = []
     with opened(path) as file:

@@ -1,1 +1,1 @@
-"""Golden cases of rewards: storage, runs, and the check before a job starts."""
+"""Golden cases of rewards."""

@@ -1,4 +1,4 @@
-"""GET, POST /rewards/{id}/golden-cases · POST …/golden-cases/run · DELETE …/golden-cases/{case}."""
+"""Golden case endpoints."""
 
 from fastapi import APIRouter
 

@@ -22,8 +22,6 @@ ROWS_PER_CALL = 256
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A reward to run."""
-
     account: rewards.Account
     name: str
     source: str
@@ -113,7 +111,7 @@ async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> GoldenRe
 
 
 async def gate(calls: Calls, checked: Sequence[tuple[int, Code, Sequence[StoredGoldenCase]]]) -> None:
-    """Require that a job's rewards, by position, pass their cases. Raises InvalidInput `golden_cases_failed`."""
+    """Require that rewards, by position, pass their cases. Raises InvalidInput `golden_cases_failed`."""
     for position, code, cases in checked:
         if not cases:
             continue

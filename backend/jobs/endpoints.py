@@ -1,4 +1,4 @@
-"""POST, GET /api/v1/jobs · GET /jobs/{id} · POST /jobs/{id}/cancel, /pause, /resume."""
+"""Job endpoints."""
 
 from typing import Annotated
 
@@ -50,8 +50,6 @@ async def create_job(
 
 
 class NewJob(SpecSubmission):
-    """A job as its specification describes it."""
-
     def __init__(
         self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft, broker: BrokerState | None
     ) -> None:
@@ -100,7 +98,7 @@ async def get_job(id: str, session: Session, who: Reader, broker: BrokerDep) -> 
 
 @router.post("/jobs/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelJob")
 async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
-    """Immediate when no worker has the job; otherwise it is `cancelling` until its worker has stopped."""
+    """Cancel a job: immediate when no worker has it, otherwise `cancelling` until its worker has stopped."""
     return await fair_queue.detail(session, await service.cancel(session, who.project_id, id))
 
 

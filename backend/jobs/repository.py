@@ -1,4 +1,4 @@
-"""Queries about jobs and their records. Nothing here changes state."""
+"""Queries about jobs and their records."""
 
 from collections.abc import Sequence
 
@@ -50,7 +50,6 @@ async def page(
 
 
 async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
-    """The newest job with this metadata that has succeeded or has not ended."""
     lost = [str(status) for status in FINAL - {JobStatus.SUCCEEDED}]
     query = (
         select(Job)

@@ -32,7 +32,7 @@ async def create(
     purpose: Literal["train", "preflight"] = "train",
     openai: dict[str, Any] | None = None,
 ) -> Job:
-    """Store a validated job and queue it. raw_spec: `Job.spec`. openai: `Job.openai`."""
+    """Store a validated job and queue it."""
     await usage.require_budget(session, project_id, usage.TRAINING)
     spec = plan.spec
     resolved = resolve(plan)
@@ -98,7 +98,6 @@ async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job |
 
 
 async def find_checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint | None:
-    """None when no checkpoint of this step is stored."""
     return await repository.find_checkpoint(session, job_id, step)
 
 
@@ -108,12 +107,11 @@ async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> 
 
 
 async def any_job(session: AsyncSession, project_id: str) -> bool:
-    """Whether the project has ever had a job."""
     return await repository.any_job(session, project_id)
 
 
 def resolve(plan: Plan) -> JobSpec:
-    """The specification with everything resolved: revisions, entries and the prompt limit as validated.
+    """The specification as validated: revisions, entries, prompt limit.
 
     The learning rate stays `auto` until a worker has read the model's hidden size.
     """
@@ -136,21 +134,18 @@ def _resolved(reward: dict[str, Any], pinned: PinnedReward) -> dict[str, Any]:
 
 
 async def cancel(session: AsyncSession, project_id: str, job_id: str) -> Job:
-    """Raises NotFound, StateConflict (`job_not_cancellable`)."""
     job = await transitions.lock_job(session, job_id, project_id)
     await transitions.cancel(session, job)
     return job
 
 
 async def pause(session: AsyncSession, project_id: str, job_id: str) -> Job:
-    """Raises NotFound, StateConflict (`job_not_pausable`)."""
     job = await transitions.lock_job(session, job_id, project_id)
     await transitions.pause(session, job)
     return job
 
 
 async def resume(session: AsyncSession, project_id: str, job_id: str, wake_ups: WakeUps) -> Job:
-    """Raises NotFound, StateConflict (`job_not_paused`)."""
     job = await transitions.lock_job(session, job_id, project_id)
     await usage.require_budget(session, project_id, usage.TRAINING)
     await transitions.resume(session, job, wake_ups)

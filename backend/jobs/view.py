@@ -12,12 +12,12 @@ from reinforge.schemas.jobs import ForkedFrom, Job, JobDetail, JobError, Progres
 from reinforge.states import FINAL, LEASED, JobStatus
 
 RECENT_STEPS = 20
-"""Number of steps for the estimate of the remaining time."""
+"""Steps for the estimate of the remaining time."""
 
 
 def progress(job: JobRow) -> Progress:
-    """Progress and remaining time: steps left × median recent step time, with the 10th and 90th percentile as
-    bounds; None unless a worker is running it and has finished a step.
+    """Progress and remaining time: steps left × median recent step time (10th to 90th percentile); None
+    unless running with a finished step.
     """
     status = JobStatus(job.status)
     percent = 100.0 if status is JobStatus.SUCCEEDED else 100.0 * job.step / max(job.steps, 1)
@@ -75,7 +75,7 @@ def _forked_from(job: JobRow) -> ForkedFrom | None:
 
 
 def _preset_title(spec: dict[str, Any]) -> str | None:
-    """The preset's package may have been removed since."""
+    """None if the preset's package has been removed."""
     name = spec["algorithm"].get("preset")
     preset = PRESETS.get(name)
     return preset.title if preset else name

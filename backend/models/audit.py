@@ -1,4 +1,4 @@
-"""Audit log: append-only rows, deleted with their project."""
+"""Audit log: append-only, deleted with the project."""
 
 from datetime import datetime
 from typing import Any
@@ -19,9 +19,7 @@ class AuditEntry(Base):
     actor: Mapped[str]
     """Id of a user or an API key."""
     actor_name: Mapped[str]
-    """At the time of the action."""
     action: Mapped[str]
     """The API's operation id."""
     target: Mapped[str | None]
-    """Id of the object."""
     details: Mapped[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Base class of all tables: column types by annotation, and constraint naming."""
+"""Base class of all tables: column types, constraint naming."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +36,4 @@ class Base(DeclarativeBase):
 
 
 class Created:
-    """Mixin: creation time."""
-
     created_at: Mapped[datetime] = mapped_column(default=now)

@@ -1,4 +1,4 @@
-"""Base models: id without a slash, source, and facts read by a worker."""
+"""Base models."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from backend.models.base import Base, Created
 
 
 class BaseModel(Created, Base):
-    """A project's or shared model. Facts are None until a worker has inspected it."""
+    """A project's or shared model; its facts are None until a worker has inspected it."""
 
     __tablename__ = "base_model"
     __table_args__ = (
@@ -25,7 +25,7 @@ class BaseModel(Created, Base):
     source: Mapped[str]
     """`builtin:…`, a folder on the worker, or `hub:org/name@revision`."""
     status: Mapped[str]
-    """`adding` while a worker downloads and inspects it, then `ready` or `failed`."""
+    """`adding`, `ready` or `failed`."""
     error: Mapped[str | None]
     architecture: Mapped[str | None]
     parameters: Mapped[int | None]
@@ -39,13 +39,13 @@ class BaseModel(Created, Base):
     sha256: Mapped[str | None]
     created_by: Mapped[str | None]
     revision: Mapped[str | None]
-    """The pinned commit of a hub download; `source` names it, too."""
+    """The pinned commit of a hub download."""
     token_sealed: Mapped[str | None]
-    """The hub's token, encrypted (`backend.data.sealing`)."""
+    """The hub's token, encrypted."""
     progress: Mapped[dict[str, Any] | None]
     """While adding: `{phase, done, total, file}`, bytes."""
     shape: Mapped[dict[str, Any] | None]
-    """Layers and widths, for estimates of memory (`reinforge.base_models.memory.ModelShape`)."""
+    """`reinforge.base_models.memory.ModelShape`."""
     touched_at: Mapped[datetime | None]
     """Last progress of the process that adds it."""
 

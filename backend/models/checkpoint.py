@@ -1,4 +1,4 @@
-"""Checkpoints (servable), resume states (private) and adapters of succeeded jobs."""
+"""Checkpoints (servable), resume states (private), adapters of succeeded jobs."""
 
 from datetime import datetime
 
@@ -60,11 +60,10 @@ class Adapter(Created, Base):
     checkpoint_id: Mapped[str] = mapped_column(ForeignKey("checkpoint.id"), index=True)
     step: Mapped[int]
     model_id: Mapped[str]
-    """The model's name at that time."""
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     """A PEFT folder in an uncompressed tar."""
     bytes: Mapped[int]
     held_out_reward: Mapped[float | None]
     deleted_at: Mapped[datetime | None]
-    """A deleted adapter is no longer a model; its row stays, because evaluations and jobs refer to it."""
+    """The row stays, because evaluations and jobs refer to it."""

@@ -1,4 +1,4 @@
-"""Completions: a narrow row each; texts, tokens and reward results are in the step's Parquet object."""
+"""Completions: narrow rows; texts, tokens and reward results are in the step's Parquet object."""
 
 from sqlalchemy import Computed, ForeignKey, ForeignKeyConstraint, Index, text
 from sqlalchemy.dialects.postgresql import TSVECTOR
@@ -14,7 +14,7 @@ _WORDS = f"to_tsvector('simple'::regconfig, regexp_replace(text, '{_NO_WORD}', '
 
 
 class StepRollouts(Base):
-    """The Parquet object of one step (or one evaluation); its row group n holds prompt n."""
+    """The Parquet object of one step or evaluation; row group n holds prompt n."""
 
     __tablename__ = "step_rollouts"
 
@@ -70,7 +70,8 @@ class Completion(Base):
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )
-    """For search. Punctuation and symbols are replaced by spaces; otherwise `+30`, `a.b` and `ten—one`
-    would be single words. White space is unchanged: replacing it would take more than half of the work.
-    Stored in the row itself (STORAGE MAIN, by migration): a search that counts thousands of rows reads
-    every row's words, and with values outside the row the planner scanned all rows even for a rare word."""
+    """For search. Symbols become spaces; otherwise `+30` or `a.b` would be single words.
+
+    STORAGE MAIN (by migration): with values outside the row, the planner scans all rows even for a rare
+    word.
+    """

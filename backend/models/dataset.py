@@ -1,4 +1,4 @@
-"""Datasets: metadata of the rows; the bytes are a stored object."""
+"""Metadata of datasets; the bytes are a stored object."""
 
 from datetime import datetime
 from typing import Any
@@ -29,9 +29,9 @@ class Dataset(Created, Base):
     warnings: Mapped[list[str]]
     preview: Mapped[list[dict[str, Any]]]
     prompt_view: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
-    """How rows become prompts, as set by users (`PromptView` without its defaults)."""
+    """How rows become prompts (`PromptView` without its defaults)."""
     created_by: Mapped[str | None]
     expires_at: Mapped[datetime | None]
-    """Deleted after this time, once no unfinished job needs it."""
+    """Deleted later, once no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
-    """Deleted datasets keep their row, because finished jobs refer to them."""
+    """The row stays, because finished jobs refer to it."""

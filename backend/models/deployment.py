@@ -1,4 +1,4 @@
-"""Deployments: named weights that are served over the API."""
+"""Deployments: named weights served over the API."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class Deployment(Created, Base):
-    """Refers to weights by content, so they stay when their checkpoint is no longer among the best."""
+    """Refers to weights by content, so they outlive their checkpoint."""
 
     __tablename__ = "deployment"
     __table_args__ = (
@@ -25,10 +25,9 @@ class Deployment(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     model_id: Mapped[str]
-    """The model's name at that time."""
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
-    """SHA-256 of the base model's files that the weights were trained on."""
+    """The base model's files that the weights were trained on."""
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="SET NULL"), index=True)
     checkpoint_id: Mapped[str | None] = mapped_column(
         ForeignKey("checkpoint.id", ondelete="SET NULL"), index=True
@@ -50,4 +49,4 @@ class Deployment(Created, Base):
     last_used_at: Mapped[datetime | None]
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
-    """When its state or its weights last changed."""
+    """Last change of its state or weights."""

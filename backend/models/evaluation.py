@@ -1,4 +1,4 @@
-"""Evaluations (replays and stand-alone ones), and labels of a job's completions."""
+"""Evaluations, and labels of a job's completions."""
 
 from datetime import datetime
 from typing import Any
@@ -12,8 +12,7 @@ from backend.models.base import Base, Created, now
 class EvaluationRow(Created, Base):
     """One evaluation: of a job's stored completions (`replay`), or of its own (`stand_alone`).
 
-    Its process touches it regularly; without a touch it was interrupted. Another process then adopts a
-    stand-alone one and puts its name into `runner`.
+    Its process touches it regularly; when that stops, another may adopt a stand-alone one as `runner`.
     """
 
     __tablename__ = "evaluation"
@@ -30,7 +29,7 @@ class EvaluationRow(Created, Base):
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str]
     name: Mapped[str | None]
-    """User-defined label, not unique: `main` for the newest of the main branch."""
+    """User-defined, not unique."""
     params: Mapped[dict[str, Any]]
     status: Mapped[str]
     done: Mapped[int] = mapped_column(default=0)
@@ -41,11 +40,10 @@ class EvaluationRow(Created, Base):
     touched_at: Mapped[datetime] = mapped_column(default=now)
     finished_at: Mapped[datetime | None]
     runner: Mapped[str | None]
-    """Process that runs a stand-alone evaluation."""
 
 
 class EvaluationCompletion(Base):
-    """One scored completion of a stand-alone evaluation; an adopted run continues after the last row."""
+    """One scored completion of a stand-alone evaluation."""
 
     __tablename__ = "evaluation_completion"
 
@@ -53,7 +51,6 @@ class EvaluationCompletion(Base):
         ForeignKey("evaluation.id", ondelete="CASCADE"), primary_key=True
     )
     row_no: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    """In the dataset, from 0."""
     sample_no: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     text: Mapped[str]
     tokens: Mapped[int]
@@ -63,7 +60,7 @@ class EvaluationCompletion(Base):
 
 
 class Label(Created, Base):
-    """A person's verdict on a completion. Deleted with it by a resume."""
+    """A person's verdict on a completion; a resume deletes both."""
 
     __tablename__ = "label"
     __table_args__ = (

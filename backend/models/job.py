@@ -29,7 +29,7 @@ class Job(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     purpose: Mapped[str] = mapped_column(default="train")
-    """`preflight`: a few steps of the job in `spec`, for measurement; not listed as a job."""
+    """`preflight`: a few steps for measurement, not listed as a job."""
     status: Mapped[str]
     reason: Mapped[str | None]
     error: Mapped[dict[str, Any] | None]
@@ -39,16 +39,14 @@ class Job(Created, Base):
     """As submitted."""
     resolved_spec: Mapped[dict[str, Any]]
     model_id: Mapped[str]
-    """The model's name at that time."""
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
     """Pinned: a worker with other weights refuses the job."""
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)
     held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
     openai: Mapped[dict[str, Any] | None]
-    """Fields of an OpenAI request that the specification lacks (`backend.openai`)."""
+    """Fields of an OpenAI request that the specification lacks."""
     forked_from_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
-    """The source job of a fork."""
     forked_step: Mapped[int | None]
     carried: Mapped[list[str] | None]
     """Parts of the source job's state that it continues (`reinforge.records.Carried`)."""
@@ -65,13 +63,13 @@ class Job(Created, Base):
     phase_done: Mapped[int | None]
     phase_total: Mapped[int | None]
     recent_step_seconds: Mapped[list[float]] = mapped_column(default=list)
-    """Wall time of the last steps, newest last; for the estimate of the remaining time."""
+    """Wall time of the last steps, newest last."""
     held_out_reward_before: Mapped[float | None]
     held_out_reward: Mapped[float | None]
     held_out_includes_shaping: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Its held-out figures include the algorithm's shaping: reported by a trainer before 0.2."""
+    """Held-out figures include the algorithm's shaping (trainers before 0.2)."""
     best_step: Mapped[int | None]
-    """Step of the checkpoint with the highest held-out reward; None if none is above the base."""
+    """Step of the checkpoint with the highest held-out reward above the base."""
     verdict: Mapped[dict[str, Any] | None]
     """`reinforge.diagnosis.verdict.Verdict`, once it has ended or paused."""
     adapter_id: Mapped[str | None]
@@ -80,19 +78,18 @@ class Job(Created, Base):
     seq: Mapped[int] = mapped_column(default=0)
     """Number of the newest event; taken under the row lock, so readers see events in order."""
     attempt: Mapped[int] = mapped_column(default=0)
-    """The fencing token: number of the newest attempt, 0 before the first."""
+    """The fencing token: number of the newest attempt, from 1."""
     lost_attempts: Mapped[int] = mapped_column(default=0)
     """Leases lost since the last resume state."""
     lease_until: Mapped[datetime | None]
     queued_at: Mapped[datetime | None]
     woken_at: Mapped[datetime | None]
-    """Time of its last wake-up."""
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
 
 
 class JobReward(Base):
-    """A reward as pinned at creation: a stored revision, or the source itself."""
+    """A reward as pinned at creation: a stored revision, or the source."""
 
     __tablename__ = "job_reward"
     __table_args__ = (
@@ -134,8 +131,6 @@ class Attempt(Base):
 
 
 class JobCommand(Created, Base):
-    """A command for a running trainer."""
-
     __tablename__ = "job_command"
     __table_args__ = (Index("ix_job_command_job_id", "job_id"),)
 
@@ -150,7 +145,7 @@ class JobCommand(Created, Base):
 class Event(Base):
     """One live event, or several that share a row (`backend.jobs.monitoring.event_store`).
 
-    `seq` has gaps only where a resume has deleted later steps. A trigger deletes a job's events: a foreign
+    `seq` has gaps only where a resume has deleted steps. A trigger deletes a job's events: a foreign
     key would cost a lookup each.
     """
 
@@ -163,8 +158,7 @@ class Event(Base):
     count: Mapped[int] = mapped_column(default=1)
     type: Mapped[str]
     data: Mapped[dict[str, Any]]
-    """Not compressed (STORAGE EXTERNAL, by migration): the numbers of a thousand steps take 34 kB instead of 9, and
-    half the time."""
+    """Not compressed (STORAGE EXTERNAL, by migration): larger, but twice as fast."""
     step: Mapped[int | None]
-    """Set on events that a resume from an earlier step deletes; the last event's step."""
+    """Set on events that a resume from an earlier step deletes."""
     ts: Mapped[datetime] = mapped_column(default=now)

@@ -20,7 +20,7 @@ class MetricSeries(Base):
 
 
 class MetricPoint(Base):
-    """NULL: undefined at this step. NaN and infinities are refused by a constraint.
+    """NULL: undefined at this step.
 
     A trigger deletes a series' points: a foreign key would cost a lookup each.
     """

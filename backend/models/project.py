@@ -14,7 +14,7 @@ class Project(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     served_at: Mapped[datetime | None]
-    """When a worker last claimed one of its jobs, for fair scheduling."""
+    """When a worker last claimed one of its jobs."""
 
 
 class ApiKey(Created, Base):
@@ -25,9 +25,9 @@ class ApiKey(Created, Base):
     name: Mapped[str]
     role: Mapped[str]
     scopes: Mapped[list[str] | None]
-    """Permitted scopes; None: all that its role allows."""
+    """None: all that its role allows."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Created by an administrator: it may also create projects and act for any of them."""
+    """May also create projects and act for any of them."""
     sha256: Mapped[str] = mapped_column(unique=True)
     prefix: Mapped[str]
     """First characters of the key, for recognition."""
@@ -35,8 +35,9 @@ class ApiKey(Created, Base):
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """The person whose rights bound the key's: its creator, or the creator of the key that created it.
-    None: the platform."""
+    """The person whose rights bound the key's: its creator, or the creator of its creating key. None: the
+    platform.
+    """
     last_used_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
@@ -47,8 +48,6 @@ class ApiKey(Created, Base):
 
 
 class Member(Created, Base):
-    """A user's membership and role in a project."""
-
     __tablename__ = "member"
     __table_args__ = (UniqueConstraint("project_id", "user_id"),)
 
@@ -68,7 +67,6 @@ class Invitation(Created, Base):
     sha256: Mapped[str] = mapped_column(unique=True)
     role: Mapped[str]
     note: Mapped[str | None]
-    """Note by its creator on whom it is for."""
     created_by: Mapped[str | None]
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
@@ -87,6 +85,6 @@ class IdempotencyKey(Created, Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     request_sha256: Mapped[str]
     status: Mapped[int | None]
-    """HTTP status of the response; None while the first request is running."""
+    """None while the first request is running."""
     body: Mapped[str | None]
-    """The response's JSON text."""
+    """JSON text."""

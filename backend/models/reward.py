@@ -24,11 +24,10 @@ class Reward(Created, Base):
     description: Mapped[str | None]
     granularity: Mapped[str]
     kind: Mapped[str] = mapped_column(default="python")
-    """Kind of the newest revision: Python code, or a grader's JSON."""
+    """Kind of the newest revision."""
     revision: Mapped[int]
-    """The newest revision's number."""
+    """Number of the newest revision."""
     entry: Mapped[str | None]
-    """Entry of the newest revision."""
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
@@ -44,4 +43,4 @@ class RewardRevision(Created, Base):
     sha256: Mapped[str]
     entry: Mapped[str | None]
     entries: Mapped[list[dict[str, Any]]]
-    """Functions found by the sandbox: name, spelling, line; of a grader its parts: key, type."""
+    """Functions (name, spelling, line), or a grader's parts (key, type)."""

@@ -27,10 +27,9 @@ class StoredObject(Created, Base):
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
     key: Mapped[str]
-    """Path inside the object store."""
     bytes: Mapped[int]
     kind: Mapped[str]
-    """Kind of the upload: dataset, rollouts, checkpoint, resume …; informative."""
+    """Kind of the upload; informative."""
     state: Mapped[str] = mapped_column(default="writing")
     touched_at: Mapped[datetime] = mapped_column(index=True)
     """Last upload. An unreferenced object is deleted 24 h later."""

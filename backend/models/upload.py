@@ -1,4 +1,4 @@
-"""Uploads in parts, until they become datasets: from `/api/v1/uploads` and OpenAI's `/v1/uploads`."""
+"""Uploads in parts, until they become datasets."""
 
 from datetime import datetime
 from typing import Any
@@ -22,28 +22,25 @@ class Upload(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     filename: Mapped[str]
     name: Mapped[str | None]
-    """Name of the dataset; None: the file's."""
     bytes: Mapped[int]
-    """As announced; a file of another size is refused at completion."""
+    """As announced; a file of another size is refused."""
     sha256: Mapped[str | None]
     """SHA-256 of the whole file, as announced."""
     part_bytes: Mapped[int | None]
-    """Size of every numbered part but the last; None in OpenAI's API, where parts have ids and any size."""
+    """Size of numbered parts but the last; None in OpenAI's API, where parts have any size."""
     bucket_upload: Mapped[str | None]
-    """The store's id of the multipart upload, when parts are sent directly to its bucket."""
+    """The store's id of a multipart upload whose parts go directly to its bucket."""
     status: Mapped[str] = mapped_column(default="pending")
     error: Mapped[dict[str, Any] | None]
     """Why the complete file was refused."""
     expires_at: Mapped[datetime]
     file_seconds: Mapped[int | None]
-    """Lifetime of the file after its creation; None: unlimited."""
+    """Lifetime of the file; None: unlimited."""
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id", ondelete="SET NULL"), index=True)
     created_by: Mapped[str | None]
 
 
 class UploadPart(Created, Base):
-    """Deleted with its upload's end; the sweep deletes the object."""
-
     __tablename__ = "upload_part"
     __table_args__ = (UniqueConstraint("upload_id", "number"),)
 

@@ -18,8 +18,7 @@ class UsageRow(Base):
     """In UTC."""
     kind: Mapped[str] = mapped_column(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True, default="")
-    """Id of the job, deployment, evaluation, reward, checkpoint or base model; empty for the project as a
-    whole."""
+    """Id of the job, deployment, evaluation, reward, checkpoint or base model; empty: the project."""
     amount: Mapped[float]
 
 

@@ -1,4 +1,4 @@
-"""Users, browser sessions, one-time links, and failed sign-in attempts.
+"""Users, browser sessions, one-time links, failed sign-in attempts.
 
 Tokens are stored as SHA-256, passwords as argon2 hashes.
 """
@@ -12,8 +12,6 @@ from backend.models.base import Base, Created, now
 
 
 class User(Created, Base):
-    """A person, of any number of projects."""
-
     __tablename__ = "user_account"
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -21,7 +19,7 @@ class User(Created, Base):
     email: Mapped[str | None] = mapped_column(unique=True)
     """Lower case; the sign-in name."""
     password: Mapped[str | None]
-    """argon2id hash with parameters; None for users who sign in with one-time links only."""
+    """argon2id hash; None for users of one-time links only."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
     """Platform administrator: owner of every project."""
     last_seen_at: Mapped[datetime | None]
@@ -34,7 +32,7 @@ class SignInToken(Created, Base):
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
     purpose: Mapped[str] = mapped_column(default="sign_in", server_default="sign_in")
-    """`sign_in`, `start` (the link printed at start-up) or `reset` (of a password)."""
+    """`sign_in`, `start` (printed at start-up) or `reset` (of a password)."""
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     user_id: Mapped[str | None] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     key_id: Mapped[str | None] = mapped_column(ForeignKey("api_key.id", ondelete="CASCADE"))
@@ -43,8 +41,9 @@ class SignInToken(Created, Base):
     )
     """Must still be an owner when it is used, unless it is their own. None: the platform."""
     bound: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Created by an owner for another user: valid for `project_id` only, and invalid once the user joins
-    other projects."""
+    """Created by an owner for another user: valid for `project_id` only, until the user joins other
+    projects.
+    """
     expires_at: Mapped[datetime]
 
 
@@ -55,13 +54,10 @@ class BrowserSession(Created, Base):
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(unique=True)
-    """Public id in lists."""
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
-    """The current project; a user may switch it."""
     key_id: Mapped[str | None] = mapped_column(ForeignKey("api_key.id", ondelete="CASCADE"))
     user_id: Mapped[str | None] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     agent: Mapped[str | None]
-    """User agent."""
     last_seen_at: Mapped[datetime] = mapped_column(default=now)
     expires_at: Mapped[datetime]
 

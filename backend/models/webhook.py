@@ -61,6 +61,5 @@ class WebhookTry(Base):
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     at: Mapped[datetime] = mapped_column(default=now)
     status: Mapped[int | None]
-    """HTTP status; None without a response."""
     error: Mapped[str | None]
     milliseconds: Mapped[float]

@@ -21,9 +21,9 @@ class Worker(Base):
     jail_reasons: Mapped[list[str]]
     device: Mapped[str | None]
     answers: Mapped[list[str] | None]
-    """Kinds of calls; None for a worker that has not reported them, which may get any."""
+    """Kinds of calls; None: not reported, so any."""
     broker: Mapped[dict[str, Any] | None]
-    """Its broker's `reinforge.net.broker.BrokerState`; None for calls workers, which need none."""
+    """`reinforge.net.broker.BrokerState`; None for calls workers."""
     engines: Mapped[list[str] | None]
     """Supported values of `rollout.engine`, the one for `auto` first; None if not reported."""
     waits_for: Mapped[str | None]
@@ -31,7 +31,6 @@ class Worker(Base):
     process: Mapped[str | None]
     """The process that currently uses the id: ids survive restarts, running calls do not."""
     registered_at: Mapped[datetime] = mapped_column(default=now)
-    """When that process registered."""
     last_seen_at: Mapped[datetime] = mapped_column(index=True)
 
 
@@ -49,7 +48,7 @@ class Call(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     kind: Mapped[str]
     project_id: Mapped[str | None]
-    """The caller's project; None: the server."""
+    """None: the server."""
     payload: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]

@@ -1,4 +1,4 @@
-"""POST /api/v1/sample."""
+"""Sampling endpoint."""
 
 from typing import Any
 

@@ -7,7 +7,6 @@ from backend.models import Checkpoint, Job
 
 
 async def find_checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
-    """A stored checkpoint and its job."""
     query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id)
     rows = await session.execute(query.where(Checkpoint.id == id, Job.project_id == project_id))
     row = rows.one_or_none()

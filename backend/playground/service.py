@@ -29,11 +29,10 @@ from reinforge.schemas.usage import UsageKind
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""Maximum wait for the first event and between two: a large model takes a while to load."""
+"""Maximum wait for an event: a large model takes a while to load."""
 MOST_CHARACTERS = 400_000
-"""In all messages of a request together."""
+"""Maximum in all messages of a request."""
 MOST_MESSAGES = 400
-"""In one conversation."""
 MOST_STOP_CHARACTERS = 200
 
 
@@ -54,12 +53,12 @@ async def sampling(session: AsyncSession, project_id: str, body: SampleRequest) 
 
 
 async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id: str) -> BaseModel:
-    """The base model that a checkpoint adapts. Raises InvalidInput (param `checkpoint`)."""
+    """Raises InvalidInput (param `checkpoint`)."""
     return await base_models.of(session, (await _checkpoint_and_job(session, project_id, checkpoint_id))[1])
 
 
 async def start(calls: Calls, request: QueuedSampling) -> CallStream[NoResult]:
-    """Start the RPC. Raises Unavailable `no_worker`."""
+    """Raises Unavailable `no_worker`."""
     return await open_stream(calls, SAMPLE, request, quiet_seconds=QUIET_SECONDS)
 
 
@@ -111,7 +110,6 @@ def _frame(event: SampleEvent) -> bytes:
 
 
 def _messages(messages: list[dict[str, Any]], index: int) -> list[dict[str, Any]]:
-    """The conversation for the chat template; validated like a dataset's messages. Raises InvalidInput."""
     if len(messages) > MOST_MESSAGES:
         raise TooLarge(
             f"A conversation may have {MOST_MESSAGES} messages.",
@@ -150,7 +148,6 @@ def _check_sizes(body: SampleRequest) -> None:
 async def _adapter(
     session: AsyncSession, project_id: str, checkpoint_id: str | None, model: BaseModel
 ) -> AdapterArchive | None:
-    """The adapter's archive; None for the base. Raises InvalidInput (param `checkpoint`)."""
     if checkpoint_id is None:
         return None
     checkpoint, job = await _checkpoint_and_job(session, project_id, checkpoint_id)

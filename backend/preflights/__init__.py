@@ -1,1 +1,1 @@
-"""Pre-flights: short jobs that predict the behaviour and cost of a longer one."""
+"""Pre-flights: short jobs that predict a longer one."""

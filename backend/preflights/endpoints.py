@@ -1,4 +1,4 @@
-"""POST /api/v1/preflights · GET /preflights/{id} · POST /preflights/{id}/cancel."""
+"""Pre-flight endpoints."""
 
 from typing import Annotated
 
@@ -33,8 +33,6 @@ async def create(
 
 
 class NewPreflight(SpecSubmission):
-    """A few steps of a job without learning."""
-
     async def answer(self, session: AsyncSession, job: Job) -> Response:
         return await self._once.finish(session, 201, service.view(job, None))
 

@@ -21,7 +21,6 @@ async def find(session: AsyncSession, project_id: str, id: str) -> Job | None:
 
 
 async def step_values(session: AsyncSession, job_id: str) -> list[dict[str, float | None]]:
-    """Metrics of each step, in order."""
     rows = await session.execute(
         select(MetricPoint.step, MetricSeries.key, MetricPoint.value)
         .join(MetricSeries, MetricSeries.id == MetricPoint.series_id)
@@ -42,7 +41,6 @@ async def completions(session: AsyncSession, job_id: str) -> Sequence[Completion
 
 
 async def tables(session: AsyncSession, job_id: str) -> Sequence[str]:
-    """SHA-256 of the steps' Parquet objects."""
     query = select(StepRollouts.sha256).where(StepRollouts.job_id == job_id, StepRollouts.split == "train")
     return (await session.scalars(query.order_by(StepRollouts.step))).all()
 

@@ -1,4 +1,4 @@
-"""Pre-flight reports: predictions for a long job from the records of a short one."""
+"""Reports of pre-flights, from the records of their jobs."""
 
 import anyio.to_thread
 from sqlalchemy.ext.asyncio import AsyncSession

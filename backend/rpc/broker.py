@@ -18,9 +18,8 @@ _WITHIN_SECONDS = 5.0
 
 
 class BrokerWatch:
-    """Probes the broker every few seconds, so that requests read its state without waiting.
-
-    Probes run in their own threads, so that a hanging one blocks nothing else.
+    """Probes the broker every few seconds in its own threads, so that requests read its state without
+    waiting.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -29,16 +28,14 @@ class BrokerWatch:
         self._threads = anyio.CapacityLimiter(2)
         self._probe: asyncio.Task[BrokerState] | None = None
         self.state: BrokerState | None = None
-        """State of the latest probe; None before the first."""
 
     async def look(self) -> BrokerState:
-        """The current state. Concurrent requests share a probe, which times out after five seconds."""
+        """The current state; concurrent requests share a probe, which times out after five seconds."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ask())
         return await asyncio.shield(self._probe)
 
     async def run(self) -> None:
-        """Refresh the state until cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(_EVERY_SECONDS)
@@ -63,4 +60,3 @@ async def _broker(request: Request) -> BrokerState | None:
 
 
 BrokerDep = Annotated[BrokerState | None, Depends(_broker)]
-"""The latest broker state."""

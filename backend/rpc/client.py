@@ -1,15 +1,10 @@
 """RPCs to workers: work that a request waits for.
 
-A call is a row with a deadline. A `worker calls` process long-polls for rows (`take`) and answers (`answer`);
-NOTIFY wakes the waiting request (`ask`). A running call may send events (`store_chunk`), which
-`backend.rpc.stream` forwards. Nothing ever connects to a worker.
+A call is a row with a deadline. An RPC worker long-polls for rows (`take`) and answers (`answer`);
+NOTIFY wakes the waiting request (`ask`). Nothing ever connects to a worker.
 
-The queue is fair: projects take turns, with at most PROJECT_CALLS running calls per online worker process.
-When the caller disconnects or times out, a waiting call is deleted; a running one's deadline passes, which
-stops the worker.
-
-A lost worker loses its calls ONLINE_SECONDS after it was last seen, or when another process registers under
-its id.
+When the caller disconnects or times out, a waiting call is deleted; a running one's deadline
+passes, which stops the worker.
 """
 
 import asyncio
@@ -47,20 +42,20 @@ from reinforge.schemas.rpc.base import CallKind, RequestT, ResultT, Rpc, dump
 from reinforge.schemas.worker_api import CallMessage
 
 ONLINE_SECONDS = 30.0
-"""A worker that was not seen for longer counts as offline."""
+"""A worker not seen for longer counts as offline, and loses its calls."""
 LOOK_AGAIN_SECONDS = 5.0
 """Polling interval of waiters without a notification."""
 PROJECT_CALLS = 2
-"""Running calls of one project per worker process, which has four threads for them. Samplings are not
-counted: they have their own threads, and share a process that serves many at once."""
+"""Running calls of one project per worker process, which has four threads for them. Samplings, with
+threads of their own, are not counted.
+"""
 HANG_UP_SECONDS = 1.0
-"""Interval of checks whether the caller is still connected."""
 SLOW_SECONDS = 10.0
-"""A call that has waited longer, though its project has none running, shows that workers do not answer."""
+"""A call waiting longer, though its project has none running, shows that workers do not answer."""
 RETRY_AFTER_SECONDS = 5
 _RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
-"""Advisory lock: calls are taken one at a time, or several takers would exceed a project's limit together."""
+"""Advisory lock: concurrent takers would exceed a project's limit together."""
 
 IsGone = Callable[[], Awaitable[bool]]
 
@@ -74,7 +69,7 @@ class Waiting:
 
 
 class Calls:
-    """RPC queue of one process: `ask` for requests, `take` and `answer` for the worker API.
+    """RPC queue of one process, fair between projects.
 
     gone: whether the caller has disconnected. project: None: the server's own calls. waits: called when
     waiting starts.
@@ -109,10 +104,11 @@ class Calls:
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, *, timeout: float) -> ResultT:
-        """Call a worker and return its result. Waits up to `timeout` seconds, so never call it inside a transaction.
+        """Call a worker and return its result. Never call it inside a transaction: it waits up to `timeout`
+        seconds.
 
-        Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`, `malformed_rpc`), or the worker's
-        error.
+        Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`, `malformed_rpc`), or
+        the worker's error.
         """
         deadline = now() + timedelta(seconds=timeout)
         call_id = await self.add(rpc, request, deadline)
@@ -133,7 +129,6 @@ class Calls:
         return rpc.read_result(call.result or {})
 
     async def _answered(self, call_id: str, deadline: datetime) -> Call | None:
-        """The answered call; None at the deadline. Raises Unavailable `worker_lost`, `caller_gone`."""
         look = 0.0
         with self.hub.subscribe(f"call:{call_id}") as answered:
             while (remaining := (deadline - now()).total_seconds()) > 0:
@@ -153,7 +148,7 @@ class Calls:
         return None
 
     async def forget(self, call_id: str) -> None:
-        """Delete a waiting call; a running one stays past its deadline until its worker answers."""
+        """Delete a waiting call; a running one stays until its worker answers."""
         async with self.database.transaction() as session:
             # The update first: it waits for an answer that is being saved, so that the deletion sees it.
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
@@ -162,7 +157,7 @@ class Calls:
     async def add(self, rpc: Rpc[RequestT, ResultT], request: RequestT, deadline: datetime) -> str:
         """Queue a call; returns its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
 
-        A cancelled caller's call is dropped: its COMMIT may have taken effect, and nobody else knows the id.
+        A cancelled caller's call is dropped: its COMMIT may have taken effect.
         """
         adding = asyncio.create_task(self._add(rpc.kind, request, deadline))
         try:
@@ -219,7 +214,7 @@ class Calls:
     async def take(
         self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: IsGone
     ) -> CallMessage | None:
-        """The next call of these kinds, as soon as there is one; None after `wait_seconds`.
+        """The next call of these kinds; None after `wait_seconds`.
 
         `gone`: whether the polling worker has disconnected, so that no call is lost.
         """
@@ -245,7 +240,9 @@ class Calls:
             return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=remaining)
 
     async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
-        """Store a worker's answer; a repeated one changes nothing. Raises NotFound if no caller waits any more."""
+        """Store a worker's answer; a repeated one changes nothing. Raises NotFound if no caller waits any
+        more.
+        """
         async with self.database.transaction() as session:
             call = await session.get(Call, call_id, with_for_update=True)
             abandoned = call is None or call.deadline < now()
@@ -297,7 +294,7 @@ CallsDep = Annotated[Calls, Depends(get_calls)]
 
 
 def _payload(request: BaseModel) -> dict[str, Any]:
-    """The request as JSON. Raises InvalidInput `nested_too_deep`, as rows of datasets can be."""
+    """Raises InvalidInput `nested_too_deep`, as rows of datasets can be."""
     try:
         payload = dump(request)
         too_deep = is_deeper(payload, 2 * DEEPEST)
@@ -313,7 +310,7 @@ def _payload(request: BaseModel) -> dict[str, Any]:
 
 
 def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
-    """The oldest call of the project with the fewest running calls; ties go to the one served longest ago."""
+    """The oldest call of the project with the fewest running; ties go to the one served longest ago."""
     other_call = aliased(Call)
     same = other_call.project_id == Call.project_id
     under_way = (
@@ -350,7 +347,7 @@ def _runs(call: type[Call]) -> ColumnElement[bool]:
 
 
 async def stuck(session: AsyncSession) -> int:
-    """Number of calls that wait longer than SLOW_SECONDS though their project has none running."""
+    """Number of calls waiting longer than SLOW_SECONDS though their project has none running."""
     other_call = aliased(Call)
     busy = select(other_call.id).where(other_call.project_id == Call.project_id, _runs(other_call)).exists()
     late = now() - timedelta(seconds=SLOW_SECONDS)

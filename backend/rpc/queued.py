@@ -1,4 +1,4 @@
-"""Requests of RPCs as they wait in the database: references in place of secrets (`backend.workers.call_secrets`)."""
+"""RPC requests as stored: references in place of secrets (`backend.workers.call_secrets`)."""
 
 from reinforge.schemas.rpc.base import RpcModel
 from reinforge.schemas.rpc.models import InspectRequest, RenderingRequest
@@ -7,10 +7,10 @@ from reinforge.schemas.rpc.sampling import SamplingRequest
 
 
 class SecretReferences(RpcModel):
-    """Removed when a worker takes the call, and replaced by what they refer to."""
+    """Replaced by what they refer to when a worker takes the call."""
 
     model_key: str | None = None
-    """The model whose hub token is needed, if it has one."""
+    """The model whose hub token is needed."""
     token_of: str | None = None
     """Key of a model that is being added; opens `token_sealed`."""
     token_sealed: str | None = None

@@ -1,8 +1,7 @@
 """Streaming RPCs: events of a running call, for one request.
 
-The worker's chunks pass through the tables, since another process may receive them. The call's deadline is
-the listener's lease, renewed while somebody reads: a worker whose listener has disconnected or died is
-refused (`Calls.store_chunk`) and stops.
+Chunks pass through the tables, since another process may receive them. The deadline is the
+listener's lease: without a listener the worker is refused (`Calls.store_chunk`) and stops.
 """
 
 import time
@@ -37,20 +36,20 @@ class CallStream(Generic[ResultT]):
         self._first_event_at: float | None = None
         self._over: float | None = None
         self.result: ResultT | None = None
-        """The worker's answer; set when `events` has ended."""
+        """The worker's answer, once `events` has ended."""
 
     @property
     def seconds(self) -> float:
-        """From the worker's first event to the end, or to now."""
+        """Seconds from the worker's first event to the end, or to now."""
         if self._first_event_at is None:
             return 0.0
         return (self._over or time.monotonic()) - self._first_event_at
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """The worker's events in order; None now and then as a keep-alive. Ends with the worker's answer.
+        """The worker's events in order; None now and then as a keep-alive. Always drops the call.
 
         Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`,
-        `stream_stalled`, `malformed_rpc`) or the worker's error. The call is dropped in every case.
+        `stream_stalled`, `malformed_rpc`) or the worker's error.
         """
         began = last_event_at = time.monotonic()
         reported_waiting = False
@@ -88,7 +87,6 @@ class CallStream(Generic[ResultT]):
         await self._forget()
 
     async def _look(self) -> tuple[Any, list[RpcEvent]]:
-        """The call and its new events. Raises Unavailable if nothing more can come."""
         database = self._calls.database
         async with database.transaction() as session:
             # The call first: a chunk stored before its answer is found by the second query.
@@ -133,7 +131,7 @@ class CallStream(Generic[ResultT]):
 async def open_stream(
     calls: Calls, rpc: Rpc[RequestT, ResultT], request: RequestT, *, quiet_seconds: float
 ) -> CallStream[ResultT]:
-    """Start a streaming call, whose events have to be read at least every LISTENER_SECONDS.
+    """Start a streaming call; read its events at least every LISTENER_SECONDS.
 
     Raises Unavailable `no_worker`.
     """

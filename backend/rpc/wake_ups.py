@@ -1,7 +1,7 @@
-"""Wake-ups through Celery: a message with a job's id.
+"""Wake-ups through Celery: messages with a job's id.
 
-A lost one costs at most the 30 s until `background` resends it, so sending never fails a request. The task is
-addressed by name: the backend does not import the worker.
+`background` resends them, so a failed one never fails a request. The backend does not import the
+worker, so the task is addressed by name.
 """
 
 import logging
@@ -20,7 +20,7 @@ _SEND_SECONDS = 3.0
 
 
 def broker_options(settings: Settings) -> dict[str, Any]:
-    """Celery settings of the broker: Redis, or a folder that is polled every 0.1 s."""
+    """Celery settings: Redis, or a folder that is polled every 0.1 s."""
     if settings.redis_url is not None:
         return {
             "broker_url": settings.redis_url.get_secret_value(),
@@ -46,8 +46,6 @@ def broker_options(settings: Settings) -> dict[str, Any]:
 
 
 class WakeUps:
-    """Sends wake-ups."""
-
     def __init__(self, settings: Settings) -> None:
         self._celery = Celery("reinforge", set_as_current=False)
         self._celery.conf.update(
@@ -59,7 +57,7 @@ class WakeUps:
         )
 
     async def send(self, job_id: str) -> bool:
-        """Announce a queued job; False (and a log line) if the broker is unavailable."""
+        """Announce a queued job; False if the broker is unavailable."""
         try:
             await anyio.to_thread.run_sync(self._send, job_id)
         except Exception as error:

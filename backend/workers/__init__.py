@@ -1,1 +1,1 @@
-"""Worker API: claim, heartbeat, records, blobs, and RPCs."""
+"""Worker API: claims, heartbeats, records, blobs, RPCs."""

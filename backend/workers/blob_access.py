@@ -1,7 +1,7 @@
-"""Authorisation of blob reads and writes: by job token, or by the workers' shared token for RPCs.
+"""Authorisation of blob access: by job token, or by the workers' shared token for RPCs.
 
-A job token covers what its job needs while the attempt is current. The shared token reads the weights of RPCs
-that a worker is running; it writes nothing.
+A job token covers what its job needs while the attempt is current. The shared token only reads the
+weights of RPCs that a worker is running.
 """
 
 from typing import Annotated
@@ -24,7 +24,7 @@ class Holder:
         self.job = job
 
     async def require_readable(self, session: AsyncSession, sha256: str) -> None:
-        """Raises NotFound for a blob that neither the job nor any running RPC refers to."""
+        """Raises NotFound for a blob that neither the job nor a running RPC refers to."""
         if self.job is None:
             if not await _is_of_a_call(session, sha256):
                 raise NotFound(f"No call under way needs the object {sha256}.", code="blob_not_found")
@@ -53,7 +53,6 @@ BlobHolder = Annotated[Holder, Depends(_holder)]
 
 
 async def _job_of(database: Database, token: str) -> str:
-    """Raises NotAuthenticated for an unknown token, LeaseLost for an attempt that has ended."""
     async with database.transaction() as session:
         rows = await session.execute(
             select(Attempt.job_id, Attempt.number, Attempt.ended_at, Job.attempt, Job.status)
@@ -72,7 +71,6 @@ async def _job_of(database: Database, token: str) -> str:
 
 
 async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
-    """Whether it is one of the job's datasets, or stored or used by its attempts."""
     attempt_objects = [
         select(literal(1)).where(table.job_id == job_id, table.sha256 == sha256).exists()
         for table in (ResumeState, Checkpoint, StepRollouts)
@@ -90,7 +88,6 @@ async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
 
 
 async def _is_of_a_call(session: AsyncSession, sha256: str) -> bool:
-    """Whether it is the adapter of a running sampling RPC."""
     names_adapter = Call.payload["adapter"]["sha256"].astext == sha256
     under_way = select(literal(1)).where(Call.state == "taken", Call.deadline > now(), names_adapter).exists()
     return bool(await session.scalar(select(under_way)))

@@ -1,4 +1,4 @@
-"""Blobs: immutable files named by SHA-256, streamed to and from the object store."""
+"""Immutable files named by SHA-256, streamed to and from the object store."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

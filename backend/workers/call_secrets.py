@@ -1,4 +1,4 @@
-"""Secrets of an RPC, decrypted only when a worker takes the call: hub token, judges' connections and keys."""
+"""Secrets of an RPC, decrypted only when a worker takes the call."""
 
 from typing import Any
 

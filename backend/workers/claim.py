@@ -1,8 +1,4 @@
-"""Claiming a job: the row lock decides who runs it, the attempt number fences off all others.
-
-The transaction that starts an attempt also deletes what the previous attempt recorded after the resume state,
-so that one history remains.
-"""
+"""Claiming a job: the row lock decides who runs it, the attempt number fences off all others."""
 
 import secrets
 from collections.abc import Sequence
@@ -47,9 +43,7 @@ NOTHING = -1
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:
-    """Assign the given job, or the next in the queue, to a worker; None when there is none or another worker
-    was faster.
-    """
+    """Assign the given job, or the next in the queue, to a worker; None if there is none."""
     job = await _find(session, body.job)
     while job is not None and await budgets.enforce(session, job):
         job = await _find(session, body.job)
@@ -79,7 +73,6 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_second
 
 
 async def _find(session: AsyncSession, id: str | None) -> Job | None:
-    """The queued job, locked."""
     if id is None:
         return await fair_queue.next_job(session)
     query = select(Job).where(Job.id == id, Job.status == JobStatus.QUEUED)
@@ -125,14 +118,13 @@ async def _claimed(
 
 
 def _fork(job: Job, resume: ResumeState | None) -> ForkStart | None:
-    """The source job's state, which a fork uses until it has a resume state of its own."""
+    """The source job's state, until the fork has a resume state of its own."""
     if resume is None or resume.attempt != BEFORE_ATTEMPTS:
         return None
     return ForkStart(step=resume.step, carried=job.carried or [])
 
 
 async def _rewards(session: AsyncSession, job: Job) -> list[ClaimedReward]:
-    """The job's rewards with the source of the revision pinned at creation."""
     rows = await session.execute(
         select(JobReward, RewardRevision.source)
         .outerjoin(
@@ -174,9 +166,8 @@ def _grader(reward: ClaimedReward) -> Grader | None:
 
 
 async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
-    """Delete what was recorded after `step` and notify the watchers; log lines and status events stay.
-
-    Without a resume state the evaluation before the first step is deleted too, since it is repeated.
+    """Delete what was recorded after `step`, so that one history remains; log lines and status events
+    stay.
     """
     series = select(MetricSeries.id).where(MetricSeries.job_id == job.id)
     await session.execute(

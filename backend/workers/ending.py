@@ -1,4 +1,4 @@
-"""The end of an attempt, as reported by the trainer or its supervisor, and the resulting job state."""
+"""The end of an attempt, and the resulting job state."""
 
 from typing import Any
 
@@ -16,14 +16,13 @@ from reinforge.records import Ended
 from reinforge.states import JobStatus
 
 BROKEN_OFF = frozenset({"killed", "trainer_crashed", "stalled"})
-"""Ends of a trainer that died or was killed: the next attempt continues from the resume state, and may
-succeed."""
+"""Ends after which another attempt may succeed from the resume state."""
 
 
 async def end_attempt(
     session: AsyncSession, job: Job, attempt: Attempt, record: Ended, wake_ups: WakeUps
 ) -> None:
-    """Apply an `ended` record to a locked job. A `cancelling` job becomes cancelled, whatever its trainer reports."""
+    """Apply an `ended` record to a locked job. A `cancelling` job becomes cancelled in any case."""
     await count_time(session, job, attempt)
     attempt.ended_at, attempt.outcome, attempt.reason = now(), record.outcome, record.reason
     if job.status == JobStatus.CANCELLING:
@@ -50,7 +49,6 @@ async def end_attempt(
 async def _goes_on(
     session: AsyncSession, job: Job, attempt: Attempt, record: Ended, wake_ups: WakeUps
 ) -> bool:
-    """Whether another attempt can continue; the reason is logged."""
     if record.outcome != "failed" or record.reason is None:
         return False
     if record.reason == "resume_state_invalid":
@@ -72,8 +70,8 @@ async def _goes_on(
 
 
 async def _without_its_start(session: AsyncSession, job: Job, attempt: Attempt) -> bool:
-    """Delete the resume state that the attempt could not read, so that the next attempt uses an earlier one; False if
-    the job has none of its own.
+    """Delete the resume state that the attempt could not read, so that the next uses an earlier one; False
+    without one.
     """
     dropped = delete(ResumeState).where(
         ResumeState.job_id == job.id,
@@ -97,10 +95,7 @@ def _error(record: Ended) -> dict[str, Any]:
 
 
 async def _succeed(session: AsyncSession, job: Job, reason: str | None) -> None:
-    """Make the final checkpoint the job's adapter. Without one the job fails.
-
-    `reason`: why it ended before its last step.
-    """
+    """Make the final checkpoint the job's adapter; without one the job fails. reason: why it ended early."""
     checkpoint = await session.scalar(
         select(Checkpoint)
         .where(Checkpoint.job_id == job.id)

@@ -1,4 +1,4 @@
-"""Worker API, /worker/v1, and GET /api/v1/workers. Schemas: `reinforge.schemas.worker_api`."""
+"""Worker API endpoints and the list of workers."""
 
 from typing import Annotated, Any
 
@@ -43,7 +43,7 @@ worker_router = APIRouter(
     prefix="/worker/v1", tags=["worker API"], route_class=WorkerRoute, dependencies=[Depends(require_worker)]
 )
 jobs_router = APIRouter(prefix="/worker/v1", tags=["worker API"], route_class=WorkerRoute)
-"""Requests about a claimed job: with its job token instead of the worker token; blobs of a call take the latter."""
+"""Requests with a job's token instead of the worker token."""
 
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}

@@ -17,15 +17,13 @@ _LOCKED = (
     .with_for_update()
     .execution_options(populate_existing=True)
 )
-"""Built once: every trainer request uses it."""
 
 
 async def lock_attempt(
     session: AsyncSession, job_id: str, number: int, token: str | None
 ) -> tuple[Job, Attempt]:
-    """The locked job and its current attempt. Raises LeaseLost for any other sender.
-
-    The attempt may have ended: repeated reports are still acknowledged.
+    """The locked job and its current attempt, which may have ended: repeated reports are acknowledged.
+    Raises LeaseLost.
     """
     row = (await session.execute(_LOCKED, {"job": job_id, "number": number})).one_or_none()
     if row is None:

@@ -1,7 +1,6 @@
-"""Separate port for the worker API, if configured (`REINFORGE_WORKER_LISTEN`).
+"""Separate port for the worker API (`REINFORGE_WORKER_LISTEN`), served by the same process.
 
-One process serves both ports. The port of the connection, which no header can change, decides whether the
-worker API or everything else is available.
+The port of the connection, which no header can change, decides which API is available.
 """
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -13,8 +12,6 @@ _OF_BOTH = ("/healthz", "/readyz")
 
 
 class WorkerListener:
-    """ASGI middleware. port: the worker API's port."""
-
     def __init__(self, app: ASGIApp, port: int) -> None:
         self.app, self.port = app, port
 

@@ -16,14 +16,10 @@ from reinforge.schemas.worker_api import Register
 from reinforge.states import LEASED
 
 _LISTED = timedelta(days=7)
-"""Workers not seen for longer are not listed."""
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Register a worker or renew its registration.
-
-    Requests that wait for an earlier process with the same id fail at once.
-    """
+    """Register a worker or renew its registration; calls of an earlier process with its id fail at once."""
     values = body.model_dump() | {"last_seen_at": now()}
     worker = await session.get(Worker, body.id, with_for_update=True)
     if worker is None or worker.process != body.process:
@@ -42,7 +38,7 @@ async def register(session: AsyncSession, body: Register) -> None:
 async def list_workers(
     session: AsyncSession, project_id: str, broker: BrokerState | None
 ) -> list[WorkerInfo]:
-    """Workers seen in the last week, newest first. A worker with another project's job is shown as busy."""
+    """Workers seen in the last week, newest first; ids of other projects' jobs are hidden."""
     query = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
     workers: Sequence[Worker] = (await session.scalars(query)).all()
     running = await session.execute(

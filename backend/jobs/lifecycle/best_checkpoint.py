@@ -1,4 +1,4 @@
-"""Selection of the best checkpoint and of those to keep, by held-out reward."""
+"""Selection of the checkpoints to keep."""
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -9,9 +9,8 @@ BEST_CHECKPOINTS = 3
 
 
 async def rank_checkpoints(session: AsyncSession, job: Job) -> None:
-    """Mark the best checkpoint of a locked job; delete all but the three best and the last.
-
-    Equal rewards: the later step wins. There is no best checkpoint while none is above the base.
+    """Mark a locked job's best checkpoint (held-out reward above the base; the later of equals); delete
+    all but the three best and the last.
     """
     await session.flush()
     query = select(Checkpoint).where(Checkpoint.job_id == job.id).order_by(Checkpoint.step)

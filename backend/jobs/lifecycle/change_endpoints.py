@@ -1,4 +1,4 @@
-"""GET, POST /jobs/{id}/changes · GET /jobs/{id}/settings · POST /jobs/{id}/checkpoint."""
+"""Endpoints for changes and checkpoints of a running job."""
 
 from typing import Annotated
 

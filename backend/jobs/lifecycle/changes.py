@@ -1,4 +1,4 @@
-"""Changes to a running job: stored, delivered with heartbeats, applied before a step."""
+"""Changes to a running job, delivered with heartbeats."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -24,7 +24,9 @@ from reinforge.states import FINAL, JobStatus
 
 
 async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> tuple[int, RewardChange]:
-    """The reward's position in the job, and the change. Raises InvalidInput, NotFound, StateConflict `job_ended`."""
+    """The reward's position in the job, and the change. Raises InvalidInput, NotFound, StateConflict
+    `job_ended`.
+    """
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other revision."
@@ -59,7 +61,6 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
 
 
 async def _check_columns(session: AsyncSession, job: Job, name: str, revision: RewardRevision) -> None:
-    """Raises InvalidInput `unknown_column` for a column that the job's data lacks."""
     reads = rewards.columns_read(revision.source, revision.entry, revision.entries)
     roles = ColumnRoles.model_validate(job.resolved_spec["data"]["columns"])
     for id in filter(None, (job.dataset_id, job.held_out_dataset_id)):
@@ -74,9 +75,7 @@ async def _check_columns(session: AsyncSession, job: Job, name: str, revision: R
 
 
 def _check_same_services(before: str, after: str) -> None:
-    """Refuse judges and checkpoints that the running attempt did not start with. Raises InvalidInput
-    `other_services`.
-    """
+    """Refuse judges and checkpoints that the running attempt did not start with."""
     old, new = parse_grader(before), parse_grader(after)
     more = (judges(new) - judges(old)) | (checkpoints(new) - checkpoints(old))
     if more:
@@ -115,7 +114,7 @@ async def add(session: AsyncSession, job_id: str, change: Change, created_by: st
 async def add_setting(
     session: AsyncSession, job: Job, body: SettingChangeCreate, created_by: str
 ) -> JobChange:
-    """Validate a setting on top of the locked job's changes. Raises StateConflict `job_ended`, InvalidInput."""
+    """Validate and add a setting. Raises InvalidInput, StateConflict `job_ended`."""
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other value."
@@ -155,7 +154,7 @@ async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
 
 
 async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]:
-    """The changes that earlier attempts have applied, by step."""
+    """Changes that earlier attempts have applied, by step."""
     rows = [row for row in await of_job(session, job_id) if row.applied_step is not None]
     return [
         ScheduledChange(id=row.id, step=row.applied_step, change=CHANGE.validate_python(row.change))
@@ -165,7 +164,6 @@ async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]
 
 
 async def mark_applied(session: AsyncSession, job: Job, id: str, step: int) -> None:
-    """Record the first attempt's step and append an event."""
     row = await session.get(JobChange, id)
     if row is None or row.job_id != job.id:
         return

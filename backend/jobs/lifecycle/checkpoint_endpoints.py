@@ -1,7 +1,4 @@
-"""Checkpoint endpoints: list and downloads.
-
-GET /jobs/{id}/checkpoints · GET /jobs/{id}/checkpoints/{step}/download · GET /jobs/{id}/adapter/download.
-"""
+"""Checkpoint endpoints: list and downloads."""
 
 from typing import Annotated
 
@@ -71,7 +68,6 @@ async def download_job_adapter(
 
 
 async def _views(session: AsyncSession, job: Job) -> list[Checkpoint]:
-    """Highest step first."""
     checkpoints = await repository.checkpoints(session, job.id)
     measured = await verdicts.evidence(session, job, steps=[checkpoint.step for checkpoint in checkpoints])
     return [

@@ -1,4 +1,4 @@
-"""Commands for a running trainer, delivered with heartbeats until they are done."""
+"""Commands for a running trainer, delivered with heartbeats until done."""
 
 from collections.abc import Sequence
 
@@ -13,10 +13,9 @@ from reinforge.states import JobStatus
 
 
 async def ask_for_checkpoint(session: AsyncSession, job: Job) -> JobCommand:
-    """Request a checkpoint and a resume state of a locked job after the current step.
+    """Request a checkpoint and a resume state of a locked job, or return the pending request.
 
-    Returns the pending request if there is one; it outlives a lost attempt. Raises StateConflict
-    `job_not_running`.
+    Raises StateConflict `job_not_running`.
     """
     if job.status != JobStatus.RUNNING:
         raise StateConflict(
@@ -42,7 +41,7 @@ async def pending(session: AsyncSession, job_id: str) -> Sequence[JobCommand]:
 
 
 async def mark_received(session: AsyncSession, job: Job, ids: Sequence[str]) -> None:
-    """Mark commands as received. A checkpoint command stays pending until the trainer reports the checkpoint."""
+    """Mark commands as received; a checkpoint stays pending until the trainer reports it."""
     await _applied(session, job, job.step, JobCommand.id.in_(ids), JobCommand.kind != "checkpoint")
 
 
@@ -51,7 +50,6 @@ async def mark_applied(session: AsyncSession, job: Job, id: str, step: int) -> N
 
 
 async def _applied(session: AsyncSession, job: Job, step: int, *conditions: ColumnElement[bool]) -> None:
-    """Keep the step of the first attempt that applied it."""
     await session.execute(
         update(JobCommand)
         .where(JobCommand.job_id == job.id, JobCommand.applied_at.is_(None), *conditions)

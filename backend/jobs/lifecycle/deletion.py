@@ -1,4 +1,4 @@
-"""Deletion of a job with its records, checkpoints, adapter and replays, in one transaction."""
+"""Deletion of jobs."""
 
 from sqlalchemy import delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -11,7 +11,7 @@ from reinforge.states import FINAL
 
 
 async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
-    """The project's usage keeps the job's usage. The background sweep deletes unreferenced objects.
+    """Delete a job with its records; the sweep deletes unreferenced objects.
 
     Raises NotAllowed, NotFound, StateConflict (`job_not_ended`, `job_has_forks`, `job_deployed`).
     """

@@ -1,8 +1,7 @@
 """Job queue, fair between projects.
 
-A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come first;
-ties go to the project that was served longest ago. So a project with one job does not wait for another
-project's hundred.
+A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come
+first, then the project served longest ago.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from reinforge.states import LEASED, JobStatus
 
 
 def _line() -> Subquery:
-    """Every queued job with its position; 1 is next."""
+    """Queued jobs with their positions; 1 is next."""
     running_jobs = (
         select(Job.project_id, func.count().label("jobs"))
         .where(Job.status.in_(LEASED))
@@ -46,7 +45,7 @@ def _line() -> Subquery:
 
 
 async def next_job(session: AsyncSession) -> Job | None:
-    """The next queued job, locked. Concurrent claims skip locked jobs, so each takes a different one."""
+    """The next queued job, locked; concurrent claims take different ones."""
     line = _line()
     job: Job | None = await session.scalar(
         select(Job)
@@ -60,7 +59,7 @@ async def next_job(session: AsyncSession) -> Job | None:
 
 
 async def served(session: AsyncSession, job: Job) -> None:
-    """Record that a worker has claimed a job of the project."""
+    """Record when the job's project was served."""
     project = await session.get_one(Project, job.project_id)
     project.served_at = now()
 
@@ -68,7 +67,6 @@ async def served(session: AsyncSession, job: Job) -> None:
 async def places(
     session: AsyncSession, jobs: Sequence[Job], broker: BrokerState | None = None
 ) -> dict[str, QueuePlace]:
-    """The positions of the queued jobs, and what they wait for."""
     queued = [job.id for job in jobs if job.status == JobStatus.QUEUED]
     if not queued:
         return {}
@@ -93,7 +91,7 @@ def _notice(broker: BrokerState | None) -> str | None:
 
 
 async def workers(session: AsyncSession) -> tuple[int, int]:
-    """Number of online trainers, and how many of them are idle."""
+    """Numbers of online and of idle trainers."""
     busy = (
         select(Attempt.worker_id)
         .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))
@@ -109,7 +107,7 @@ async def workers(session: AsyncSession) -> tuple[int, int]:
 
 
 async def _waiting_workers(session: AsyncSession) -> list[str]:
-    """What each idle worker that takes no job is waiting for."""
+    """What each idle worker that takes no job waits for."""
     online_since = now() - timedelta(seconds=ONLINE_SECONDS)
     query = select(Worker.hostname, Worker.waits_for).where(
         Worker.kind == "trainer", Worker.last_seen_at > online_since, Worker.waits_for.is_not(None)

@@ -1,4 +1,4 @@
-"""Forks: a new job that continues from a step of another job."""
+"""Forks: jobs that continue from a step of another job."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class Fork:
 
 
 async def starts(session: AsyncSession, job_id: str) -> list[Start]:
-    """Newest first; a resume state takes precedence over a checkpoint of the same step."""
+    """Newest first; at equal steps the resume state precedes the checkpoint."""
     states = await session.scalars(
         select(ResumeState).where(ResumeState.job_id == job_id, ResumeState.step > 0)
     )
@@ -62,7 +62,7 @@ async def starts(session: AsyncSession, job_id: str) -> list[Start]:
 
 
 async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
-    """Raises NotFound `no_start`, InvalidInput (`incompatible`, or an error of the specification)."""
+    """Raises NotFound `no_start`, InvalidInput."""
     start = _chosen(await starts(session, source.id), body.step)
     before = await spec_at(session, source, start.step)
     spec = _changed(before, body, default_name=f"{source.name}, from step {start.step}")
@@ -71,7 +71,7 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
 
 
 def store(session: AsyncSession, job: Job, fork: Fork) -> None:
-    """Set the new job's start from the source job, in the transaction that creates it. Raises InvalidInput."""
+    """Set the new job's start, in the transaction that creates it. Raises InvalidInput."""
     if job.model_sha256 != fork.source.model_sha256:
         raise InvalidInput(
             f"The files of {job.model_id} differ from those that {fork.source.id} was trained on.",
@@ -93,7 +93,7 @@ def store(session: AsyncSession, job: Job, fork: Fork) -> None:
 
 
 async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
-    """The resolved specification with the changes that applied at this step."""
+    """The resolved specification with the changes applied at this step."""
     spec = copy.deepcopy(job.resolved_spec)
     rewards = await session.scalars(select(JobReward).where(JobReward.job_id == job.id))
     places = {reward.name: reward.position for reward in rewards}
@@ -112,7 +112,7 @@ async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
 
 
 def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
-    """Set a dotted path. Raises InvalidInput if the path does not exist."""
+    """Set a dotted path. Raises InvalidInput if it does not exist."""
     if path == "algorithm.preset":
         spec["algorithm"] = {"preset": value}
         return
@@ -133,7 +133,7 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
 
 
 def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:
-    """The parts of the state that remain valid in the fork under the changed specification."""
+    """The parts of the state that remain valid under the changed specification."""
     parts: list[Carried] = ["weights"]
     old, new = before.algorithm, after.algorithm
     if whole:
@@ -154,7 +154,6 @@ def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:
 
 
 async def family(session: AsyncSession, job: Job) -> Sequence[Job]:
-    """All jobs of the fork tree, oldest first."""
     root = job
     while root.forked_from_id is not None:
         root = await session.get_one(Job, root.forked_from_id)

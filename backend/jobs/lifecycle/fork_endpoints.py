@@ -1,4 +1,4 @@
-"""POST /jobs/{id}/fork · GET /jobs/{id}/starts, /family."""
+"""Fork endpoints."""
 
 from fastapi import APIRouter, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -29,8 +29,6 @@ async def fork_job(
 
 
 class ForkedJob(HttpSubmission):
-    """A job that starts from a step of another one."""
-
     def __init__(
         self, who: Principal, once: Idempotency, fingerprint: str, source_id: str, body: JobFork
     ) -> None:
@@ -45,7 +43,7 @@ class ForkedJob(HttpSubmission):
         )
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """From the same step, under the source's lock: a newer state may have replaced the one it starts from."""
+        """The draft from the same step, under the source's lock: a newer state may have replaced its start."""
         source = await transitions.lock_job(session, self._source_id, self.project_id)
         self._body = self._body.model_copy(update={"step": self._fork.start.step})
         return await self._draft_from(session, source)

@@ -12,18 +12,15 @@ from backend.rpc.wake_ups import WakeUps
 from reinforge.states import LEASED, JobStatus
 
 WAKE_AGAIN = timedelta(seconds=10)
-"""A queued job is announced again after this long, so that a lost announcement costs less than 30 s."""
+"""Interval after which a queued job is announced again."""
 
 STOP_SECONDS = 120.0
-"""Minimum time for a trainer to stop, besides `STOP_STEPS` times its longest recent step: it finishes the
-current step and stores a checkpoint and a resume state."""
+"""Minimum time for a trainer to finish its step, and store a checkpoint and a resume state."""
 STOP_STEPS = 5
 STOPPED_BY = {JobStatus.PAUSING: "pause", JobStatus.CANCELLING: "cancel"}
-"""The stop command of each state."""
 
 
 async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
-    """Expire every overdue lease, each in its own transaction; returns the jobs."""
     expired: list[str] = []
     while True:
         async with database.transaction() as session:
@@ -41,9 +38,7 @@ async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
 
 
 async def stop_overdue(database: Database) -> list[str]:
-    """End every job that has been `pausing` or `cancelling` for too long, whether its worker is alive or not;
-    returns the jobs.
-    """
+    """End jobs that have been `pausing` or `cancelling` for too long."""
     async with database.transaction() as session:
         stopping = list(await session.scalars(select(Job.id).where(Job.status.in_(STOPPED_BY))))
     ended: list[str] = []
@@ -68,10 +63,7 @@ async def stop_overdue(database: Database) -> list[str]:
 
 
 async def wake_queued(database: Database, wake_ups: WakeUps) -> list[str]:
-    """Resend wake-ups for jobs that have been queued for a while; returns the jobs, oldest first.
-
-    One per idle worker: busy workers poll when they finish, and surplus messages would pile up.
-    """
+    """Resend wake-ups of long-queued jobs, one per idle worker so that messages do not pile up."""
     async with database.transaction() as session:
         _, idle = await fair_queue.workers(session)
         stale = (

@@ -1,7 +1,6 @@
-"""State transitions and event numbers of jobs, always under the job's row lock.
+"""State transitions and event numbers of jobs, under the job's row lock.
 
-`seq` is assigned while the lock is held until commit, so events become visible in order: a reader that has
-seen number n never later finds a smaller one that it has not seen.
+The lock is held until commit, so events become visible in the order of `seq`.
 """
 
 from datetime import datetime, timedelta
@@ -30,7 +29,7 @@ _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.P
 
 
 async def lock_job(session: AsyncSession, job_id: str, project_id: str | None = None) -> Job:
-    """Lock the job until the transaction ends. Raises NotFound."""
+    """Raises NotFound."""
     query = select(Job).where(Job.id == job_id).with_for_update()
     if project_id is not None:
         query = query.where(Job.project_id == project_id)
@@ -47,9 +46,8 @@ def unknown_job(job_id: str) -> NotFound:
 async def append_event(
     session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
 ) -> int:
-    """Add an event to a locked job and wake its watchers; returns its number.
-
-    step: for events that a resume from an earlier step deletes.
+    """Add an event to a locked job; returns its number. step: for an event that a resume from before it
+    deletes.
     """
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
@@ -72,7 +70,7 @@ async def change_status(
     reason: str | None = None,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """Apply a transition to a locked job. Raises StateConflict when the table forbids it."""
+    """Apply a transition to a locked job. Raises StateConflict if it is forbidden."""
     check_transition(JobStatus(job.status), status)
     job.status, job.reason, job.error = status, reason, error
     moment = now()
@@ -94,9 +92,7 @@ async def change_status(
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
-    """Queue a locked job and wake the workers after the commit. A job whose attempt was interrupted keeps its
-    place.
-    """
+    """Queue a locked job and wake the workers after the commit. An interrupted job keeps its place."""
     before = job.queued_at
     await change_status(session, job, JobStatus.QUEUED, reason=reason)
     if reason is not None:
@@ -106,9 +102,8 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
 
 
 async def cancel(session: AsyncSession, job: Job) -> None:
-    """Cancel a locked job: immediately when no worker has it, otherwise by a command to the worker.
-
-    Raises StateConflict (`job_not_cancellable`).
+    """Cancel a locked job: at once, or by a command to its worker. Raises StateConflict
+    `job_not_cancellable`.
     """
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
@@ -127,10 +122,8 @@ async def cancel(session: AsyncSession, job: Job) -> None:
 async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """Pause a locked job: immediately when no worker has made a step yet, otherwise by a command to save a
-    checkpoint and stop. No effect on a pausing or paused job.
-
-    Raises StateConflict (`job_not_pausable`).
+    """Pause a locked job: at once before its first step, otherwise by a command. No effect on a pausing or
+    paused job. Raises StateConflict `job_not_pausable`.
     """
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):
@@ -154,10 +147,7 @@ async def pause(
 
 
 async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Queue a locked, paused job; its next attempt continues from the resume state.
-
-    Raises StateConflict (`job_not_paused`).
-    """
+    """Queue a locked, paused job. Raises StateConflict `job_not_paused`."""
     status = JobStatus(job.status)
     if status is not JobStatus.PAUSED:
         raise StateConflict(
@@ -185,9 +175,7 @@ def _why_not_resumed(status: JobStatus) -> str:
 
 
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Handle the expired lease of a locked job: retry, finish a requested stop, or fail after too many
-    losses.
-    """
+    """Handle a locked job's expired lease: retry, finish a requested stop, or fail after too many losses."""
     await _end_attempt_from_here(session, job, "lost")
     if not await try_again(session, job, wake_ups, reason="lease_lost"):
         error = {
@@ -200,9 +188,9 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
 
 
 async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
-    """Queue a locked job whose attempt was interrupted; finish a requested stop.
+    """Queue a locked, interrupted job, or finish a requested stop.
 
-    Returns False, with nothing changed, after too many interruptions without a resume state in between.
+    Returns False, with nothing changed, after too many interruptions since the last resume state.
     """
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:
@@ -217,7 +205,6 @@ async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reaso
 
 
 async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:
-    """End a locked job whose trainer has not paused or cancelled in time."""
     await _end_attempt_from_here(session, job, "overdue")
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason="requested")
@@ -237,7 +224,6 @@ async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) 
 
 
 async def _log_tail(session: AsyncSession, job_id: str) -> str | None:
-    """The last log lines of any attempt."""
     query = select(LogLineRow.message).where(LogLineRow.job_id == job_id)
     lines = (await session.scalars(query.order_by(LogLineRow.seq.desc()).limit(LOG_TAIL_LINES))).all()
     return "\n".join(reversed(lines)) or None

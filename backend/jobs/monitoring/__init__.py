@@ -1,1 +1,1 @@
-"""Monitoring of a job: metrics, completions, search, events, the live stream."""
+"""Monitoring of jobs: metrics, completions, events, the live stream."""

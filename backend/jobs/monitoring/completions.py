@@ -1,4 +1,4 @@
-"""Completions: lists from their rows, details from the step's Parquet object."""
+"""Completions: lists from rows, details from the step's Parquet object."""
 
 import json
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from reinforge.schemas.jobs import Completion, CompletionGroup, CompletionPage, 
 Sort = Literal["reward", "-reward", "length", "-length", "advantage", "-advantage"]
 Split = Literal["train", "held_out"]
 TOKEN_LISTS = ("token_ids", "tokens", "sampler_logprobs", "trainer_logprobs", "entropies")
-"""Columns with a value per token, which make up most of a file."""
+"""Columns with a value per token."""
 
 
 async def list_rows(
@@ -34,8 +34,8 @@ async def list_rows(
 ) -> CompletionPage:
     """Completions of one step, the newest by default.
 
-    Without `sort`: by prompt, always whole groups, so a page may exceed `limit`. With it: one by one (`-`
-    descending; rows without a value last). `offset` and `total` count completions.
+    Without `sort`: whole groups by prompt, so a page may exceed `limit`. With it: one by one (`-`
+    descending; undefined values last).
     """
     steps = list(
         await session.scalars(
@@ -81,7 +81,7 @@ async def full(
     prompt_no: int,
     sample_no: int,
 ) -> Completion:
-    """One completion with all details. Raises NotFound."""
+    """Raises NotFound."""
     row = await session.get(Row, (job.id, split, step, prompt_no, sample_no))
     rollouts = await session.get(StepRollouts, (job.id, split, step))
     if row is None or rollouts is None:
@@ -96,7 +96,7 @@ async def full(
 async def group(
     session: AsyncSession, cache: ObjectCache, job: Job, *, split: Split, step: int, prompt_no: int
 ) -> CompletionGroup:
-    """A group of completions, without tokens. Raises NotFound."""
+    """A group without tokens. Raises NotFound."""
     split_rows = (Row.job_id == job.id, Row.split == split)
     query = (
         select(Row).where(*split_rows, Row.step == step, Row.prompt_no == prompt_no).order_by(Row.sample_no)
@@ -131,7 +131,6 @@ async def group(
 
 
 def _answer(item: dict[str, Any], column: str | None) -> str | None:
-    """The reference answer as text: the job's answer column, or `answer` by default."""
     value = item.get(column or "answer")
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -139,7 +138,6 @@ def _answer(item: dict[str, Any], column: str | None) -> str | None:
 async def _read(
     cache: ObjectCache, rollouts: StepRollouts, prompt_no: int, sample_nos: set[int], *, tokens: bool = True
 ) -> dict[int, dict[str, Any]]:
-    """The file's rows of these completions by `sample_no`. Raises NotFound if any is missing."""
     async with cache.file(rollouts.sha256) as path:
         rows = await anyio.to_thread.run_sync(_read_group, str(path), prompt_no, tokens)
     row_by_sample = {row["sample_no"]: row for row in rows if row["sample_no"] in sample_nos}
@@ -152,7 +150,6 @@ async def _read(
 
 
 def _read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
-    """Read the one row group that holds the prompt, found by the file's statistics."""
     with opened(path) as file:
         names = [name for name in file.schema_arrow.names if tokens or name not in TOKEN_LISTS]
         group_rows: list[dict[str, Any]] = []
@@ -163,7 +160,6 @@ def _read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]
 
 
 def _may_hold(row_group: Any, prompt_no: int) -> bool:
-    """Whether the statistics admit the prompt; True without statistics."""
     for number in range(row_group.num_columns):
         column = row_group.column(number)
         if column.path_in_schema == "prompt_no":
@@ -183,7 +179,6 @@ def _join(job: Job, row: Row, stored: dict[str, Any]) -> Completion:
 
 
 def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
-    """The Parquet row as fields of `Completion`; `None` lists (an engine without entropies) become empty."""
     return {
         "text": stored["text"],
         "prompt": stored["prompt"],

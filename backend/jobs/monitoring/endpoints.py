@@ -1,4 +1,4 @@
-"""Monitoring endpoints: metrics, completions, logs, findings, events and the live stream."""
+"""Monitoring endpoints."""
 
 from typing import Annotated, Any
 

@@ -1,8 +1,7 @@
-"""Event rows. Earlier releases stored metrics of several steps that arrived together in one row.
+"""Event rows; readers here return one event per step.
 
-Such a row holds `count` events, numbered without gaps up to its `seq`. With more than one they are metrics of one
-kind with the same keys at ascending steps, and `data` has lists of values: `{"kind", "step", "ts", "values":
-{key: [...]}}`. Readers of this module always get one event per step.
+Earlier releases stored metrics of several steps in one row: `count` events numbered up to its
+`seq`, with lists of values: `{"kind", "step", "ts", "values": {key: [...]}}`.
 """
 
 from bisect import bisect_right
@@ -17,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.models import Event
 
 MOST_SHARED = 1000
-"""Events in one row."""
+"""Maximum events in one row."""
 
 
 class OneEvent(NamedTuple):
@@ -34,7 +33,6 @@ class MetricRun:
 
     kind: str
     first: int
-    """Number of the first one."""
     values: dict[str, list[float | None]]
     steps: list[int]
     ts: list[float]
@@ -45,7 +43,6 @@ class MetricRun:
         return cls(data["kind"], row.seq - row.count + 1, data["values"], data["step"], data["ts"])
 
     def cut(self, step: int) -> None:
-        """Drop the events after the step."""
         retained = bisect_right(self.steps, step)
         del self.steps[retained:], self.ts[retained:]
         for column in self.values.values():
@@ -57,7 +54,6 @@ class MetricRun:
             yield self.first + place, {"step": step, "kind": self.kind, "values": values, "ts": ts}
 
     def row(self) -> dict[str, Any]:
-        """The row's columns, except job and time."""
         count = len(self.steps)
         data: dict[str, Any] = {"kind": self.kind, "step": self.steps, "ts": self.ts, "values": self.values}
         if count == 1:
@@ -72,7 +68,6 @@ class MetricRun:
 
 
 def events_of(row: Event) -> list[OneEvent]:
-    """In order of number."""
     if row.count == 1:
         return [OneEvent(row.job_id, row.seq, row.type, row.data, row.ts)]
     run = MetricRun.of_row(row)
@@ -110,7 +105,6 @@ async def _rows(
     *,
     newest_first: bool,
 ) -> Sequence[Event]:
-    """As many rows as needed for `limit` events. shared: how many of a row's events count."""
     order = desc if newest_first else asc
     rows = select(Event.job_id, Event.seq, shared.label("shared")).where(*where)
     few = rows.order_by(order(Event.seq)).limit(limit).subquery()

@@ -1,4 +1,4 @@
-"""GET /api/v1/jobs/{id}/groups: the prompts of a step with their rewards."""
+"""Endpoint of a step's groups."""
 
 from typing import Annotated
 

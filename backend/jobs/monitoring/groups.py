@@ -1,4 +1,4 @@
-"""Overview of a step's groups: prompt text and rewards."""
+"""Overview of a step's groups."""
 
 from typing import Any
 
@@ -20,9 +20,7 @@ HEAD = 300
 async def heads(
     session: AsyncSession, cache: ObjectCache, job_id: str, *, split: Split, step: int | None
 ) -> GroupList:
-    """The groups of a step by `prompt_no`; the newest step by default; empty when the step has no
-    completions.
-    """
+    """A step's groups by `prompt_no`; the newest step by default."""
     rollouts = await session.execute(
         select(StepRollouts.step, StepRollouts.sha256)
         .where(StepRollouts.job_id == job_id, StepRollouts.split == split)
@@ -61,7 +59,6 @@ async def heads(
 
 
 def _prompts(path: str) -> dict[int, str]:
-    """prompt_no → beginning of its prompt, from the first row of each row group."""
     prompts: dict[int, str] = {}
     with opened(path) as file:
         for group in range(file.num_row_groups):
@@ -71,7 +68,7 @@ def _prompts(path: str) -> dict[int, str]:
 
 
 def prompt_text(row: dict[str, Any]) -> str:
-    """The prompt for display: the last message's text, or the plain prompt."""
+    """The last message's text, or the plain prompt."""
     messages = value_of(row.get("prompt_messages"), "[]")
     content = messages[-1].get("content") if messages else None
     return content if isinstance(content, str) and content else str(row["prompt"])

@@ -1,8 +1,6 @@
 """Live frames of a job, read and encoded once per process for all its viewers.
 
-The first viewer to request the events after a number has them read; others that request them within a moment
-share the bytes, so the tables are read once per event, however many watch. A viewer that is behind gets all
-newer events in a single frame.
+A viewer that is behind gets all newer events in one frame.
 """
 
 import asyncio
@@ -25,7 +23,7 @@ from reinforge.states import FINAL
 
 MAX_EVENTS_PER_FRAME = 2000
 SHARED_SECONDS = 1.0
-"""How long a frame is shared with later requests; "nothing yet" only until the next notification."""
+"""How long a frame is shared; "nothing yet" only until the next notification."""
 
 
 class Next(NamedTuple):
@@ -34,9 +32,8 @@ class Next(NamedTuple):
     frame: bytes | None
     """None: nothing yet."""
     seq: int
-    """Sequence number of the frame's last event; without one, the requested position."""
+    """The frame's last event; without one, the requested position."""
     over: bool = False
-    """The job has ended, and nothing follows."""
 
 
 class WatchedJob:
@@ -51,9 +48,9 @@ class WatchedJob:
         self.viewers = 0
         self._lock = asyncio.Lock()
         self._frames: dict[int, tuple[Next, float]] = {}
-        """Event number → the following frame and when it was read, oldest first."""
+        """Event number → following frame and read time, oldest first."""
         self._nothing: tuple[Next, int, float] | None = None
-        """The last result without a frame, the notification count before it was read, and when."""
+        """The last result without a frame, the notification count before it, the read time."""
 
     def close(self) -> None:
         self._open.close()
@@ -63,7 +60,6 @@ class WatchedJob:
             return self._shared(seq) or await self._read(seq)
 
     def _shared(self, seq: int) -> Next | None:
-        """A frame that another viewer read a moment ago."""
         oldest = time.monotonic() - SHARED_SECONDS
         self._frames = {key: frame for key, frame in self._frames.items() if frame[1] > oldest}
         if seq in self._frames:
@@ -117,7 +113,6 @@ class LiveJobs:
 
 
 def event_view(event: OneEvent) -> dict[str, Any]:
-    """The shape of `schemas.jobs.JobEvent`."""
     return {"seq": event.seq, "job": event.job_id, "type": event.type, "data": event.data}
 
 

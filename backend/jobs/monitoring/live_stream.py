@@ -1,8 +1,7 @@
 """Server-sent events: at most two frames a second and job, resumable from any `seq`.
 
-A frame carries every event after the cursor, in order, with the new cursor as its id. Events are read from
-the table; NOTIFY only says when to read. When a resume has deleted events that a client has received, its
-next frame holds the `rewind`.
+A frame carries every event after the cursor, with the new cursor as its id. After a resume has
+deleted received events, the next frame holds the `rewind`.
 """
 
 import asyncio
@@ -18,7 +17,7 @@ _LAST_EVENT_ID = re.compile(r"^(?:(?P<job>[A-Za-z0-9_-]{1,100}):)?(?P<seq>\d{1,1
 
 
 def cursor(job_id: str, last_event_id: str | None, after: int) -> int:
-    """Start position: `Last-Event-ID` (`ftjob-…:SEQ`) takes precedence over `?after=`. Raises InvalidInput."""
+    """Start position: `Last-Event-ID` (`ftjob-…:SEQ`), otherwise `?after=`. Raises InvalidInput."""
     if not last_event_id:
         return after
     match = _LAST_EVENT_ID.match(last_event_id.strip())
@@ -32,7 +31,7 @@ def cursor(job_id: str, last_event_id: str | None, after: int) -> int:
 
 
 async def frames(live: LiveJobs, job_id: str, after: int) -> AsyncIterator[bytes]:
-    """Frames until the job has ended and all its events are sent."""
+    """Frames until the job has ended and all events are sent."""
     position = after
     with live.watch(job_id) as (job, changed):
         yield b"retry: 1000\n\n"

@@ -1,7 +1,7 @@
-"""Metric series of a job, columnar: every point, or one point with extremes per bucket of steps.
+"""Metric series of a job, columnar: every point, or one with extremes per bucket of steps.
 
-One statement reads points and `seq` in one snapshot, so a stream continued from `seq` neither repeats nor
-skips a point. The database builds the JSON arrays: a long job has millions of points.
+One statement reads points and `seq`, so a stream continued from `seq` neither repeats nor skips a
+point.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 VERSION = "1"
-"""Part of the entity tag: increase it when the same points would give another response."""
+"""Part of the entity tag: increase it when the response to the same points changes."""
 
 # One series after the other, each in the order of its index: sorting all of them at once would spill to disk.
 _STATEMENT = """
@@ -82,7 +82,7 @@ _SHORTENED = text(_STATEMENT.format(grid=_RUNS, series=_POINTS_OR_BUCKETS))
 
 @dataclass(frozen=True)
 class MetricFilter:
-    """Filter of metric points; None: no restriction."""
+    """None: no restriction."""
 
     buckets: int | None = None
     from_step: int | None = None
@@ -90,7 +90,6 @@ class MetricFilter:
     keys: tuple[str, ...] | None = None
 
     def etag(self, job_id: str, seq: int) -> str:
-        """`seq` changes with every point."""
         key = (VERSION, job_id, seq, self.buckets, self.from_step, self.to_step, self.keys)
         return hashlib.sha256(repr(key).encode()).hexdigest()[:40]
 
@@ -98,11 +97,9 @@ class MetricFilter:
 async def read(session: AsyncSession, job_id: str, metric_filter: MetricFilter) -> tuple[bytes, int]:
     """`schemas.jobs.Metrics` as JSON, and its `seq`.
 
-    With `buckets`, the requested steps (cut to those of the job) are divided into at most that many buckets
-    of equal length, the same for every series. A series has one point per non-empty bucket: the last defined
-    one, with its own step; nothing is interpolated. The value is NULL only where the whole bucket is.
-    `minima` and `maxima` are over the bucket's defined values; a series in which no bucket holds two points
-    has neither.
+    `buckets` divides the requested steps (cut to the job's) into at most that many equal ranges, shared
+    by all series. Each non-empty bucket gives its last defined point, with its own step. `minima` and
+    `maxima` are over defined values, and absent from a series in which no bucket holds two points.
     """
     parameters = {
         "job": job_id,

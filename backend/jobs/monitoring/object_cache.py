@@ -1,4 +1,4 @@
-"""Least-recently-used disk cache of objects, so that browsing a step's completions downloads its file once."""
+"""Least-recently-used disk cache of objects."""
 
 import asyncio
 import os
@@ -46,7 +46,6 @@ class ObjectCache:
 
 
 def get_object_cache(request: Request) -> ObjectCache:
-    """The process's cache, created on first use."""
     state = request.app.state
     if not hasattr(state, "object_cache"):
         settings: Settings = state.settings

@@ -1,4 +1,4 @@
-"""Search of a job's completions, with pages that stay stable while steps arrive."""
+"""Search of a job's completions; pages stay stable while steps arrive."""
 
 import base64
 import binascii
@@ -40,7 +40,7 @@ Place = tuple[
     NonNegativeInt,
     NonNegativeInt,
 ]
-"""Sort, value sorted by, step, split, prompt_no, sample_no of the last completion of a page."""
+"""Sort, sort value, step, split, prompt_no, sample_no of a page's last completion."""
 
 _PLACE: TypeAdapter[Place] = TypeAdapter(Place)
 _KEY = (Row.step, Row.split, Row.prompt_no, Row.sample_no)
@@ -67,7 +67,6 @@ class Filters:
     advantage: Advantage | None = None
     finish_reason: str | None = None
     failed: bool | None = None
-    """Whether a reward failed."""
     length_min: int | None = None
     length_max: int | None = None
 
@@ -98,9 +97,8 @@ async def find(
 ) -> CompletionHits:
     """One page and the total, counted up to COUNTED_TO. Raises InvalidInput.
 
-    First all matches are collected, up to one more than are counted, separately from the page's order: for a
-    rare word the planner would otherwise scan all steps for a full page. Only if there are more does a second
-    query use the page's order.
+    Matches are first collected without the page's order: for a rare word the planner would otherwise
+    scan all steps.
     """
     place = None if after is None else _decode(after, sort)
     narrow = select(*_KEY, Row.reward, Row.length).where(Row.job_id == job_id, *filters.conditions())
@@ -131,7 +129,6 @@ async def find(
 
 
 def _page(source: FromClause, sort: Sort, limit: int, place: Place | None) -> Subquery:
-    """`limit + 1` sort keys of `source` after `place`."""
     page = select(source)
     if place is not None:
         page = page.where(_beyond(source, place))
@@ -143,7 +140,6 @@ def _matches_key(job_id: str, page: Subquery) -> ColumnElement[bool]:
 
 
 def _keys(source: FromClause, sort: Sort) -> list[tuple[ColumnElement[Any], bool]]:
-    """Sort columns and whether each descends: the value, then newest step first, then by prompt."""
     name, falls = sort.removeprefix("-"), sort.startswith("-")
     tie_breakers = [
         (source.c["split"], False),
@@ -162,7 +158,6 @@ def _order(source: FromClause, sort: Sort) -> list[ColumnElement[Any]]:
 
 
 def _beyond(source: FromClause, place: Place) -> ColumnElement[bool]:
-    """What follows a place in the order of `_order`."""
     sort, value, step, *tie_values = place
     values = [step, *tie_values] if sort.endswith("step") else [value, step, *tie_values]
     alternatives: list[ColumnElement[bool]] = []
@@ -189,7 +184,6 @@ def _encode(sort: Sort, row: Row) -> str:
 
 
 def _decode(cursor: str, sort: Sort) -> Place:
-    """Raises InvalidInput for a cursor of another order."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         place = _PLACE.validate_json(base64.b64decode(padded, altchars=b"-_", validate=True), strict=True)

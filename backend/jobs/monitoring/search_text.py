@@ -1,11 +1,11 @@
 """Parser of the completion search, and its SQL condition.
 
-Terms combine with AND; `or` separates alternatives, `-` excludes, quotes group words. A term of ASCII letters
-and digits matches a word, a quoted one consecutive words, ignoring punctuation; both use the index and ignore
-case. Any other term (`<think>`, `12+30=42`, `"a = b"`, letters beyond ASCII) matches literally as a
-substring, ignoring case. `or` without alternatives is a word.
+Terms combine with AND; `or` separates alternatives, `-` excludes, quotes group words. A term of
+ASCII letters and digits matches a word, a quoted one consecutive words, ignoring punctuation; both
+use the index. Any other term matches literally as a substring. Case is ignored. `or` without
+alternatives is a word.
 
-Limits: the first 2,000 characters are searched; a phrase is missed after the 256th occurrence of one of its
+Limits: the first 2,000 characters; a phrase is missed after the 256th occurrence of one of its
 words.
 """
 
@@ -36,7 +36,7 @@ class Term:
 
 
 def parse(q: str) -> list[list[Term]]:
-    """Alternatives, each a list of terms combined with AND; empty for an empty query."""
+    """Alternatives of terms combined with AND; empty for an empty query."""
     alternatives: list[list[Term]] = [[]]
     matches = [match for match in _TERM.finditer(q) if (match["quoted"] or match["bare"] or "").strip()]
     for number, match in enumerate(matches):

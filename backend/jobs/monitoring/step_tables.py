@@ -11,9 +11,8 @@ import pyarrow.parquet as parquet
 from reinforge.errors import StateConflict
 
 MOST_BYTES = 256 << 20
-"""Maximum bytes of one row group, decoded: the completions of one prompt with a value per token."""
+"""Maximum decoded bytes of one row group."""
 MOST_DEPTH = 100
-"""Maximum depth of JSON in a cell."""
 _ROWS_AT_ONCE = 32
 
 _DAMAGE = (
@@ -37,13 +36,12 @@ def readable() -> Iterator[None]:
 
 @contextmanager
 def opened(path: str) -> Iterator[parquet.ParquetFile]:
-    """`readable` around everything done with the open file."""
     with readable(), parquet.ParquetFile(path) as file:
         yield file
 
 
 def row_group(file: parquet.ParquetFile, number: int, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a row group. Raises ValueError beyond `MOST_BYTES`."""
+    """Raises ValueError beyond `MOST_BYTES`."""
     rows: list[dict[str, Any]] = []
     _check_size(file.metadata.row_group(number).total_byte_size)
     size = 0
@@ -60,9 +58,7 @@ def every_row(file: parquet.ParquetFile, columns: Sequence[str]) -> Iterator[dic
 
 
 def value_of(cell: str | None, empty: str) -> Any:
-    """The JSON in a cell. Raises ValueError if it is nested too deeply or contains text that JSON output
-    cannot hold.
-    """
+    """The JSON in a cell. Raises ValueError if it is nested too deeply or JSON output cannot hold it."""
     value = json.loads(cell or empty)
     level = [value]
     for _ in range(MOST_DEPTH + 1):
@@ -75,7 +71,6 @@ def value_of(cell: str | None, empty: str) -> Any:
 
 
 def _nested(value: Any) -> Iterator[Any]:
-    """Its direct child lists and objects."""
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return (child for child in values if isinstance(child, dict | list))
 

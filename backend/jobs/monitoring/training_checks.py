@@ -1,7 +1,7 @@
-"""The training check of a job: computed from its stored series, and its problems stored as findings.
+"""Training checks of jobs, from stored series; problems are stored as findings.
 
-A problem is one finding from the time it is first noticed: a later check updates the row, and marks it resolved when
-the problem is gone. Only a problem that appears, returns or is resolved is an event of the job.
+A problem is one finding: later checks update its row or mark it resolved. Only its appearance,
+return and resolution are events.
 """
 
 import time
@@ -23,22 +23,20 @@ from reinforge.states import FINAL, JobStatus
 
 SOURCE = "training_check"
 CHECKS_PER_DOUBLING = 50
-"""After twice as many steps, checks are half as frequent: a job of any length is checked some hundred times."""
+"""After twice as many steps, checks are half as frequent."""
 _BUCKETS = 1500
-"""Points per series at most; a longer series is read in buckets, as charts are."""
 _EVALUATION = "held_out/"
 
 Emit = Callable[..., Awaitable[int]]
 
 
 def is_due(before: int, after: int) -> bool:
-    """Whether a job that went from one step to another is checked."""
     stride = 1 << max(0, (after // CHECKS_PER_DOUBLING).bit_length() - 1)
     return after // stride != before // stride
 
 
 async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
-    """The training check of a job. That of a stopped job has the message of its verdict."""
+    """The training check of a job; a stopped job's has the message of its verdict."""
     verdict = job.verdict or {}
     stopped = job.status in FINAL or job.status == JobStatus.PAUSED
     check = await _check(session, job, verdict.get("outcome"), stopped=stopped)
@@ -50,7 +48,7 @@ async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
 
 
 async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool = False) -> None:
-    """Bring the findings of a locked job up to date with its stored series. emit: adds an event to the job."""
+    """Bring a locked job's findings up to date. emit: adds an event."""
     if job.purpose != "train":
         return
     outcome: Outcome | None = None

@@ -1,1 +1,1 @@
-"""Validation of a job before it is stored: references, worker checks, golden cases."""
+"""Submission of jobs: validation, worker checks, golden cases, storage."""

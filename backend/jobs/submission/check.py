@@ -1,4 +1,4 @@
-"""Check of a specification for a form: all problems at once, by the rules for creating, nothing stored."""
+"""Check of a specification for a form: all problems at once, nothing stored."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,10 @@ async def check_job(
     *,
     quick: bool,
 ) -> JobCheck:
-    """quick: skip the worker checks. Without an online worker there is a warning instead."""
+    """All problems of a specification; without an online worker, a warning replaces the worker checks.
+
+    quick: skip them.
+    """
     try:
         spec = JobSpec.model_validate(raw)
     except ValidationError as error:
@@ -70,7 +73,6 @@ async def check_job(
 
 
 def facts(plan: Plan) -> dict[str, Any]:
-    """The specification's totals."""
     training, held_out = plan.split
     rollout, steps = plan.spec.rollout, plan.spec.limits.steps
     per_step = rollout.prompts_per_step * rollout.completions_per_prompt

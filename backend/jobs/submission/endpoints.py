@@ -1,4 +1,4 @@
-"""POST /jobs/check · GET /job-form."""
+"""Endpoints of the job form."""
 
 from typing import Annotated, Any
 

@@ -10,8 +10,8 @@ from backend.rpc.client import ONLINE_SECONDS
 
 
 async def auto_engine(session: AsyncSession) -> str:
-    """The value of `rollout.engine: auto`: an engine that every worker would choose, since any may claim the
-    job.
+    """The value of `rollout.engine: auto`: an engine that every worker would choose, since any may claim
+    the job.
     """
     chosen = {engines[0] if engines else "transformers" for engines in await _engines(session)}
     return chosen.pop() if len(chosen) == 1 else "transformers"
@@ -30,7 +30,6 @@ async def engine_missing(session: AsyncSession, engine: str) -> str | None:
 
 
 async def _engines(session: AsyncSession) -> list[list[str] | None]:
-    """Engines of each online trainer; None if not reported."""
     online_since = now() - timedelta(seconds=ONLINE_SECONDS)
     query = select(Worker.engines).where(Worker.kind == "trainer", Worker.last_seen_at > online_since)
     return list(await session.scalars(query))

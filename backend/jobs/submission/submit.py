@@ -1,6 +1,7 @@
-"""The one way to create a job: look up references, ask workers, run golden cases, store and queue.
+"""The one way to create a job: resolve references, check on workers, run golden cases, store and
+queue.
 
-Endpoints that create jobs differ in where the specification comes from and in what they answer. Each is a `Submission`.
+Each endpoint that creates jobs has its `Submission`.
 """
 
 from abc import ABC, abstractmethod
@@ -33,8 +34,6 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Services:
-    """What it takes to create a job."""
-
     database: Database
     calls: Calls
     objects: Objects
@@ -57,15 +56,14 @@ class Draft:
 
     spec: JobSpec
     raw_spec: dict[str, Any]
-    """As the client sent it: `Job.spec`."""
+    """As the client sent it."""
     purpose: Literal["train", "preflight"] = "train"
     openai: dict[str, Any] | None = None
-    """`Job.openai`."""
     warnings: tuple[str, ...] = ()
 
 
 class Submission(ABC, Generic[Answer]):
-    """A request for a job: what it asks for, and its answer."""
+    """A request for a job, and its answer."""
 
     def __init__(self, project_id: str, created_by: str) -> None:
         self.project_id = project_id
@@ -73,11 +71,11 @@ class Submission(ABC, Generic[Answer]):
 
     @property
     def model(self) -> str | None:
-        """The base model, which is described first if it is a built-in one that no worker has described yet."""
+        """The base model, so that a built-in one is described first if no worker has yet."""
         return None
 
     async def earlier_answer(self, session: AsyncSession) -> Answer | None:
-        """The stored answer to the same request. Reserves nothing."""
+        """The stored answer to the same request."""
         return None
 
     @abstractmethod
@@ -85,19 +83,19 @@ class Submission(ABC, Generic[Answer]):
         """The job that the request asks for. Raises InvalidInput, NotFound."""
 
     async def reserve(self, session: AsyncSession) -> Answer | None:
-        """Keep the same request out until the transaction ends; its answer if it came first."""
+        """Keep the same request out until the transaction ends; returns its answer if it came first."""
         return None
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """The draft in the transaction that stores the job, where its sources may have changed since."""
+        """The draft in the transaction that stores the job; its sources may have changed."""
         return draft
 
     @abstractmethod
     async def answer(self, session: AsyncSession, job: Job) -> Answer:
-        """The answer for the stored job, in its transaction."""
+        """The answer, in the transaction that stores the job."""
 
     def error_names(self) -> AbstractContextManager[None]:
-        """Around validation: renames the fields that errors speak of."""
+        """Context of the validation, which renames fields in errors."""
         return nullcontext()
 
 
@@ -117,7 +115,7 @@ class HttpSubmission(Submission[Response]):
 
 
 class SpecSubmission(HttpSubmission):
-    """A request whose body is the specification of the job."""
+    """A request whose body is the job's specification."""
 
     def __init__(self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft) -> None:
         super().__init__(who, once, fingerprint)
@@ -132,9 +130,10 @@ class SpecSubmission(HttpSubmission):
 
 
 async def submit(services: Services, submission: Submission[Answer]) -> Answer:
-    """Validate a job and queue it. Stores nothing when the job is refused.
+    """Validate a job and queue it.
 
-    Raises InvalidInput with `param`, NotFound, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
+    Raises InvalidInput with `param`, NotFound, Unavailable (`no_worker`, `call_timeout`,
+    `sandbox_unavailable`).
     """
     database, project_id = services.database, submission.project_id
     if submission.model is not None:

@@ -1,4 +1,4 @@
-"""Job validation, part 2: checks on a worker. Rewards load in a sandbox; prompts fit the model."""
+"""Job validation, part 2: on a worker, rewards load in a sandbox and prompts fit the model."""
 
 import heapq
 from collections.abc import Sequence
@@ -25,7 +25,6 @@ from reinforge.schemas.rpc.models import RENDER
 from reinforge.spec import ColumnRoles, DataSpec
 
 WAIT_SECONDS = 20.0
-"""Maximum duration of the client's POST."""
 LONGEST_ROWS = 2000
 
 Rows = list[PromptRow]
@@ -34,14 +33,14 @@ Rows = list[PromptRow]
 @dataclass(frozen=True)
 class Validated:
     plan: Plan
-    """With what the workers have measured, and the rewards' entries. Not to be used if there are problems."""
+    """Includes what workers have measured; not to be used if there are problems."""
     problems: list[InvalidInput]
 
 
 @dataclass(frozen=True)
 class LoadedRewards:
     rewards: list[PinnedReward]
-    """With the function to call; a reward with a problem is as it was."""
+    """With the function to call; unchanged where there is a problem."""
     problems: list[InvalidInput]
     jail: str | None
 
@@ -53,11 +52,10 @@ class MeasuredPrompts:
     hidden_size: int | None
     warnings: list[str]
     problem: InvalidInput | None
-    """Set if the longest prompt does not fit."""
 
 
 async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Plan:
-    """The plan with what workers measure, after checks of rewards and prompts.
+    """Check rewards and prompts on workers; adds the measurements to the plan.
 
     Raises InvalidInput with `param`, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
     """
@@ -68,7 +66,7 @@ async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> P
 
 
 async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Validated:
-    """Like `validate`, but returns all problems instead of raising the first. Raises Unavailable."""
+    """Like `validate`, but returns all problems. Raises Unavailable."""
     tables = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
         tables.append((plan.held_out, "data.held_out"))
@@ -104,7 +102,6 @@ async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) 
 
 
 async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, int], list[str]]:
-    """The split, counted if it is by prompts, and warnings about held-out prompts that also train."""
     data = plan.spec.data
     if plan.held_out is None and plan.split[1] == 0:
         return plan.split, []
@@ -133,7 +130,7 @@ async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, 
 async def load_rewards(
     pinned: Sequence[PinnedReward | None], calls: Calls, tables: Sequence[Dataset], roles: ColumnRoles
 ) -> LoadedRewards:
-    """Load the rewards in the sandbox and compare the columns that they read with the data's. Raises Unavailable."""
+    """Load the rewards in the sandbox and check the columns that they read. Raises Unavailable."""
     pinned_rewards = [(index, reward) for index, reward in enumerate(pinned) if reward is not None]
     sources = [
         rewards.Source(reward.name, reward.source, reward.entry, f"rewards[{index}].{_origin(reward)}")
@@ -174,7 +171,7 @@ def _origin(reward: PinnedReward) -> str:
 
 
 def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
-    """The function to call: the named one, the only one, or `grade`. Raises InvalidInput."""
+    """The function to call: the named one, the only one, or `grade`."""
     if reward.entry is not None:
         if reward.entry not in names:
             raise InvalidInput(
@@ -204,7 +201,6 @@ def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
 
 
 async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> Rows:
-    """The rows with the longest prompts; checks that every row has a prompt. Raises InvalidInput."""
     arguments = (str(path), dataset.format, data.model_dump_json())
     result, failure = await read_in_background(dataset, read_longest, *arguments)
     if failure is not None:
@@ -223,7 +219,7 @@ def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any
 
 
 def longest_prompts(path: str, format: str, data: str) -> Rows:
-    """At most `LONGEST_ROWS` rows, longest prompt first, without their other columns. Raises DatasetError."""
+    """At most `LONGEST_ROWS` rows, longest prompt first, without other columns. Raises DatasetError."""
     spec = DataSpec.model_validate_json(data)
     heap: list[tuple[int, int, PromptRow]] = []
     rows = iter_prompts(
@@ -250,7 +246,6 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
 
 
 async def _measure(plan: Plan, calls: Calls, rows: Rows, param: str) -> MeasuredPrompts:
-    """Render the rows on a worker. Raises InvalidInput if the model's template refuses a row, Unavailable."""
     request = QueuedRendering(
         model_key=plan.model.key,
         model_source=plan.model.source,
@@ -293,7 +288,6 @@ def _too_long(plan: Plan, row: int, tokens: int, limit: int, context: int | None
 
 
 def _refused_prompts(error: InvalidInput, rows: Rows, param: str) -> InvalidInput:
-    """Translate a `render` error to the job's rows and fields."""
     if error.param != "data.dataset":  # the model itself cannot be used
         return InvalidInput(
             error.message, code=error.code, hint=error.hint, param="model", errors=error.errors

@@ -1,7 +1,4 @@
-"""Job validation, part 1: references that the database can resolve.
-
-Every error is an InvalidInput that names the field as `param`.
-"""
+"""Job validation, part 1: references. Every error is an InvalidInput with `param`."""
 
 import hashlib
 from collections.abc import Awaitable, Collection, Iterator, Sequence
@@ -29,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PinnedReward:
-    """A reward's code as the job will run it; `reward_id` and `revision` when it is a stored one."""
+    """A reward's code as the job will run it."""
 
     name: str
     source: str
@@ -38,7 +35,7 @@ class PinnedReward:
     reward_id: str | None = None
     revision: int | None = None
     grader: Grader | None = None
-    """The parsed grader; None for code."""
+    """None for code."""
 
     @property
     def kind(self) -> str:
@@ -51,7 +48,7 @@ class PinnedReward:
 
 @dataclass(frozen=True)
 class Plan:
-    """A valid specification with everything that it refers to."""
+    """A valid specification with what it refers to."""
 
     spec: JobSpec
     model: BaseModel
@@ -59,29 +56,27 @@ class Plan:
     held_out: Dataset | None
     rewards: Sequence[PinnedReward]
     split: tuple[int, int]
-    """Number of training rows and held-out rows."""
+    """Training rows, held-out rows."""
     hidden_size: int | None
-    """Hidden size of the base model; None until a worker has read it."""
+    """None until a worker has read it."""
     engine: str
-    """Resolved value of `rollout.engine: auto`."""
     warnings: Sequence[str] = ()
     jail: str | None = None
-    """The sandbox that has loaded the rewards; None before that, and without code."""
+    """The sandbox that has loaded the rewards."""
     longest_prompt: int | None = None
-    """Tokens; None until a worker has rendered the prompts."""
+    """Tokens; None until rendered."""
 
     @property
     def prompt_limit(self) -> int | None:
-        """Longest prompt in tokens; None if neither the context nor a limit is known."""
+        """Tokens; None if neither the context nor a limit is known."""
         return _prompt_limit(self.spec, self.model)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Resolved references of a specification and all its problems, in field order."""
+    """Resolved references and all problems of a specification, in field order."""
 
     plan: Plan | None
-    """None if there are problems."""
     rewards: list[PinnedReward | None]
     """By position; None for a missing one."""
     problems: list[InvalidInput]
@@ -90,7 +85,7 @@ class Survey:
 
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
-    """Resolve the specification's references and check that they fit together. Raises InvalidInput."""
+    """Resolve references and check that they fit together. Raises InvalidInput."""
     result = await survey(session, project_id, spec)
     if result.plan is None:
         raise result.problems[0]
@@ -98,7 +93,7 @@ async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan
 
 
 async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Survey:
-    """Like `look_up`, but returns all problems instead of raising the first."""
+    """Like `look_up`, but returns all problems."""
     problems: list[InvalidInput] = []
 
     async def collect(lookup: Awaitable[T]) -> T | None:
@@ -239,9 +234,6 @@ async def _judge_problems(
 
 
 def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
-    """Columns in the templates of a grader or of the judges that code calls; a worker finds the columns that
-    code reads.
-    """
     judging = reward.judges.values() if isinstance(reward, PythonReward) else ()
     graders = [*judging, *([pin.grader] if pin.grader is not None else [])]
     return frozenset().union(*map(columns, graders))
@@ -250,7 +242,7 @@ def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
 def lacking(
     reward: PinnedReward, index: int, reads: Collection[str], tables: Sequence[Dataset], roles: ColumnRoles
 ) -> list[InvalidInput]:
-    """Problems for columns that no row has: every completion would fail."""
+    """Problems for columns that no row has."""
     param = f"rewards[{index}]"
     return [
         problem
@@ -272,7 +264,6 @@ def _shadowed(tables: Sequence[Dataset], roles: ColumnRoles) -> list[str]:
 
 
 def _refused(error: NotFound, param: str) -> InvalidInput:
-    """Turn NotFound into InvalidInput: the request named it."""
     return InvalidInput(error.message, code=error.code, hint=error.hint, param=param)
 
 
@@ -291,7 +282,6 @@ def _column_problems(
 
 
 def _split(spec: JobSpec, dataset: Dataset, held_out: Dataset | None) -> tuple[int, int]:
-    """Number of training rows and held-out rows. Raises InvalidInput `invalid_held_out`."""
     if held_out is not None:
         return dataset.rows, held_out.rows
     training_rows, held_out_rows = split(dataset.rows, spec.data.held_out_rows, spec.seed)

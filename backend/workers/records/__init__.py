@@ -1,1 +1,1 @@
-"""Trainer records: applied once, in order; metric points and metering."""
+"""Trainer records: application, metric points, metering."""

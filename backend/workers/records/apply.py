@@ -1,4 +1,4 @@
-"""Application of each kind of record, under the job's row lock; the caller checks fence and sequence."""
+"""Application of records under the job's row lock; the caller checks fence and sequence."""
 
 import functools
 from typing import Any
@@ -55,14 +55,11 @@ from reinforge.states import JobStatus
 
 RESUME_STATES_PER_JOB = 2
 _ROW = tuple(RowStatus.model_fields)
-"""Columns of a completion in row-wise records."""
 _EVENT = ("seq", "type", "data", "step", "count")
 
 
 class Applier:
-    """Applies one batch of records. `finish` stores points, events and usage together, because after an outage
-    hundreds of steps arrive at once.
-    """
+    """Applies one batch of records; `finish` stores points, events and usage together."""
 
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, wake_ups: WakeUps) -> None:
         self.session, self.job, self.attempt, self._wake_ups = session, job, attempt, wake_ups
@@ -71,7 +68,7 @@ class Applier:
         self._meter = Meter(session, job, attempt, self._points)
         self._events: list[dict[str, Any]] = []
         self._checked_step: int | None = job.step
-        """The step that the findings of the training check stand at; None: they are to be refreshed."""
+        """Step of the last training check; None: a check is due."""
 
     async def apply(self, record: Record) -> None:
         match record:
@@ -117,7 +114,7 @@ class Applier:
                 await training_checks.refresh(self.session, self.job, self._emit)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
-        """Collect an event for `finish`; it is numbered now, which fixes its order."""
+        """Collect an event for `finish`, numbered now, which fixes its order."""
         self.job.seq += 1
         self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step, "count": 1})
 

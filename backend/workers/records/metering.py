@@ -1,7 +1,4 @@
-"""Metering of an attempt from its records: device time, tokens, judge costs.
-
-Each record is applied and counted once; steps that a resume repeats are counted again.
-"""
+"""Metering of an attempt: device time, tokens, judge costs. Steps that a resume repeats count again."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -31,7 +28,7 @@ async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
 
 
 class Meter:
-    """Collects the usage of one batch of records, and stores it at once."""
+    """Collects and stores the usage of one batch of records."""
 
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, points: Points) -> None:
         self._session, self._job, self._attempt, self._points = session, job, attempt, points
@@ -43,14 +40,13 @@ class Meter:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
 
     async def count_steps(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> None:
-        """Count the growth of totals at these ascending steps. Call before their points are added."""
+        """Count the growth of totals at ascending steps; call before their points are added."""
         for key, kind in GROWING.items():
             for step, value in zip(steps, values.get(key, ()), strict=False):
                 if value is not None:
                     self._used[kind] += await self._growth(key, step, value)
 
     async def _growth(self, key: str, step: int, value: float) -> float:
-        """Since the last step that reported the metric."""
         before = await self._before(key, step)
         self._last[key] = (step, value)
         if before is None and self._attempt.resume_step > 0:

@@ -18,19 +18,15 @@ _SERIES = select(
     .scalar_subquery()
     .label("newest"),
 ).where(MetricSeries.job_id == bindparam("job"))
-"""A job's series and the newest step of each."""
 
 
 class Points:
-    """The points of one batch of records, stored together.
-
-    The job's row is locked, so series cannot race.
-    """
+    """The points of one batch, stored together while the job's row is locked."""
 
     def __init__(self, session: AsyncSession, job_id: str) -> None:
         self._session, self._job_id = session, job_id
         self._waiting: defaultdict[tuple[str, str], dict[int, tuple[float, float | None]]] = defaultdict(dict)
-        """(kind, key) → step → time and value; the last value counts."""
+        """(kind, key) → step → time and value."""
 
     def add(
         self,
@@ -44,7 +40,6 @@ class Points:
             self._waiting[kind, key].update(zip(steps, zip(ts, column, strict=True), strict=True))
 
     async def store(self) -> None:
-        """Store the points collected since the last call."""
         waiting, self._waiting = self._waiting, defaultdict(dict)
         if not waiting:
             return

@@ -1,4 +1,4 @@
-"""Reception of a trainer's records: each applied once, in order, in one transaction under the job's row lock."""
+"""Reception of a trainer's records: each once, in order, in one transaction."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,7 +18,7 @@ async def store(
 ) -> RecordReply:
     """Apply the new records of a batch; the rest is acknowledged again.
 
-    Raises LeaseLost, InvalidInput (`sequence_gap`, `blob_missing`); then nothing of the batch is stored.
+    Raises LeaseLost, InvalidInput (`sequence_gap`, `blob_missing`); then nothing is stored.
     """
     job, attempt = await lock_attempt(session, job_id, body.attempt, token)
     fresh = [record for record in _single(body) if record.sequence > attempt.last_sequence]
