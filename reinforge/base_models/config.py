@@ -23,7 +23,6 @@ def hidden_size(config: dict[str, Any]) -> int | None:
 
 
 def read_hidden_size(folder: Path) -> int | None:
-    """Hidden size of the model in a folder, if its `config.json` has it."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

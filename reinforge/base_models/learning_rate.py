@@ -22,7 +22,6 @@ INITIAL_WIDTHS = range(128, 257)
 NARROWEST = 128
 """Narrower models use this hidden size: at 64 twice the rate was slower."""
 MEASURED = frozenset({64, 128, 256, 512})
-"""Hidden sizes that the rule was measured at."""
 BOUNDED_ABOVE = 512
 LOWEST, HIGHEST = 2e-5, 1e-4
 """Bounds above `BOUNDED_ABOVE`."""
@@ -41,7 +40,6 @@ class AutoLearningRate(BaseModel):
     measured: bool
     """The rule was measured at this size."""
     reason: str
-    """How the value was found."""
 
 
 def auto_learning_rate(hidden_size: int) -> float:
@@ -79,7 +77,6 @@ def explained(hidden_size: int) -> AutoLearningRate:
 
 
 def unknown_hidden_size(model: str, param: str = "optimizer.learning_rate") -> InvalidInput:
-    """Refusal of `auto` for a model of unknown hidden size."""
     return InvalidInput(
         f"The configuration of {model} has no hidden size, which the automatic learning rate is computed from.",
         code="hidden_size_unknown",

@@ -1,18 +1,15 @@
 """Estimates the memory in bytes to serve a model and to train an adapter.
 
 Assumes bfloat16 weights; an adapter on every linear layer at 16 bytes a parameter (32-bit weight,
-gradient, Adam's moments); gradient checkpointing: one bfloat16 vector per token and layer, and one
-whole layer; 32-bit logits with gradient. Excludes the runtime (CUDA about half a GiB), fragmentation
-and a separate vLLM server.
+gradient, Adam's moments); gradient checkpointing; 32-bit logits with gradient. Excludes the runtime
+(CUDA about half a GiB), fragmentation and a separate vLLM server.
 """
 
 from pydantic import BaseModel, ConfigDict
 
 RANK = 16
 TOKENS = 4096
-"""Tokens of a micro-batch."""
 SEQUENCES = 32
-"""Sequences sampled concurrently."""
 _WEIGHT, _ADAPTER, _FULL = 2, 16, 4
 
 

@@ -49,7 +49,6 @@ def chat(
 
 
 def _checkpoint(client: Reinforge, job: str, step: int | None) -> tuple[str, str]:
-    """The job's model and the checkpoint's id. Raises InvalidInput."""
     model = client.jobs.get(job).model
     checkpoints = sorted(client.jobs.checkpoints(job), key=lambda checkpoint: checkpoint.step)
     if step is not None:

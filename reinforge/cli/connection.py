@@ -8,7 +8,6 @@ from reinforge.client.credentials import credentials_path, stored
 
 
 def store(url: str, key: str) -> Path:
-    """Save a key to the credentials file, mode 0600."""
     path = credentials_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     credentials = stored() | {url: key, "default": url}

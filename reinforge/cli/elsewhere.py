@@ -25,7 +25,6 @@ HINTS |= {"workers": "reinforge worker list", "jobs": "reinforge job list"}
 
 
 def hint(error: Any) -> str | None:
-    """Hint for the parser's unknown-command error."""
     context, match = getattr(error, "ctx", None), re.match(r"No such command '([^']+)'", str(error))
     if context is None or match is None:
         return None

@@ -20,7 +20,6 @@ from reinforge.errors import (
 class Exit(IntEnum):
     OK = 0
     FAILED = 1
-    """The job or test failed."""
     USAGE = 2
     """Bad arguments or input, or cancelled."""
     GATE = 3

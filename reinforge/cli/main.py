@@ -137,7 +137,6 @@ def _server_of(key: str) -> str:
 
 
 def _key_for(url: str, token: str) -> str:
-    """Exchange a one-time token for an API key of this machine."""
     try:
         with httpx.Client(base_url=f"{url}/api/v1", timeout=20, headers={"origin": url}) as http:
             me = _posted(http, "/sign-in", {"token": token})

@@ -21,7 +21,6 @@ _WIDE = 10_000
 
 
 def _console(stream: IO[str], **options: Any) -> Console:
-    """Wraps to a terminal's width; files and pipes are not wrapped."""
     narrow = stream.isatty() or settings.columns_are_set()
     return Console(highlight=False, width=None if narrow else _WIDE, **options)
 
@@ -66,7 +65,6 @@ def result(value: BaseModel | Sequence[BaseModel], *lines: str, json: bool) -> N
 def listing(
     items: Sequence[M], columns: Sequence[str], cells: Callable[[M], Sequence[str]], *, empty: str, json: bool
 ) -> None:
-    """Print JSON, or a table with one row of `cells` per item."""
     if json:
         print_json(items)
     else:

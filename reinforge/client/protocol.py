@@ -122,7 +122,6 @@ class Outage:
         self._answered, self._since = False, 0.0
 
     def end(self) -> None:
-        """Record that the server has answered."""
         self._answered, self._since = True, 0.0
 
     def pause(self, error: Unavailable, deadline: float | None = None) -> float:
@@ -156,7 +155,6 @@ def patient(own: httpx.Timeout, at_least: float) -> httpx.Timeout:
 
 
 def rewind(files: dict[str, Any] | None) -> None:
-    """Rewind the files of a request before its retry."""
     for part in (files or {}).values():
         handle = part[1] if isinstance(part, tuple) else part
         if hasattr(handle, "seek"):

@@ -25,7 +25,6 @@ RESTS = FINAL | {JobStatus.PAUSED}
 EVALUATION_ENDS = ("succeeded", "failed", "cancelled")
 DEPLOYMENT_POLL_SECONDS = 0.5
 SAMPLE_READ_SECONDS = 45.0
-"""The server writes to a stream of samples every few seconds."""
 _TEMPORARY = ("call_timeout", "hub_unavailable", "interrupted", "no_worker", "worker_lost")
 """Codes of failures after which adding a model may be retried."""
 
@@ -57,13 +56,11 @@ def document(spec: JobSpec | dict[str, Any]) -> dict[str, Any]:
 
 
 def refusal(failure: JobError) -> ReinforgeError:
-    """Exception for a failure to add a model."""
     kind = Unavailable if failure.code in _TEMPORARY else InvalidInput
     return kind(failure.message, code=failure.code, hint=failure.hint)
 
 
 def sample_error(error: dict[str, Any]) -> ReinforgeError:
-    """Exception for the `error` event of a stream of samples."""
     kind = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
     return kind(
         str(error.get("message") or "Sampling failed."),
@@ -80,6 +77,5 @@ def complete_seconds(size: int) -> float:
 
 
 def part_of(file: IO[bytes], upload: DatasetUpload, number: int) -> bytes:
-    """Bytes of part `number`, from 1."""
     file.seek((number - 1) * upload.part_bytes)
     return file.read(upload.part_bytes)

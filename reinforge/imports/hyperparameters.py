@@ -66,7 +66,6 @@ EITHER = {
     "learning_rate": "learning_rate_multiplier",
     "steps": "n_epochs",
 }
-"""Our name → OpenAI's; only one may be given."""
 EITHER_MEANS = {
     "completions_per_prompt": f"completions_per_prompt is a number, compute_multiplier a multiple of {COMPLETIONS}.",
     "learning_rate": "learning_rate is a number, learning_rate_multiplier a multiple of the automatic one.",

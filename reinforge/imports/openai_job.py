@@ -85,7 +85,6 @@ def _reward(imported: Project, grader: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hidden_size(model: str) -> int | None:
-    """None if the model is not on this machine."""
     try:
         return read_hidden_size(model_folder(model))
     except InvalidInput:

@@ -161,7 +161,6 @@ def _needed(tree: ast.Module, text: str, functions: list[str]) -> tuple[str, lis
 
 
 def _runs(node: ast.stmt) -> bool:
-    """Whether loading has effects, or imports what a sandbox lacks."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return bool(_imports(node) & _NOT_IN_A_SANDBOX)
     if isinstance(node, ast.Expr):

@@ -40,7 +40,6 @@ class Script:
 
 
 def read(tree: ast.Module) -> Script:
-    """Empty for a file that trains nothing."""
     script = Script()
     ignored = []
     adapter = False
@@ -72,7 +71,6 @@ def _called(call: ast.Call) -> str:
 
 
 def _configuration(script: Script, call: ast.Call) -> list[str]:
-    """Returns the arguments that no field corresponds to."""
     ignored = []
     for argument in call.keywords:
         name = argument.arg or ""

@@ -26,7 +26,6 @@ class BrokerState(BaseModel):
     id: str | None = None
     """Equal for all users of the same broker; None: unknown."""
     error: str | None = None
-    """Why it cannot be used; None if it answers."""
 
     @property
     def title(self) -> str:
@@ -97,7 +96,6 @@ def _look_at_redis(url: str) -> BrokerState:
 
 
 def _folder_id(folder: Path) -> str:
-    """Read or create the folder's identifier, and check that it is writable. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / _ID_FILE
     fresh = folder / f".{_ID_FILE}.{os.getpid()}.{secrets.token_hex(4)}"

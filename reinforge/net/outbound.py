@@ -47,7 +47,6 @@ class Target:
     """Checked addresses, and the name for Host header and certificate."""
 
     urls: tuple[str, ...]
-    """In the name server's order; later ones are fallbacks."""
     host_header: str
     server_name: str
 
@@ -137,7 +136,6 @@ class Guard:
 
 
 def _parts(url: str) -> tuple[SplitResult, str, int]:
-    """URL, host and port. Raises Refused."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port

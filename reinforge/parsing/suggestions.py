@@ -23,7 +23,6 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """A sentence with the nearest name, else with all if few."""
     names = sorted(set(names))
     if near := nearest(name, names):
         return f"Did you mean {near}?"
@@ -45,7 +44,6 @@ def _plain(name: str) -> str:
 
 
 def _members(root: Mapping[str, Any], place: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The schema at `place` with `$ref` resolved; for a union, its members' schemas."""
     if "$ref" in place:
         return _members(root, _referenced(root, place["$ref"]))
     unions = [member for key in ("anyOf", "oneOf", "allOf") for member in place.get(key, [])]

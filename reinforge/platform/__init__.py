@@ -1,5 +1,1 @@
-"""`reinforge up`: PostgreSQL, backend, worker and sandbox under one supervisor.
-
-Backend and worker are started as processes (`python -m backend …`, `python -m worker …`), never
-imported.
-"""
+"""`reinforge up`: PostgreSQL, backend, worker and sandbox as child processes of one supervisor."""

@@ -287,7 +287,7 @@ def _load(dump: Path, url: str) -> None:
     """Fill an empty database in one transaction. Raises Unavailable `restore_failed`.
 
     `pg_restore` writes SQL to `psql`, so that `copy_script` can drop settings. COMMIT comes last, so that
-    any earlier end leaves the database empty.
+    an interruption leaves the database empty.
     """
     programs = find_programs() / "bin"
     with tempfile.TemporaryFile() as errors:

@@ -1,7 +1,6 @@
 """PostgreSQL's programs from the wheel, and database clusters.
 
-The wheel's Python code is not used: it creates an OS user, trusts every local connection and opens its
-socket to all users.
+The wheel's Python code is not used: it trusts every local connection and opens its socket to all users.
 """
 
 import hashlib
@@ -52,7 +51,6 @@ def as_root() -> bool:
 
 
 def find_programs() -> Path:
-    """PostgreSQL 18's folder in the wheel. Raises Unavailable."""
     try:
         wheel = importlib.metadata.distribution(_WHEEL)
         programs = Path(str(wheel.locate_file(str(_PROGRAMS))))
@@ -110,7 +108,7 @@ def _for_each(folder: Path, act: Callable[[Path], None]) -> None:
 def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster:
     """The cluster of this home, created at first use, then synced to disk if `durable`.
 
-    `home/postgres/cluster.json` is written last, so a crash leaves no half-made cluster.
+    `cluster.json` is written last, so a crash leaves no half-made cluster.
     """
     cluster = recorded_cluster(home)
     if cluster is None:
@@ -138,10 +136,9 @@ def recorded_cluster(home: Path) -> Cluster | None:
 
 
 def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
-    """Initialise a cluster with one login role that owns one database.
+    """Initialise a cluster with one login role and its database.
 
-    The superuser can connect in single-user mode only. Updates of the operating system do not change the
-    collation C.UTF-8.
+    The superuser can connect in single-user mode only. System updates do not change the collation C.UTF-8.
     """
     cluster = Cluster(folder, secrets.token_urlsafe(24))
     make_private(folder)

@@ -19,6 +19,5 @@ REMEDIES = {
 
 
 def image() -> str | None:
-    """This container's image; None elsewhere."""
     name = settings.container_image()
     return name if name in IMAGES else None

@@ -1,7 +1,7 @@
-"""Checks of this machine, with advice (`reinforge doctor`).
+"""Checks of this machine (`reinforge doctor`); backend and worker are checked in child processes, never
+imported.
 
-`fail`: the platform does not work; `warn`: a part does not. Backend and worker are checked in child
-processes, never imported.
+`fail`: the platform does not work; `warn`: a part does not.
 """
 
 import contextlib

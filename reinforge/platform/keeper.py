@@ -1,11 +1,9 @@
 """Keeper: wrapper process around a child, so that no process outlives the platform.
 
 It ends the command and all descendants on SIGTERM (SIGQUIT: at once), and when its standard input
-closes because its parent died. On Linux it is a *subreaper* that adopts orphaned grandchildren, the
-kernel signals the command if the keeper is killed (`PR_SET_PDEATHSIG`), and its own session keeps
-Ctrl-C away.
-
-Not covered: a descendant with its own session whose keeper was killed by SIGKILL.
+closes because its parent died. On Linux it is a *subreaper* for orphaned grandchildren, and the kernel
+signals the command if the keeper is killed. Not covered: a descendant with its own session whose keeper
+was killed.
 """
 
 import ctypes
@@ -39,8 +37,6 @@ _LEFTOVER_PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a keeper runs; passed as one JSON argument."""
-
     command: list[str]
     pid_file: str
     grace: float = 10.0

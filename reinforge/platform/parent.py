@@ -1,7 +1,7 @@
-"""Detects that the parent `make` was interrupted or killed.
+"""Detects through /proc that the parent `make` was interrupted or killed.
 
-After SIGINT `make` waits for its recipe and no longer catches SIGINT; after SIGKILL it is no longer the
-parent. Without /proc nothing is detected.
+An interrupted `make` waits for its recipe and no longer catches SIGINT; a killed one is no longer the
+parent.
 """
 
 import os

@@ -1,7 +1,6 @@
 """Paths of the platform's files, and the lock of a home.
 
-Under root, what another user must reach (PostgreSQL's programs, data, socket) lies under a prefix that
-anyone may traverse. Modes of folders that are not ours are never changed.
+Under root, what another user must reach (PostgreSQL) lies under a prefix that anyone may traverse.
 """
 
 import fcntl

@@ -1,7 +1,6 @@
 """Child processes: started in order, restarted when they end, stopped in reverse order.
 
-A group starts when the one before it is ready. Each child has its own thread, so a slow one delays no
-other.
+Each child has its own thread, so a slow one delays no other.
 """
 
 import shutil
@@ -55,8 +54,6 @@ class Child(Protocol):
 
 @dataclass
 class Service:
-    """A command that runs as long as the platform."""
-
     name: str
     command: Sequence[str]
     home: Path
@@ -171,7 +168,6 @@ class Supervisor:
                 raise child_thread.failure
 
     def stop(self) -> None:
-        """Stop all children, the last group first."""
         self._stopping.set()
         while self._groups:
             group = self._groups[-1]
@@ -241,7 +237,6 @@ class _ChildThread:
 
 
 def rotate(log: Path) -> None:
-    """Number the last run's log 1, and drop the oldest."""
     if not log.exists() or log.stat().st_size == 0:
         return
     for number in range(_ROTATED_LOGS - 1, 0, -1):

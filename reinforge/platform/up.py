@@ -1,9 +1,7 @@
-"""The platform's processes on one machine and their order.
+"""The platform's processes on one machine, stopped in reverse order:
 
-    PostgreSQL (unless DATABASE_URL), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET)
-    → migrations → backend api → backend background, worker (one for each job that the GPUs take), worker calls
-
-They stop in reverse order, and none outlives this process.
+PostgreSQL (unless DATABASE_URL), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET)
+→ migrations → backend api → backend background, worker (one for each job that the GPUs take), worker calls
 """
 
 import contextlib
@@ -77,7 +75,6 @@ class Platform:
 
     @property
     def sign_in_url(self) -> str | None:
-        """One-time address that the backend created at this start."""
         with contextlib.suppress(FileNotFoundError):
             return self._sign_in_file.read_text().strip() or None
         return None

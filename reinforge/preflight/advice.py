@@ -130,7 +130,6 @@ RULES: tuple[Rule, ...] = (
 
 
 def _group_size(spec: JobSpec, report: PreflightReport, observed: Observed) -> Suggestion | None:
-    """The smallest group size of which half of the groups are mixed."""
     group_size = spec.rollout.completions_per_prompt
     counts = []
     for group in observed.groups:
@@ -167,7 +166,6 @@ def _temperature(spec: JobSpec, report: PreflightReport) -> Suggestion | None:
 
 
 def _length_limit(spec: JobSpec, report: PreflightReport, observed: Observed) -> Suggestion | None:
-    """Twice the limit if much is truncated; twice the longest completion if that is far below."""
     limit = spec.rollout.max_completion_tokens
     longest = max(sampled.tokens for sampled in observed.completions)
     if report.truncated_share > MUCH_TRUNCATED:

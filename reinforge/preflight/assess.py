@@ -110,7 +110,6 @@ def _right(spec: JobSpec, scored: Sequence[Sampled]) -> int:
 
 
 def _duplicates(groups: Sequence[Sequence[Sampled]]) -> float:
-    """Compare texts by their first 2,000 characters."""
     total = sum(len(group) for group in groups)
     return sum(len(group) - len({sampled.text for sampled in group}) for group in groups) / max(1, total)
 

@@ -15,7 +15,6 @@ class Rounds:
 
     now: float = 1.0
     learned: float = 1.0
-    """Once most completions pass."""
 
 
 def step_seconds(observed: Observed) -> float:

@@ -34,10 +34,7 @@ def growth(observed: Observed) -> float:
 
 
 def widening(observed: Observed) -> float:
-    """Time and memory of a batch over the job, per the base model's.
-
-    Batches are padded to their longest completion, so they grow half as much as the mean.
-    """
+    """Time and memory of a batch over the job, per the base model's: padding halves the mean's growth."""
     return (1 + growth(observed)) / 2
 
 
@@ -56,7 +53,6 @@ def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
 
 
 def useful_when_learned(size: int) -> float:
-    """Share of mixed groups if completions pass with probability `LEARNED`."""
     return float(1 - LEARNED**size - (1 - LEARNED) ** size)
 
 

@@ -25,7 +25,6 @@ class Observed:
     load_seconds: float = 0.0
     """From the trainer's start to its first step."""
     save_seconds: float = 0.0
-    """For one checkpoint."""
     reward_ms: list[float] = field(default_factory=list)
     """Per completion; empty if unknown."""
 

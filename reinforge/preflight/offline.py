@@ -65,7 +65,6 @@ def _refuse_failed(out: Path, records: list[Record]) -> None:
 
 
 def _reward_ms(out: Path, records: list[Record]) -> list[float]:
-    """Per completion, from the steps' Parquet files; empty without pyarrow."""
     if find_spec("pyarrow") is None:
         return []
     import pyarrow.parquet as parquet

@@ -1,8 +1,8 @@
 """The object store: a folder or an S3 bucket behind one protocol.
 
-Objects are immutable and appear complete: writing other content to a key raises `object_conflict`. Keys
-are relative paths of letters, digits and `._=+@-` without leading dots, at most 200 characters a
-segment and 900 in all. A key cannot be the parent of another, since a folder could not hold both.
+Objects are immutable and appear complete: other content for a key raises `object_conflict`. Keys are
+relative paths of letters, digits and `._=+@-`, at most 200 characters a segment and 900 in all. A key
+cannot be the parent of another: a folder could not hold both.
 """
 
 import urllib.parse

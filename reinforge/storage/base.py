@@ -141,7 +141,6 @@ def read_up_to(stream: IO[bytes], size: int) -> bytes:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file that replaces `path` if the block succeeds."""
     temporary = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
     try:
         with temporary.open("xb") as file:

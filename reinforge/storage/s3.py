@@ -1,7 +1,6 @@
 """Object store in an S3 bucket through boto3, loaded lazily.
 
-Before writing, a lookup checks for conflicts, since not every server supports conditional writes;
-concurrent writers of one key have the same content.
+Conflicts are checked by a lookup first, since not every server supports conditional writes.
 """
 
 import io

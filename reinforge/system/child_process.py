@@ -80,7 +80,6 @@ class ChildProcess:
         return self._process.stdout
 
     def send(self, data: bytes) -> bool:
-        """Returns False if it no longer reads."""
         with self._writing:
             try:
                 assert self._process.stdin is not None
@@ -119,7 +118,6 @@ class ChildProcess:
         return status
 
     def signal(self, number: int) -> None:
-        """Signal the process alone, unless it has ended."""
         with self._reaping:
             if self._process.returncode is None:
                 os.kill(self.pid, number)

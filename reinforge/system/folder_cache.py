@@ -14,7 +14,7 @@ def remove(path: Path) -> None:
 
 
 class FolderCache:
-    """Keeps the most recently used entries within limits, by modification time. Processes may share it.
+    """Keeps the most recently used entries within limits. Processes may share it.
 
     Names with a leading dot (unfinished downloads, locks) are ignored. A folder counts as 0 bytes.
     """

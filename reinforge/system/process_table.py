@@ -50,7 +50,7 @@ def descendants(ancestor: int) -> list[ProcessIdentity]:
 
 
 def in_session(session: int) -> list[ProcessIdentity]:
-    """A session's number is not reused while a member lives."""
+    """Members of a session, whose number is not reused while one lives."""
     return _identities(pid for pid in psutil.pids() if _session(pid) == session)
 
 

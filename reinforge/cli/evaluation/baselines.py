@@ -107,7 +107,6 @@ def same_dataset(old: About, new: About) -> bool | None:
 
 
 def differences(old: About, new: About) -> list[str]:
-    """Notes on what differs besides the model."""
     notes = []
     if same_dataset(old, new) is None:
         notes.append(
@@ -146,7 +145,6 @@ def _about(evaluation: Evaluation) -> About:
 
 
 def _content(about: About) -> str | None:
-    """SHA-256 of the dataset, from the server if the result lacks it."""
     if about.dataset_sha256 is not None or about.dataset is None:
         return about.dataset_sha256
     try:

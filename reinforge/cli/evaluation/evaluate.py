@@ -100,7 +100,7 @@ def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
 
 
 def _waited(client: Reinforge, started: Evaluation, timeout: float | None, file: Path | None) -> Evaluation:
-    """Wait for the end. On Ctrl-C or time-out the evaluation keeps running; the message says how to resume."""
+    """Wait for the end. Ctrl-C and time-out do not cancel the evaluation."""
     out_again = "" if file is None else f" --out {file}"
     again = f"{started.id} goes on. Come back to it: reinforge eval --resume {started.id}{out_again}"
     try:

@@ -76,7 +76,6 @@ def gate(
 def _check_usage(
     least: float | None, max_regression: float | None, min_improvement: float | None, baseline: str | None
 ) -> None:
-    """Raises InvalidInput without a condition, or for one that lacks its baseline."""
     change = "--max-regression" if max_regression is not None else "--min-improvement"
     compares = max_regression is not None or min_improvement is not None
     if compares and baseline is None:

@@ -122,7 +122,6 @@ def _cases(completions: list[str], item: str | None) -> list[dict[str, Any]]:
 def _cases_of_rows(
     completions: list[str], dataset: Path, count: int, columns: ColumnRoles, template: str | None
 ) -> list[dict[str, Any]]:
-    """Every completion for each of the first rows. Raises DatasetError for a missing column."""
     parsed = None if template is None else PromptTemplate.parse(template)
     cases = []
     for row in islice(iter_rows(dataset), count):

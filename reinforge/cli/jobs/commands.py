@@ -268,7 +268,6 @@ def report(job: JobDetail) -> None:
 
 
 def learning_rate(job: JobDetail) -> str:
-    """The learning rate, with `auto` and warm-up marked."""
     optimizer = (job.resolved_spec or {}).get("optimizer", {})
     value, initial = optimizer.get("learning_rate"), optimizer.get("initial_learning_rate")
     if not isinstance(value, float):

@@ -44,7 +44,6 @@ def preflight(
 
 
 def _on_server(spec: JobSpec) -> PreflightReport:
-    """Raises JobFailure without a report."""
     with connect() as client:
         started = client.preflights.create(push_parts(client, spec))
         try:

@@ -83,5 +83,4 @@ def _card(name: str) -> dict[str, Any]:
 
 
 def _line(text: str) -> None:
-    """Print without markup or wrapping, to be copied."""
     out.print(text, markup=False, soft_wrap=True)

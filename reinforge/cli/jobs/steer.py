@@ -147,7 +147,6 @@ def _number(text: str) -> int | float:
 
 
 def place(text: str) -> tuple[str, Any]:
-    """Parse `limits.steps=200` as in a job file."""
     path, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"{text!r} gives no value.", code="no_value", hint=f"Write --set {path}=…")

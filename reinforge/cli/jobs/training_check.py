@@ -10,7 +10,6 @@ from reinforge.schemas.training_checks import JobTrainingCheck
 
 
 def fetch(client: Reinforge, id: str) -> JobTrainingCheck | None:
-    """None from a server without training check."""
     try:
         return client.jobs.training_check(id)
     except NotFound:
@@ -23,7 +22,6 @@ def with_check(job: JobDetail, check: JobTrainingCheck | None) -> dict[str, Any]
 
 
 def report_check(check: JobTrainingCheck | None) -> None:
-    """Print the answer, unless the verdict said it, and each problem with advice."""
     if check is None or check.state == "nothing":
         return
     if check.verdict is None:

@@ -22,11 +22,10 @@ CURVES = (
     ("entropy/mean", "entropy", "nat", 3),
     ("completions/length_mean", "length", "tokens", 1),
 )
-"""Key, title, unit and decimals."""
 
 
 def sparkline(values: list[float], width: int = 32) -> str:
-    """Draw the last `width` values as bars between their least and greatest."""
+    """Bars of the last `width` values."""
     values = values[-width:]
     low, high = min(values, default=0.0), max(values, default=0.0)
     span = high - low
@@ -34,8 +33,6 @@ def sparkline(values: list[float], width: int = 32) -> str:
 
 
 class JobView:
-    """A job's state, updated from its events."""
-
     def __init__(self, job: JobDetail, page: str) -> None:
         self.job, self.page = job, page
         self.series: dict[str, list[float]] = {}
@@ -85,7 +82,6 @@ class JobView:
         return f"about {duration(middle * left)} left ({duration(low * left)}–{duration(high * left)})"
 
     def line(self) -> str:
-        """The newest step in one line."""
         parts = [f"step {self.step}/{self.steps}"]
         for key, title, unit, digits in CURVES:
             parts.append(f"{title} {number(self.series.get(key, [None])[-1], digits)} {unit}".rstrip())

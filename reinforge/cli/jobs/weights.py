@@ -32,7 +32,7 @@ def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None 
 
 
 def choose_any(client: Reinforge, id: str) -> Checkpoint:
-    """Like `choose`, but the final checkpoint if none is better than the base model: to measure it is no risk."""
+    """Like `choose`, but falls back to the final checkpoint: to measure it is no risk."""
     try:
         return choose(client, id)
     except StateConflict as error:
@@ -48,7 +48,6 @@ def require_job(id: str, *, final: bool, step: int | None) -> None:
 
 
 def warn_of_adapter(client: Reinforge, id: str) -> None:
-    """Print a note if the job has a better checkpoint, or none better than the base model."""
     adapter = client.adapters.get(id)
     if adapter.base_reward is None or adapter.held_out_reward is None:
         return

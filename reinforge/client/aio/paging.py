@@ -8,7 +8,6 @@ from reinforge.client.shared import M
 
 
 async def every(transport: AsyncTransport, path: str, model: type[M], **params: Any) -> list[M]:
-    """Fetch all pages of a list."""
     items = []
     async for item in iterate(transport, path, model, **params):
         items.append(item)
@@ -18,7 +17,6 @@ async def every(transport: AsyncTransport, path: str, model: type[M], **params: 
 async def iterate(
     transport: AsyncTransport, path: str, model: type[M], *, page_size: int = 100, **params: Any
 ) -> AsyncIterator[M]:
-    """Items of a list, fetching pages as needed."""
     after: str | None = None
     while True:
         page = await transport.get(path, limit=page_size, after=after, **params)

@@ -113,7 +113,6 @@ class AsyncInvitations:
         self._transport = transport
 
     def list(self) -> AsyncIterator[Invitation]:
-        """Unused invitations, newest first."""
         return iterate(self._transport, "/invitations", Invitation)
 
     async def create(

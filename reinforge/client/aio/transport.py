@@ -85,7 +85,6 @@ class AsyncTransport:
 
     @asynccontextmanager
     async def stream(self, path: str, **options: Any) -> AsyncIterator[httpx.Response]:
-        """A response whose body is read as it arrives."""
         try:
             async with self.http.stream("GET", path, **options) as response:
                 if response.status_code >= 400:

@@ -16,7 +16,7 @@ async def send(
 ) -> Dataset:
     """Upload a file in parts, or resume its unfinished upload.
 
-    Raises the server's faults of the file, and ServerUnreachable: then call it again.
+    Raises ServerUnreachable: then call it again.
     """
     body = {"filename": path.name, "bytes": path.stat().st_size, "name": name, "sha256": sha256}
     try:

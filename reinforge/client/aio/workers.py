@@ -10,5 +10,4 @@ class AsyncWorkers:
         self._transport = transport
 
     async def list(self) -> list[WorkerInfo]:
-        """All workers, with what each does and can do."""
         return Page[WorkerInfo].model_validate(await self._transport.get("/workers")).data

@@ -34,9 +34,9 @@ class Reinforge:
     """A connection to one server with one API key.
 
     Arguments override `REINFORGE_URL` and `REINFORGE_API_KEY`, and those what `reinforge login` stored.
-    Methods raise a `reinforge.errors.ReinforgeError` with `code`, `message`, `hint` and `param`, after
-    `retries` retries on connection failures, 429 and 5xx. `wait` and `stream` survive outages of up to 10
-    minutes. `etag` is the version that a change is based on; default: the current one.
+    Methods raise a `reinforge.errors.ReinforgeError`, after `retries` retries on connection failures, 429
+    and 5xx. `wait` and `stream` survive outages of up to 10 minutes. `etag` is the version that a change is
+    based on; default: the current one.
     """
 
     def __init__(

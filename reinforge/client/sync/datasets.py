@@ -35,8 +35,8 @@ class Datasets:
     ) -> Dataset:
         """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is not sent twice.
 
-        Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push the file
-        again to send only what is missing. `progress` gets the bytes that have arrived.
+        Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push again to
+        send what is missing. `progress` gets the bytes that have arrived.
         """
         path = Path(path)
         name = name or path.name

@@ -135,7 +135,6 @@ class Jobs:
         )
 
     def starts(self, id: str) -> builtins.list[JobStart]:
-        """Steps that can be forked, newest first."""
         return JobStartList.model_validate(self._transport.get(f"/jobs/{id}/starts")).data
 
     def family(self, id: str) -> builtins.list[Job]:
@@ -151,7 +150,7 @@ class Jobs:
         from_step: int | None = None,
         to_step: int | None = None,
     ) -> Metrics:
-        """Every point; with `buckets`, last, least and greatest in each of at most that many ranges of steps."""
+        """Every point; with `buckets`, last, least and greatest of at most that many ranges of steps."""
         query = {"key": keys, "buckets": buckets, "from_step": from_step, "to_step": to_step}
         return Metrics.model_validate(self._transport.get(f"/jobs/{id}/metrics", **query))
 
@@ -175,7 +174,6 @@ class Jobs:
         return GroupList.model_validate(self._transport.get(f"/jobs/{id}/groups", step=step, split=split))
 
     def group(self, id: str, split: str, step: int, prompt_no: int) -> CompletionGroup:
-        """Completions of one prompt at one step, without tokens."""
         return CompletionGroup.model_validate(
             self._transport.get(f"/jobs/{id}/groups/{split}/{step}/{prompt_no}")
         )
@@ -202,7 +200,7 @@ class Jobs:
         """Best or final checkpoint of a succeeded job.
 
         Raises StateConflict `no_adapter`, or `no_better_checkpoint` if none has a higher held-out reward
-        than the base model.
+        than the base.
         """
         return pick_checkpoint(self.get(id), self.checkpoints(id), which)
 
@@ -229,7 +227,6 @@ class Jobs:
         return JobTrainingCheck.model_validate(self._transport.get(f"/jobs/{id}/training-check"))
 
     def labels(self, id: str) -> builtins.list[LabelView]:
-        """People's judgements of completions."""
         return LabelList.model_validate(self._transport.get(f"/jobs/{id}/labels")).data
 
     def label(self, id: str, labels: Sequence[LabelCreate]) -> builtins.list[LabelView]:
@@ -257,7 +254,7 @@ class Jobs:
     def stream(self, id: str, *, after: int = 0) -> Iterator[JobEvent]:
         """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
 
-        A broken connection is resumed with `Last-Event-ID`; a refused one (502, 503, 504 …) is retried.
+        Broken connections are resumed with `Last-Event-ID`.
         """
         failures, outage = 0, Outage()
         while True:

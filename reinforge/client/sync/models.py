@@ -25,11 +25,11 @@ class Models:
         progress: Callable[[ModelProgress], None] | None = None,
         every: float = 1.0,
     ) -> BaseModelInfo:
-        """Register a folder on the worker, or `hub:org/name@revision`, and wait for its inspection by a
-        worker.
+        """Register a folder on the worker, or `hub:org/name@revision`, and wait until a worker has inspected
+        it.
 
-        `token` opens a private model of the hub, `chat_template` is for a model without one. `progress` is
-        called every `every` seconds. If the worker refuses, its error is raised and no new model is kept.
+        `token` opens a private model, `chat_template` is for a model without one. `progress` is called
+        every `every` seconds. Raises the worker's refusal; then no new model is kept.
         """
         body = {"id": id, "source": source, "token": token, "chat_template": chat_template}
         model = BaseModelInfo.model_validate(self._transport.post("/models", body, params={"wait": "false"}))

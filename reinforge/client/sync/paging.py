@@ -9,7 +9,6 @@ from reinforge.client.sync.transport import Transport
 
 
 def every(transport: Transport, path: str, model: type[M], **params: Any) -> list[M]:
-    """Fetch all pages of a list."""
     items = []
     for item in iterate(transport, path, model, **params):
         items.append(item)
@@ -19,7 +18,6 @@ def every(transport: Transport, path: str, model: type[M], **params: Any) -> lis
 def iterate(
     transport: Transport, path: str, model: type[M], *, page_size: int = 100, **params: Any
 ) -> Iterator[M]:
-    """Items of a list, fetching pages as needed."""
     after: str | None = None
     while True:
         page = transport.get(path, limit=page_size, after=after, **params)

@@ -112,7 +112,6 @@ class Invitations:
         self._transport = transport
 
     def list(self) -> Iterator[Invitation]:
-        """Unused invitations, newest first."""
         return iterate(self._transport, "/invitations", Invitation)
 
     def create(

@@ -86,7 +86,6 @@ class Transport:
 
     @contextmanager
     def stream(self, path: str, **options: Any) -> Iterator[httpx.Response]:
-        """A response whose body is read as it arrives."""
         try:
             with self.http.stream("GET", path, **options) as response:
                 if response.status_code >= 400:

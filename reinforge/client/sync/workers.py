@@ -11,5 +11,4 @@ class Workers:
         self._transport = transport
 
     def list(self) -> list[WorkerInfo]:
-        """All workers, with what each does and can do."""
         return Page[WorkerInfo].model_validate(self._transport.get("/workers")).data
