@@ -1,1 +1,1 @@
-"""Scoring of completions. Imports no torch: the Celery workers and the RPC server use it too."""
+"""Scoring of completions. Imports no torch."""

@@ -1,4 +1,4 @@
-"""Builds the scorer of a job: the one place that maps grader types to raters."""
+"""Construction of a job's scorer."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -44,10 +44,10 @@ from worker.rewards.secrets import Secrets
 
 @dataclass
 class Services:
-    """Resources that raters share. Threads, network and processes start on first use.
+    """Resources that raters share; threads and processes start on first use.
 
-    judges: name → connection. checkpoints: name in graders → folder; None without torch.
-    own_judges: the user of this process named the judges, as with `reinforge train`; any address is allowed.
+    checkpoints: name in graders → folder; None without torch. own_judges: the process's user
+    named the judges, so any address is allowed.
     """
 
     call: Call
@@ -96,7 +96,6 @@ class Services:
         return settings.variable(grader.secret_env) if grader.secret_env else self.secrets.signing
 
     def close(self) -> None:
-        """Idempotent."""
         if "threads" in self.__dict__:
             self.threads.shutdown(wait=False, cancel_futures=True)
         if "network" in self.__dict__:
@@ -115,7 +114,7 @@ def unknown_judge(name: str, judges: Mapping[str, Any]) -> InvalidInput:
 
 
 def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Rater:
-    """Raises InvalidInput `unknown_judge`, InvalidInput `unknown_model`, JobFailure `reward_model_unusable`."""
+    """Raises InvalidInput `unknown_judge`, `unknown_model`, JobFailure `reward_model_unusable`."""
     if isinstance(grader, StringCheck | TextSimilarity):
         return DeclarativeRater(grader)
     if isinstance(grader, ScoreModel | LabelModel):
@@ -143,7 +142,6 @@ def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Ra
 
 
 def live_reward(reward: Reward, code: RewardCode, services: Services) -> LiveReward:
-    """A reward of a specification, with its code or grader from the manifest."""
     source = Path(code.path).read_text(encoding="utf-8")
     if code.kind == "grader":
         grader: Grader = grader_of(reward) or parse_grader(source)
@@ -164,7 +162,6 @@ def live_reward(reward: Reward, code: RewardCode, services: Services) -> LiveRew
 
 
 def needs_sandbox(manifest: RunManifest) -> bool:
-    """Whether a reward of the job is code, or runs code from completions."""
     return any(
         reward.kind == "python" or runs_code(parse_grader(Path(reward.path).read_text(encoding="utf-8")))
         for reward in manifest.rewards

@@ -1,8 +1,9 @@
-"""The scorer protocol and its result types.
+"""Scorer protocol and its result types.
 
-Statuses are a closed list; an error never becomes a value. Statuses of a row: `ok, not_applicable,
-exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood, deadline, skipped`; of the
-reward: `load_error`; of a service: `sandbox_error, judge_error, endpoint_error`.
+Statuses are a closed list; an error never becomes a value. Of a row: `ok, not_applicable,
+exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood, deadline,
+skipped`; of the reward: `load_error`; of a service: `sandbox_error, judge_error,
+endpoint_error`.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
@@ -13,23 +14,18 @@ from reinforge.errors import JobFailure
 from reinforge.grading.samples import tool_fields
 
 FINE = frozenset({"ok", "not_applicable"})
-"""Every other status is an error."""
 STRANGERS = frozenset({"sandbox_error", "judge_error", "endpoint_error"})
-"""Errors of a service, not of the row: they never become values, whatever `on_error` is."""
+"""Errors of a service: never counted as 0, whatever `on_error` is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scorable:
-    """One completion, as input of a reward."""
-
     completion: str
     item: dict[str, Any]
     prompt: list[dict[str, Any]]
-    """Chat messages."""
     sample: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of OpenAI's `sample` that the text does not give (`output_tools`)."""
+    """Fields of OpenAI's `sample` other than the text (`output_tools`)."""
     tools: list[dict[str, Any]] | None = None
-    """The row's tools; rendering the conversation again needs them."""
 
     @classmethod
     def of_row(
@@ -39,14 +35,11 @@ class Scorable:
         prompt: list[dict[str, Any]],
         tools: list[dict[str, Any]] | None,
     ) -> Self:
-        """A completion to score, with `sample` set if the row has tools."""
         return cls(completion, item, prompt, tool_fields(completion) if tools else {}, tools)
 
 
 @dataclass(frozen=True, slots=True)
 class RewardResult:
-    """The result of one reward for one completion."""
-
     name: str
     status: str
     value: float | None
@@ -58,16 +51,15 @@ class RewardResult:
     reason: str | None = None
     prints: str = ""
     message: str | None = None
-    """The error, with the traceback where there is one."""
     wall_ms: float = 0.0
     cpu_ms: float = 0.0
     revision: str | None = None
     code: str | None = None
-    """Error code, more specific than `status`: `judge_refusal`, `invalid_variable` …"""
+    """More specific than `status`: `judge_refusal`, `invalid_variable` …"""
     labels: dict[str, str] = field(default_factory=dict)
-    """Labels of judges and classifiers: by part of a multi, `""` for the reward itself."""
+    """Labels by part of a multi; `""` is the reward itself."""
     part_status: dict[str, str] = field(default_factory=dict)
-    """Parts of a multi that have no value: `not_applicable` behind a closed gate, or an error."""
+    """Parts without a value: `not_applicable` behind a closed gate, or an error."""
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
     """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
@@ -76,24 +68,24 @@ class RewardResult:
         return self.status not in FINE
 
     def as_dict(self) -> dict[str, Any]:
-        """The shape of `reinforge.schemas.jobs.RewardResult`; lists and dictionaries are the result's own."""
+        """Shape of `reinforge.schemas.jobs.RewardResult`; a shallow copy."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """All rewards' results for one completion, in the order of the specification."""
+    """Results of all rewards for one completion, in order."""
 
     results: tuple[RewardResult, ...]
     error: str | None
-    """Status of the first reward that failed on it."""
+    """Status of the first failed reward."""
     dropped: bool
-    """A failure takes the row out of its group's statistics and the loss (`on_error: drop`)."""
+    """Excluded from its group's statistics and the loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Completions that are scored together, usually of one prompt; `key` is returned with the scores."""
+    """Completions scored together."""
 
     key: int
     samples: Sequence[Scorable]
@@ -107,7 +99,7 @@ RESUME_HINT = (
 
 
 class RewardsFailed(JobFailure):
-    """A failure of rewards that pauses the job; `traceback` is that of the most frequent error."""
+    """Pauses the job; `traceback` is the most frequent one."""
 
     def __init__(
         self, message: str, *, traceback: str | None, hint: str | None = None, code: str = "reward_errors"
@@ -119,7 +111,7 @@ class RewardsFailed(JobFailure):
 class Scorer(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the rewards, in order."""
+        """Reward names, in order."""
 
     @property
     def weights(self) -> tuple[float, ...]: ...
@@ -129,14 +121,14 @@ class Scorer(Protocol):
         """Reward name → current revision."""
 
     def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
-        """Scores of each group as it finishes, while later groups are still arriving.
+        """Scores of each group as it finishes, while later groups arrive.
 
-        Raises JobFailure, always retryable: `reward_errors` where a reward says `on_error: pause`,
+        Raises JobFailure, always retryable: `reward_errors` (`on_error: pause`),
         `sandbox_unavailable`, `judge_budget`, `reward_model_failed`.
         """
 
     def metrics(self) -> dict[str, float]:
-        """Metrics of scoring since the last call, by the names in `reinforge.metrics`."""
+        """Metrics since the last call, named as in `reinforge.metrics`."""
 
     def state(self) -> dict[str, Any]:
-        """JSON for the resume state: the cost of judges."""
+        """JSON for the resume state."""

@@ -1,7 +1,4 @@
-"""Rewards from a checkpoint on this machine, computed in a child process that loads torch; this module does not.
-
-The process starts on the first request, serves one request at a time, and ends at EOF with its parent.
-"""
+"""Rewards from a local checkpoint, computed in a child process, since this module imports no torch."""
 
 import asyncio
 import json
@@ -37,10 +34,10 @@ _ENVIRONMENT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_
 
 
 class ModelProcess:
-    """Thread-safe; requests are answered one at a time.
+    """Child process for checkpoint rewards. Thread-safe; one request at a time.
 
-    idle_seconds: the process ends after this time without a request; the next request starts another.
-    order_seconds: a longer request ends the process; the chat template of a checkpoint may never return.
+    idle_seconds: it ends after this time without a request; the next starts another.
+    order_seconds: a longer request ends it, since a chat template may never return.
     """
 
     def __init__(
@@ -51,7 +48,7 @@ class ModelProcess:
         order_seconds: float | None = None,
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        """places: folder → how to launch the process for its checkpoint; may raise Unavailable."""
+        """places: folder → launch of its process; may raise Unavailable."""
         self._command, self._places = tuple(command), places
         self._launch = Launch()
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)
@@ -101,7 +98,7 @@ class ModelProcess:
         return list(reply["answers"])
 
     def close(self) -> None:
-        """End the process; a later request starts another. Idempotent."""
+        """A later request starts another process."""
         self._idle.cancel()
         # A running request holds the lock and may take long; its answer is no longer needed.
         process = self._process
@@ -147,7 +144,7 @@ class ModelProcess:
 
 
 class CheckpointRater(Rater):
-    """Fills the templates of the rows, sends them in one request, and reads the answers."""
+    """Sends filled-in rows in one request."""
 
     def __init__(self, path: str, process: ModelProcess, threads: ThreadPoolExecutor) -> None:
         self._path, self._process, self._threads = path, process, threads
@@ -172,7 +169,7 @@ class CheckpointRater(Rater):
 
     @abstractmethod
     def _question(self, row: Row) -> dict[str, Any]:
-        """The row's part of a request. Raises UnresolvedVariable."""
+        """Raises UnresolvedVariable."""
 
     @abstractmethod
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]: ...
@@ -294,7 +291,6 @@ def _fill(text: str, row: Row) -> str:
 
 
 def _prompt(row: Row) -> list[dict[str, Any]]:
-    """The messages as the policy's template receives them."""
     return tool_calls.prepared(row.scorable.prompt) if row.scorable.tools else row.scorable.prompt
 
 
@@ -303,7 +299,7 @@ def _limits(grader: CheckpointGrader) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    """Variables that libraries need, without secrets: the process loads untrusted files."""
+    """Environment without secrets: the process loads untrusted files."""
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""Circuit breaker: pauses a job with too many reward errors."""
+"""Circuit breaker for reward errors."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,17 +12,16 @@ HINT = f"Read the message beside the completions. {RESUME_HINT}"
 
 @dataclass(slots=True)
 class Breaker:
-    """Pauses the job when all rows of one step fail, or more than `share` of the rows of `WINDOW_STEPS` steps.
-
-    Rows that count as 0 because a reward says `on_error: zero` are in the first rule only: they were asked for.
+    """Pauses the job when all rows of one step fail, or more than `share` of the rows of
+    `WINDOW_STEPS` steps. Rows that count as 0 (`on_error: zero`) are only in the first rule.
     """
 
     share: float
     window: list[tuple[int, int]] = field(default_factory=list)
-    """(dropped, rows) of the newest steps, oldest first; travels in the resume state."""
+    """(dropped, rows) per step, oldest first; saved in the resume state."""
 
     def check(self, scores: Sequence[Score]) -> None:
-        """Count one step's rows. Raises RewardsFailed with the most frequent traceback."""
+        """Count one step. Raises RewardsFailed."""
         refuse_if_all_failed(scores)
         dropped = sum(score.dropped for score in scores)
         self.window = [*self.window, (dropped, len(scores))][-WINDOW_STEPS:]
@@ -39,7 +38,7 @@ class Breaker:
 
 
 def refuse_if_all_failed(scores: Sequence[Score]) -> None:
-    """Raises RewardsFailed when no completion at all could be scored without an error."""
+    """Raises RewardsFailed."""
     results = _failures(scores)
     if scores and all(score.error is not None for score in scores):
         raise RewardsFailed(
@@ -51,7 +50,7 @@ def refuse_if_all_failed(scores: Sequence[Score]) -> None:
 
 
 def top_message(results: Iterable[RewardResult]) -> str | None:
-    """The most frequent error message (usually a traceback), the first of equals."""
+    """The most frequent message; of equals the first."""
     counted = Counter(result.message for result in results if result.message)
     return counted.most_common(1)[0][0] if counted else None
 
@@ -61,7 +60,6 @@ def _failures(scores: Sequence[Score]) -> list[RewardResult]:
 
 
 def _reason(results: Sequence[RewardResult]) -> str:
-    """The job's reason: whose fault it mostly was."""
     (status, _), *_ = Counter(result.status for result in results).most_common(1) or [("", 0)]
     return {"judge_error": "judge_unavailable", "endpoint_error": "endpoint_unavailable"}.get(
         status, "reward_errors"

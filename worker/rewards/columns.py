@@ -1,7 +1,4 @@
-"""Checks, for jobs without a server, that the data has the columns of the declared roles and of the rewards.
-
-A server makes this check when it creates the job.
-"""
+"""Checks columns for jobs without a server, which would check when creating the job."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,8 +1,4 @@
-"""The scorer of a job: combines its rewards and applies `on_error`.
-
-Groups are scored as they arrive; a reward that sees a batch waits for the last of them. The effect of
-an error on its row is decided here for all types of rewards.
-"""
+"""Combination of a job's rewards; applies `on_error`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
@@ -17,8 +13,6 @@ Results = list[RewardResult]
 
 @dataclass(frozen=True, slots=True)
 class LiveReward:
-    """A reward of a running job."""
-
     name: str
     weight: float
     revision: str
@@ -32,10 +26,7 @@ def _nothing() -> dict[str, Any]:
 
 
 class CompositeScorer:
-    """`Scorer` over raters.
-
-    metrics, state: of judges and other shared services. close: releases them.
-    """
+    """`Scorer` over raters. metrics, state, close: of shared services."""
 
     def __init__(
         self,
@@ -61,7 +52,7 @@ class CompositeScorer:
         return {reward.name: reward.revision for reward in self._rewards}
 
     def replace(self, reward: LiveReward) -> None:
-        """Replace the revision of an existing reward; running scoring uses the old one."""
+        """Replace an existing reward's revision; scoring in progress uses the old one."""
         assert reward.name in self.names
         self._rewards = tuple(reward if live.name == reward.name else live for live in self._rewards)
 
@@ -72,7 +63,6 @@ class CompositeScorer:
         return self._state()
 
     def close(self) -> None:
-        """Release threads, connections and processes. Idempotent."""
         self._close()
 
     async def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
@@ -101,7 +91,6 @@ class CompositeScorer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _in_order(self, streamed: list[Results], batched: list[Results]) -> list[Results]:
-        """Results in the order of the specification."""
         one, other = iter(streamed), iter(batched)
         return [next(other if reward.granularity == "batch" else one) for reward in self._rewards]
 
@@ -122,7 +111,7 @@ class CompositeScorer:
 
 
 async def _rate(rewards: Sequence[LiveReward], groups: Sequence[Group]) -> list[Results]:
-    """Results per reward and completion, in order; rewards run concurrently."""
+    """Results per reward and completion, in order."""
     rows = [Row(sample, group.key) for group in groups for sample in group.samples]
     return await side_by_side([_one(reward, rows) for reward in rewards])
 
@@ -140,7 +129,7 @@ async def _one(reward: LiveReward, rows: Sequence[Row]) -> Results:
 
 
 def _with_reward(reward: LiveReward, result: RewardResult) -> RewardResult:
-    """The result with the reward's name; an error that the job counts as 0 keeps its status beside the value."""
+    """An error counted as 0 keeps its status."""
     zero = reward.on_error == "zero" and result.failed and result.status not in STRANGERS
     return replace(
         result,

@@ -1,4 +1,4 @@
-"""Rewards computed from the texts alone."""
+"""Rewards computed from texts alone."""
 
 import time
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
-"""Rewards from a user's server: one signed POST for each completion.
+"""Rewards from a user's server: one signed POST per completion.
 
     {"id": "grd_…", "item": {…}, "sample": {"output_text": …}, "prompt": [{"role", "content"}]}
-    → {"score": 0.5, "reason": "…", "parts": {"style": 0.7}}       score null: does not apply to this row
+    → {"score": 0.5, "reason": "…", "parts": {"style": 0.7}}       score null: not applicable
 
-Signatures as in `reinforge.net.webhook_signature`; the id depends only on the scored content, so that a server
-recognises a retry. `reinforge.net.outbound` limits the addresses.
+The id depends only on the scored content, so a server recognises a retry.
 """
 
 import asyncio

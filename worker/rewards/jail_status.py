@@ -1,11 +1,11 @@
-"""The verified jail of the sandbox, as workers report it."""
+"""Status of the sandbox's jail."""
 
 from reinforge.errors import InvalidInput
 from worker.rewards.sandbox_access import sandbox_client
 
 
 def jail_status(address: str | None) -> tuple[str | None, list[str]]:
-    """(name of the jail, []) or (None, reasons why code rewards cannot run here)."""
+    """(jail's name, []) or (None, reasons why code cannot run here)."""
     if address is None:
         return None, ["Neither SANDBOX_SOCKET nor SANDBOX_URL is set: this worker has no sandbox."]
     try:

@@ -1,4 +1,4 @@
-"""`multi`: a formula over the scores of parts; a part behind a gate runs only for rows where the gate is open."""
+"""`multi`: a formula over parts, some only for rows where their gate is open."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -89,5 +89,4 @@ class MultiRater(Rater):
 
 
 def _joined(texts: Mapping[str, str | None]) -> str | None:
-    """One line for each part with text."""
     return "\n".join(f"{key}: {text}" for key, text in texts.items() if text) or None

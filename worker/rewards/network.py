@@ -1,7 +1,4 @@
-"""Requests to external servers: a separate event loop, allowed addresses, bounded replies, retries with backoff.
-
-The trainer's loop is blocked during decoding steps; a timeout there would measure the trainer and not the server.
-"""
+"""Requests to external servers: allowed addresses, bounded replies, retries."""
 
 import asyncio
 import random
@@ -26,7 +23,7 @@ _CONNECT_SECONDS = 10.0
 
 
 class NetworkLoop:
-    """An event loop in a thread; `run` may be awaited from any other loop."""
+    """Event loop in a thread: decoding blocks the trainer's loop, so timeouts there would be wrong."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -38,7 +35,6 @@ class NetworkLoop:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def close(self) -> None:
-        """Cancel all tasks and end the thread. Idempotent."""
         if not self._thread.is_alive():
             return
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result(10)
@@ -55,8 +51,9 @@ async def _cancel_others() -> None:
 
 
 class RequestFailed(Exception):
-    """A request that has no usable answer. `kind`: refused (by the guard), timeout, unreachable, status, too_large,
-    encoded, redirect."""
+    """Request without a usable answer. `kind`: refused (by the guard), timeout, unreachable,
+    status, too_large, encoded, redirect.
+    """
 
     def __init__(self, kind: str, message: str, *, status: int | None = None, again: bool = False) -> None:
         super().__init__(message)
@@ -69,7 +66,7 @@ class RequestFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Retries with exponential backoff; tests replace `sleep`."""
+    """Retries with exponential backoff."""
 
     count: int
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -77,7 +74,7 @@ class Retries:
     async def run(
         self, attempt: Callable[[], Awaitable[T]], on_retry: Callable[[], None] = lambda: None
     ) -> T:
-        """`on_retry` is called before each retry. Raises the last RequestFailed."""
+        """Raises the last RequestFailed."""
         retrying = AsyncRetrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.again),
             stop=stop_after_attempt(self.count + 1),
@@ -97,14 +94,14 @@ _backoff = wait_exponential(_FIRST_PAUSE, max=_LONGEST_PAUSE)
 
 
 def _pause(state: RetryCallState) -> float:
-    """Seconds before the next attempt: exponential with jitter, at least the server's Retry-After."""
+    """Exponential with jitter, at least Retry-After."""
     error = state.outcome.exception() if state.outcome is not None else None
     wait = error.wait if isinstance(error, RequestFailed) else None
     return min(_LONGEST_PAUSE, max(_backoff(state) * random.uniform(0.75, 1.25), wait or 0.0))
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment has for an address."""
+    """The environment's proxy for an address."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.hostname or ""):
@@ -113,10 +110,10 @@ def proxy_for(url: str) -> str | None:
 
 
 class ServerClient:
-    """POSTs to one server at a user's wish; redirects are not followed.
+    """POSTs to a user's server, without following redirects.
 
-    guard: what it has checked is what is called; None: the address may be any.
-    proxied: through the proxy that the environment has for the address, if any; then the guard decides by name.
+    guard: the addresses it checked are the ones called; None allows any. proxied: use the
+    environment's proxy, if any; then the guard decides by name.
     """
 
     def __init__(self, url: str, guard: Guard | None, *, proxied: bool) -> None:
@@ -132,7 +129,7 @@ class ServerClient:
         )
 
     async def post(self, body: bytes, headers: dict[str, str], *, seconds: float) -> bytes:
-        """As `post`. Raises RequestFailed."""
+        """Raises RequestFailed."""
         target = await self._target(seconds)
         if target is None:
             return await post(self._client, self._url, body, headers, seconds=seconds)
@@ -150,7 +147,7 @@ class ServerClient:
         await self._client.aclose()
 
     async def _target(self, seconds: float) -> Target | None:
-        """Addresses that may be called now; None where the address may be used as it is. Raises RequestFailed."""
+        """Addresses that may be called; None for any. Raises RequestFailed."""
         if self._guard is None:
             return None
         try:
@@ -176,7 +173,7 @@ async def post(
     seconds: float,
     extensions: dict[str, Any] | None = None,
 ) -> bytes:
-    """One POST, the whole of it within `seconds` and MAX_REPLY_BYTES. Raises RequestFailed."""
+    """POST within `seconds` and MAX_REPLY_BYTES. Raises RequestFailed."""
     sent = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
     timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
     try:

@@ -1,4 +1,4 @@
-"""The protocol of one reward: rows in, one result for each row out."""
+"""Protocol of one reward."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -15,8 +15,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Row:
-    """A completion, and the group whose completions belong together."""
-
     scorable: Scorable
     group: int
 
@@ -33,17 +31,17 @@ class Row:
 class Rater(ABC):
     @abstractmethod
     async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
-        """One result per row, in order; the caller fills in names and revisions.
+        """One result per row, in order, without names and revisions.
 
-        A row's failure is its result. Raises JobFailure when the reward cannot score at all.
+        A row's failure is its result. Raises JobFailure when it cannot score at all.
         """
 
     def spared(self, rows: int) -> None:  # noqa: B027 - most raters cost nothing
-        """Count `rows` that a closed gate skipped; raters with a cost add up the savings."""
+        """Count rows that a closed gate skipped."""
 
 
 async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run concurrently; results in order. The first that raises cancels the others."""
+    """Run concurrently; the first exception cancels the others."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         return list(await asyncio.gather(*tasks))
@@ -55,7 +53,6 @@ async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def with_usage(result: RewardResult, others: Iterable[RewardResult]) -> RewardResult:
-    """The result with the usage of `others` added."""
     usage = {judge: dict(counts) for judge, counts in result.usage.items()}
     for other in others:
         for judge, counts in other.usage.items():

@@ -1,9 +1,7 @@
-"""The sandbox configured for this process, on a Unix socket or on another machine.
+"""The sandbox configured for this process; prints its jail's status as JSON if run.
 
-    SANDBOX_URL       tcp://host:port or unix:///path; wins over SANDBOX_SOCKET
-    SANDBOX_KEY_FILE  copy of the key file of a sandbox on another machine
-
-`python -m worker.rewards.sandbox_access` prints the status of its jail as JSON, for the doctor.
+SANDBOX_URL       tcp://host:port or unix:///path; wins over SANDBOX_SOCKET
+SANDBOX_KEY_FILE  copy of the key file of a sandbox on another machine
 """
 
 import json
@@ -18,12 +16,7 @@ from worker.sandbox.transport.tls import KeyFile
 
 
 def sandbox_client(address: str | os.PathLike[str], *, patience: float = 0.0) -> SandboxClient:
-    """A client of the sandbox at `address`, with this process's key file if that is another machine.
-
-    patience: see SandboxClient.
-
-    Raises InvalidInput `sandbox_misconfigured` for an invalid address or key file.
-    """
+    """Raises InvalidInput `sandbox_misconfigured` for an invalid address or key file."""
     try:
         remote = Address.parse(os.fspath(address)).path is None
         return SandboxClient(address, _key_file() if remote else None, patience=patience)
@@ -46,7 +39,7 @@ def _key_file() -> KeyFile:
 
 
 def main() -> int:
-    """Print `{"address", "available", "jail", "reasons", "refused"}` of the sandbox in the environment."""
+    """Print `{"address", "available", "jail", "reasons", "refused"}`."""
     address = settings.sandbox_address()
     try:
         with sandbox_client(address) as client:

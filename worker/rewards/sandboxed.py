@@ -1,4 +1,4 @@
-"""Python rewards, scored by the sandbox daemon."""
+"""Python rewards, scored in the sandbox."""
 
 import asyncio
 import os
@@ -20,8 +20,6 @@ ROWS_PER_CALL = 16
 
 @dataclass(frozen=True, slots=True)
 class CodeReward:
-    """A Python reward of a job."""
-
     name: str
     weight: float
     source: str
@@ -36,11 +34,11 @@ class CodeReward:
 
 
 Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
-"""Scores rows in the sandbox; blocks; called from several threads at once. It retries infrastructure failures."""
+"""Scores rows in the sandbox. Blocks; thread-safe; retries infrastructure failures."""
 
 
 def sandbox_call(client: SandboxClient) -> Call:
-    """Calls through a client; the time limit of a call is the sum over its rows."""
+    """A `Call` limited to the time of 16 rows, within 30 to 120 s."""
 
     def call(reward: CodeReward, rows: list[RewardRow]) -> CallOutcome:
         whole = min(120.0, max(30.0, ROWS_PER_CALL * reward.timeout_seconds))
@@ -57,12 +55,11 @@ def sandbox_call(client: SandboxClient) -> Call:
 
 
 def scoring_threads(count: int | None = None) -> ThreadPoolExecutor:
-    """Threads that wait for the sandbox."""
     return ThreadPoolExecutor(count or max(2, os.cpu_count() or 2), thread_name_prefix="score")
 
 
 class CodeRater(Rater):
-    """One Python reward. Rows whose declared judges failed are not run and carry the judge's error."""
+    """Python reward; rows whose judges failed carry the judge's error."""
 
     def __init__(self, reward: CodeReward, call: Call, threads: ThreadPoolExecutor) -> None:
         self._reward, self._call, self._threads = reward, call, threads
@@ -111,8 +108,6 @@ class CodeRater(Rater):
 
 
 class SandboxedScorer(CompositeScorer):
-    """A scorer of Python rewards alone."""
-
     def __init__(self, rewards: Sequence[CodeReward], call: Call, *, threads: int | None = None) -> None:
         pool = scoring_threads(threads)
         super().__init__(
@@ -145,7 +140,7 @@ def _row(row: Row, judges: Mapping[str, RewardResult]) -> RewardRow:
 
 
 def _judge_reply(result: RewardResult) -> dict[str, Any]:
-    """A declared judge's result, as `sample["judges"][name]`."""
+    """The value of `sample["judges"][name]`."""
     return {"result": result.value, "label": result.labels.get(""), "reason": result.reason}
 
 

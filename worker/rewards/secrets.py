@@ -1,4 +1,4 @@
-"""Keys of judges and the signing secret, passed to a process only in its environment."""
+"""Judges' keys and the signing secret, passed only in a process's environment."""
 
 import json
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Secrets:
     """Signs requests to endpoints."""
 
     def environment(self) -> dict[str, str]:
-        """For a child process, which takes them with `take_secrets`."""
+        """Variables for a child process, read by `take_secrets`."""
         if not self.judges and self.signing is None:
             return {}
         return {VARIABLE: json.dumps({"judges": self.judges, "signing": self.signing})}

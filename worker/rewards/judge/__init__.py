@@ -1,1 +1,1 @@
-"""Rewards that ask a language model: client, replies, cache, costs."""
+"""Rewards from a language model."""

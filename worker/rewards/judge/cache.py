@@ -1,4 +1,4 @@
-"""Cache of judges' answers on disk, so that a job pays for each question once."""
+"""Cache of judges' answers on disk."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class JudgeCache:
-    """Text → text. Used from one thread. `path` None keeps it in memory."""
+    """Text → text, in memory if `path` is None. Not thread-safe."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -53,6 +53,5 @@ def _opened(path: Path | None) -> sqlite3.Connection:
 
 
 def cache_key(*parts: Any) -> str:
-    """SHA-256 of everything that an answer depends on."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Client of a judge, which is a server with OpenAI's chat completions. Runs on the network loop."""
+"""Client of a judge: a server with OpenAI's chat completions."""
 
 import asyncio
 import json
@@ -28,9 +28,9 @@ class Answer:
 
 @dataclass
 class JudgeClient:
-    """Calls one judge: cached, at most `judge.concurrency` at once, with retries, usage counted in the ledger.
+    """Calls one judge, on the network loop, with cache and retries.
 
-    guard: allowed addresses; None (all) when the user of this process named the judge.
+    guard: allowed addresses; None (all) when this process's user named the judge.
     """
 
     name: str
@@ -48,7 +48,7 @@ class JudgeClient:
         self._places = asyncio.Semaphore(self.judge.concurrency)
 
     async def ask(self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams) -> Answer:
-        """Raises JudgeFailed, and JobFailure `judge_budget`. Equal concurrent questions are sent once."""
+        """Raises JudgeFailed, JobFailure `judge_budget`. Equal concurrent questions are sent once."""
         body = self._body(messages, form, params)
         key = cache_key(self.judge.base_url, body)
         if (stored := self.cache.get(key)) is not None:
@@ -93,7 +93,7 @@ class JudgeClient:
 
     @asynccontextmanager
     async def _paid(self) -> AsyncIterator[None]:
-        """Around a call that costs. Raises JobFailure `judge_budget`."""
+        """Context of a call that costs. Raises JobFailure `judge_budget`."""
         while not self.ledger.admit(self.name):
             await asyncio.sleep(_BUDGET_PAUSE_SECONDS)
         try:
@@ -139,7 +139,7 @@ class JudgeClient:
         )
 
     def _failed(self, error: RequestFailed | JudgeFailed, usage: Usage) -> JudgeFailed:
-        """The error without the judge's key: some servers repeat the request."""
+        """The error without the judge's key, which some servers repeat."""
         message = error.message.replace(self.key, "…") if self.key else error.message
         code = error.code if isinstance(error, JudgeFailed) else _code(error)
         paid = usage.as_dict() if usage != Usage() else {}
@@ -158,7 +158,7 @@ def _code(error: RequestFailed) -> str:
 
 
 def _count(counts: dict[str, Any], name: str) -> int:
-    """0 where it is missing or no number of tokens. Raises JudgeFailed for an impossible number."""
+    """Tokens, 0 if missing. Raises JudgeFailed."""
     value = counts.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         return 0

@@ -1,4 +1,4 @@
-"""Usage and cost of judges over a job, and the budget that pauses it."""
+"""Usage, cost and budget of a job's judges."""
 
 import threading
 from dataclasses import dataclass, field
@@ -9,17 +9,16 @@ from reinforge.errors import JobFailure
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Usage of one answer. cost: in the currency of the judge's prices; 0 for an answer from the cache."""
+    """Usage of one answer. cost: in the currency of the judge's prices; 0 from the cache."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Tokens of the prompt that the server had cached."""
+    """Prompt tokens that the server had cached."""
     cost: float = 0.0
     from_cache: bool = False
 
     def as_dict(self) -> dict[str, float]:
-        """The shape of `RewardResult.usage`."""
         counted = 0.0 if self.from_cache else 1.0
         return {
             "prompt_tokens": self.prompt_tokens * counted,
@@ -33,16 +32,16 @@ class Usage:
 
 @dataclass(slots=True)
 class Ledger:
-    """Safe to use from several threads. cost: spent so far; granted: what may be spent; budget: of each grant."""
+    """Thread-safe costs. granted: what may be spent; budget: of each grant."""
 
     budget: float | None = None
     cost: float = 0.0
     granted: float = 0.0
     saved: float = 0.0
-    """Cost of the calls that gates avoided, at the mean cost of a call to the same judge."""
+    """Cost of calls that gates avoided, at the judge's mean."""
     _per_judge: dict[str, tuple[float, int]] = field(default_factory=dict)
     _dearest: dict[str, float] = field(default_factory=dict)
-    """Highest cost of a call to each judge: the estimate for a running call."""
+    """Highest cost of a call per judge, the estimate for running calls."""
     _under_way: dict[str, int] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -52,7 +51,7 @@ class Ledger:
 
     @classmethod
     def resumed(cls, budget: float | None, state: dict[str, Any]) -> "Ledger":
-        """From `state()`. A job that was paused by its budget gets the same budget again."""
+        """A job paused by its budget gets the same budget again."""
         ledger = cls(budget, cost=float(state.get("cost", 0)), saved=float(state.get("saved", 0)))
         ledger.granted = float(state.get("granted", 0)) or (budget or 0.0)
         if budget is not None and ledger.cost >= ledger.granted:
@@ -60,10 +59,8 @@ class Ledger:
         return ledger
 
     def admit(self, judge: str) -> bool:
-        """Before a call that costs; `settle` after it. False: try again once a running call is settled,
-        because together they may use up the budget. At most one call exceeds the budget.
-
-        Raises JobFailure `judge_budget` (retryable).
+        """Admit a call that costs, so that at most one exceeds the budget. False: try again once a
+        running call is settled. Raises JobFailure `judge_budget` (retryable).
         """
         with self._lock:
             spent, waiting = self.cost, self._under_way.get(judge, 0)
@@ -82,7 +79,7 @@ class Ledger:
         )
 
     def settle(self, judge: str) -> None:
-        """After every admitted call, failed ones included."""
+        """End an admitted call, failed or not."""
         with self._lock:
             self._under_way[judge] -= 1
 
@@ -111,7 +108,7 @@ class Ledger:
             self._count("spared", calls)
 
     def metrics(self) -> dict[str, float]:
-        """Counts since the last call, and costs since the start of the job; empty without judges."""
+        """Counts since the last call, and costs since the job's start."""
         with self._lock:
             since, self._since = self._since, {}
             if not since and not self.cost:

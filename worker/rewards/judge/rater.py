@@ -1,4 +1,4 @@
-"""Rewards from a judge: a number, a label, or a ranking of a group."""
+"""Rewards from a judge."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +20,7 @@ from worker.rewards.rater import Rater, Row, failed, ok, side_by_side
 
 
 class JudgeRater(Rater):
-    """`score_model` and `label_model`: one question for each row."""
+    """`score_model` and `label_model`: one question per row."""
 
     def __init__(self, grader: ScoreModel | LabelModel, client: JudgeClient, network: NetworkLoop) -> None:
         self._grader, self._client, self._network = grader, client, network
@@ -54,7 +54,7 @@ class JudgeRater(Rater):
 
 
 class RankingRater(Rater):
-    """`ranking_judge`: one question for each group; 1 for the best completion, 0 for the last."""
+    """`ranking_judge`: one question per group; 1 for the best completion, 0 for the last."""
 
     def __init__(self, grader: RankingJudge, client: JudgeClient, network: NetworkLoop) -> None:
         self._grader, self._client, self._network = grader, client, network
@@ -109,7 +109,7 @@ class RankingRater(Rater):
 async def judged(
     question: Callable[[], Awaitable[Answer]], result: Callable[[Answer], RewardResult], judge: str
 ) -> RewardResult:
-    """The result of one question; `judge_error` when the judge fails."""
+    """`judge_error` when the judge fails."""
     began = time.monotonic()
     usage: dict[str, float] = {}
     try:
@@ -124,7 +124,7 @@ async def judged(
 
 
 def chat_messages(template: Sequence[Message], row: Row) -> list[dict[str, Any]]:
-    """A grader's messages for chat completions, with variables filled in. Raises UnresolvedVariable."""
+    """Raises UnresolvedVariable."""
 
     def fill(text: str) -> str:
         return templates.parse(text).render(row.item, row.sample)

@@ -1,4 +1,4 @@
-"""Required form of a judge's reply, and its parsing."""
+"""Form and parsing of a judge's reply."""
 
 import json
 import math
@@ -18,19 +18,20 @@ REASON_CHARACTERS = 2000
 
 
 class JudgeFailed(Exception):
-    """A judge gave no score. `code`: judge_not_allowed (its address), judge_timeout, judge_unreachable,
-    judge_server_error, judge_refused_request, judge_refusal, judge_out_of_tokens, judge_too_large, judge_malformed."""
+    """A judge gave no score. `code`: judge_not_allowed (its address), judge_timeout,
+    judge_unreachable, judge_server_error, judge_refused_request, judge_refusal,
+    judge_out_of_tokens, judge_too_large, judge_malformed.
+    """
 
     def __init__(self, code: str, message: str, usage: dict[str, float] | None = None) -> None:
         super().__init__(message)
         self.code, self.message = code, message
         self.usage = usage or {}
-        """Usage of the failed call, as `Usage.as_dict`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """A JSON object with `steps` (the judge's reasoning) and one result field."""
+    """A JSON object with `steps` (reasoning) and `field`."""
 
     field: str
     schema: dict[str, Any]
@@ -71,7 +72,7 @@ def ranking_form(count: int) -> ReplyForm:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A server's chat completion; `usage` counts even if the reply is unusable."""
+    """`usage` counts even if the reply is unusable."""
 
     text: str | None
     refusal: str | None
@@ -79,7 +80,7 @@ class Completion:
     usage: dict[str, Any]
 
     def content(self) -> str:
-        """The reply. Raises JudgeFailed."""
+        """Raises JudgeFailed."""
         if self.refusal or self.finish_reason == "content_filter":
             raise JudgeFailed(
                 "judge_refusal", f"the judge refused: {(self.refusal or self.text or '')[:300]}"
@@ -95,7 +96,7 @@ class Completion:
 
 
 def parse_completion(content: bytes) -> Completion:
-    """Raises JudgeFailed for what is no chat completion."""
+    """Raises JudgeFailed."""
     try:
         answer = json.loads(content)
         choice = answer["choices"][0]
@@ -111,7 +112,7 @@ def parse_completion(content: bytes) -> Completion:
 
 
 def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
-    """The reply as an object that has `form.field`. Raises JudgeFailed."""
+    """A JSON object that has `form.field`. Raises JudgeFailed."""
     # Some judges write their reasoning before the answer.
     body = text.rpartition("</think>")[2].strip()
     for candidate in (body, *_fenced(body), body[body.find("{") : body.rfind("}") + 1]):
@@ -125,7 +126,6 @@ def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
 
 
 def _fenced(text: str) -> list[str]:
-    """Contents of fenced blocks."""
     pieces = [piece.removeprefix("json") for piece in text.split("```")[1:-1]]
     return [piece for piece in pieces if "\n" in piece[: len(piece) - len(piece.lstrip())]]
 
@@ -155,7 +155,7 @@ def label(reply: dict[str, Any], labels: list[str]) -> str:
 
 
 def ranks(reply: dict[str, Any], count: int) -> list[int]:
-    """Place of each answer, 0 for the best. Raises JudgeFailed."""
+    """Rank of each answer, 0 for the best. Raises JudgeFailed."""
     order = reply["ranking"]
     if not isinstance(order, list) or sorted(map(str, order)) != sorted(map(str, range(1, count + 1))):
         raise JudgeFailed(
@@ -168,7 +168,6 @@ def ranks(reply: dict[str, Any], count: int) -> list[int]:
 
 
 def reason(reply: dict[str, Any]) -> str | None:
-    """The reply's steps as text."""
     steps = reply.get("steps")
     if not isinstance(steps, list):
         return None

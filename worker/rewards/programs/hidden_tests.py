@@ -1,12 +1,11 @@
-"""Parses the hidden tests of a row so that their expected values stay outside of the sandbox.
+"""Parses hidden tests so that their expected values stay outside of the sandbox.
 
-Accepted: a list of test sources (MBPP's `test_list`), one source with asserts or a `check(candidate)` (HumanEval's
-`test`), a list of `{input, output}`, `{call, expected}` or `{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or any
-of them as JSON text.
+Accepted: a list of test sources (MBPP's `test_list`), one source with asserts or a
+`check(candidate)` (HumanEval's `test`), a list of `{input, output}`, `{call, expected}` or
+`{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or any of them as JSON text.
 
-Only an assert of the form `call == literal` is split: the call runs in the sandbox, the literal stays outside. Every
-other test runs beside the program, which can fool it, and is marked `in_process`. Test sources are parsed here, never
-compiled or run; what cannot be parsed within narrow bounds is an `in_process` test too.
+Only `assert call == literal` is split: the call runs in the sandbox. Other tests run beside
+the program, which can fool them (`in_process`). Sources are never compiled or run here.
 """
 
 import ast
@@ -20,9 +19,9 @@ from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
 
 MAX_TESTS = 512
 MAX_PARSED = 64 << 10
-"""Longest test source that is split, in characters."""
+"""Longest source that is split, in characters."""
 MAX_STATEMENTS = 2 * MAX_TESTS
-"""Each test is compared with every statement before it."""
+"""Each test is compared with every earlier statement."""
 _SETUP = (
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign
 )  # fmt: skip
@@ -30,15 +29,15 @@ _UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 class UnreadableTests(Exception):
-    """The row's tests have none of the accepted forms: an error of the dataset."""
+    """The tests have none of the accepted forms."""
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenTest:
-    """One test. Exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of `call`, any
-    of which is right) and `in_process` (source that judges by itself) is not None.
+    """Exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of
+    `call`, any is right) and `in_process` (source that judges) is not None.
 
-    setup: source that runs between program and call or test. loose: `expected` came as JSON, which has no tuples.
+    setup: source between program and call. loose: `expected` is JSON, which has no tuples.
     """
 
     stdin: str = ""
@@ -51,10 +50,7 @@ class HiddenTest:
 
 
 def read_tests(value: object, entry: str | None = None) -> list[HiddenTest]:
-    """The tests in a row's column. entry: the function under test, where tests call it `candidate`.
-
-    Raises `UnreadableTests`.
-    """
+    """entry: the function that tests call `candidate`. Raises `UnreadableTests`."""
     tests = list(_read(value, entry))
     if not 0 < len(tests) <= MAX_TESTS:
         raise UnreadableTests(f"a row has 1 to {MAX_TESTS} tests, not {len(tests)}")
@@ -82,7 +78,6 @@ def _read(value: object, entry: str | None) -> Iterator[HiddenTest]:
 
 
 def _json(text: str) -> object | None:
-    """The JSON list or object in a text; None for source code."""
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:
@@ -140,7 +135,7 @@ def _loose(value: object) -> str:
 
 
 def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
-    """The asserts of a test source, one test each; raises `UnreadableTests` where `candidate` has no name."""
+    """One test per assert. Raises `UnreadableTests` where `candidate` has no name."""
     tree = _parse(source)
     if tree is None:
         yield HiddenTest(in_process=source)
@@ -157,7 +152,7 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
 
 
 def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
-    """With the body of `check(candidate)` inlined, `candidate` renamed to the function under test."""
+    """Statements with the body of `check(candidate)` inlined and `candidate` renamed."""
     statements = [node for node in tree.body if not _calls_check(node)]
     check = next(
         (node for node in statements if isinstance(node, ast.FunctionDef) and node.name == "check"), None
@@ -182,9 +177,8 @@ class _Statement:
 
 
 def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
-    """One test for each assert that can be split, one `in_process` test for all others.
-
-    An assert is not split when its call shares mutable state with another statement.
+    """One test per assert that can be split (its call shares no mutable state with another
+    statement), one `in_process` test for all others.
     """
     setup: list[_Statement] = []
     remaining: list[ast.stmt] = []
@@ -226,7 +220,7 @@ def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
 
 
 def _needed(setup: Sequence["_Statement"], names: set[str]) -> list["_Statement"]:
-    """The statements of a setup that a call depends on, and all imports: no other constant goes into the jail."""
+    """Imports, and statements that a call depends on: other constants stay out of the sandbox."""
     chosen: set[int] = set()
     required = set(names)
     for index in reversed(range(len(setup))):
@@ -244,19 +238,17 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _may_change(node: ast.stmt) -> bool:
-    """Whether a setup statement creates a mutable value."""
     return isinstance(node, ast.Assign | ast.AnnAssign) and not isinstance(node.value, ast.Constant)
 
 
 def _bound(node: ast.stmt) -> set[str]:
-    """Names that a statement assigns."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def _calls_check(node: ast.stmt) -> bool:
-    """`check(function)`, which some datasets append to the tests."""
+    """`check(function)`, which some datasets append."""
     call = node.value if isinstance(node, ast.Expr) else None
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check"
 

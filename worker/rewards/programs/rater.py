@@ -1,4 +1,4 @@
-"""`program_tests`: code by hidden tests, as a reward."""
+"""The reward `program_tests`."""
 
 import asyncio
 from collections.abc import Sequence

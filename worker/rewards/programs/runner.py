@@ -1,7 +1,7 @@
-"""Code by hidden tests: the share of a row's tests that the program in a completion passes.
+"""Scores a program by the share of hidden tests that it passes.
 
-The program runs in the sandbox, once per test and each time in a process of its own; what a test expects is compared
-here, so a program cannot read it, overload its `==` or leave early with success.
+Each test runs in a sandbox process of its own; expected values are compared here, so a
+program cannot read them, overload their `==` or exit early with success.
 """
 
 import math
@@ -15,25 +15,22 @@ from worker.sandbox.limits import ProgramLimits
 from worker.sandbox.outcome import ProgramResult, ProgramRun, ProgramsOutcome
 
 RunPrograms = Callable[[str, Sequence[ProgramRun], ProgramLimits], ProgramsOutcome]
-"""`SandboxClient.run_programs`: source, runs, limits → one result per run."""
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.?)*"?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|.', re.DOTALL)
-"""Tokens of canonical values: texts, numbers, all else by character. A text that does not end takes the rest, so that
-the pattern never starts over."""
+"""Tokens of canonical values; an unterminated text takes the rest, so matching stays linear."""
 _MAX_FAILURES = 3
-"""Failed tests that `reason` lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeTests:
     """How completions are tested.
 
-    tests: column of the row with its tests (see `hidden_tests`). entry: column, or the name itself, of the function
-    that HumanEval's tests call `candidate`. code: the last fenced block of the completion, or its whole text.
-    prefix: column with source that comes before the completion's (HumanEval's prompt). all_or_nothing: 1 when every
-    test passes, else 0. output: how a script's output is compared: line by line without trailing blanks, word by word,
-    or to the last byte. tolerance: absolute and relative, of numbers in outputs (`words`) and values. in_process: tests
-    that judge from within the program's own process, which it can fool, are left out or count.
+    tests: column with the tests (see `hidden_tests`). entry: column, or the name itself, of the
+    function that HumanEval's tests call `candidate`. code: the last fenced block, or the whole
+    text. prefix: column with source that precedes the completion's. output: comparison by lines
+    without trailing blanks, by words, or exactly. tolerance: absolute and relative, of numbers
+    in outputs (`words`) and values. all_or_nothing: 1 if every test passes, else 0. in_process:
+    skip or count tests in the program's own process, which it can fool.
     """
 
     tests: str = "tests"
@@ -49,10 +46,8 @@ class CodeTests:
 
 @dataclass(frozen=True, slots=True)
 class CodeScore:
-    """Test results of one completion. `status` is of the rewards' closed list; `value` a number if it is `ok`.
-
-    parts: `passed`, `tests`, `in_process` (left out or counted). criteria: the first 64 tests by number, 0 or 1.
-    prints: what the first failing run wrote to standard error.
+    """parts: `passed`, `tests`, `in_process` (skipped or counted). criteria: the first 64 tests, 0
+    or 1. prints: standard error of the first failed run.
     """
 
     status: str
@@ -69,7 +64,7 @@ class CodeScore:
 def score_code(
     completion: str, item: Mapping[str, Any], settings: CodeTests, run_programs: RunPrograms
 ) -> CodeScore:
-    """Test the program in one completion. Blocks; a completion without a program scores 0."""
+    """Blocks; without a program the score is 0."""
     if settings.tests not in item:
         return CodeScore("bad_value", message=f"the row has no column {settings.tests!r} with tests")
     try:
@@ -97,7 +92,7 @@ def score_code(
 
 
 def extract_code(completion: str, how: Literal["block", "text"] = "block") -> str | None:
-    """The program in a completion: its last closed fenced block that says Python or nothing, or its whole text."""
+    """The last closed fenced block marked Python or unmarked, or the whole text."""
     if how == "text":
         return completion if completion.strip() else None
     program: str | None = None
@@ -119,7 +114,6 @@ def extract_code(completion: str, how: Literal["block", "text"] = "block") -> st
 
 
 def passed(test: HiddenTest, result: ProgramResult, settings: CodeTests) -> bool:
-    """Whether a run gave what its test expects."""
     if result.status != "ok":
         return False
     if test.in_process is not None:
@@ -136,7 +130,7 @@ def _entry(item: Mapping[str, Any], settings: CodeTests) -> str | None:
 def _run(
     program: str, tests: Sequence[HiddenTest], limits: ProgramLimits, run_programs: RunPrograms
 ) -> list[ProgramResult] | ProgramsOutcome:
-    """One result per test, or the outcome that says why there is none."""
+    """One result per test, or why there is none."""
     results: dict[int, ProgramResult] = {}
     by_setup: dict[str, list[int]] = {}
     for number, test in enumerate(tests):
@@ -174,7 +168,7 @@ def _judge(
 
 
 def _failure(number: int, test: HiddenTest, result: ProgramResult) -> str:
-    """Why a test failed, in one line. It is shown to people beside the completion; no model reads it."""
+    """Why a test failed, in one line for people; no model reads it."""
     where = f"test {number + 1}" + (" (in-process)" if test.in_process is not None else "")
     if result.status != "ok":
         lines = (result.message or "").strip().splitlines()
