@@ -43,7 +43,6 @@ The adapter's weights fit this base model only{pin}.
 
 
 def write_card(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> str:
-    """Markdown from stored, immutable facts."""
     spec = job.resolved_spec
     source = plain(model.source)
     path, revision = _base_path(source)
@@ -66,7 +65,6 @@ def write_card(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseMo
 
 
 def _base_path(source: str) -> tuple[str, str]:
-    """Python that sets `base`, and the argument that pins its revision."""
     if source.startswith("builtin:"):
         name = source.removeprefix("builtin:")
         return (

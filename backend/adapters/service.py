@@ -59,7 +59,6 @@ async def download(session: AsyncSession, project_id: str, id: str) -> Download:
 
 
 def package(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> Download:
-    """The download of a job's stored weights."""
     card = write_card(weights, name, job, model)
     digest = hashlib.sha256(f"{archive.VERSION} {weights.sha256} {card}".encode()).hexdigest()
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100]

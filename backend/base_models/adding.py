@@ -1,8 +1,8 @@
 """Adding a base model: a worker downloads and inspects it in the background; the row holds the
 progress.
 
-An existing model stays unchanged until it is inspected again, and also when its files differ while
-others need the old ones. A refused new model is not stored if its request waits.
+An existing model stays unchanged until it is inspected again, and if its files differ while others
+need the old ones.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from reinforge.schemas.rpc.models import INSPECT_MODEL, ModelFacts
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 120.0
-"""A worker without progress for this long counts as dead; it reports every second."""
+"""A worker without progress for this long counts as dead."""
 SILENT = timedelta(seconds=150)
 _TEMPLATE_OFFER = (
     'Send chat_template "plain" to use one that writes roles as words, "bare" to give the model the bare texts of '
@@ -47,13 +47,10 @@ class Inspection:
     new: bool
     project_id: str
     keep_refusal: bool
-    """Store a refused new model with its error."""
     token_sealed: str | None = None
-    """Encrypted hub token; it becomes the model's once a worker has accessed the model with it."""
+    """It becomes the model's once a worker has accessed the model with it."""
     checked_before: bool = False
-    """The model's folder and token have been verified before."""
     any_folder: bool = False
-    """The user may name any folder."""
 
     @property
     def source_with_template(self) -> str:
@@ -61,14 +58,12 @@ class Inspection:
 
 
 class Adder:
-    """Additions running in one process."""
-
     def __init__(self, database: Database, calls: Calls) -> None:
         self._database, self._calls = database, calls
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def add(self, inspection: Inspection, *, wait: bool) -> None:
-        """Start it, and wait for it if requested. Raises the worker's refusal when waiting."""
+        """Raises the worker's refusal when waiting."""
         task = self._tasks.get(inspection.key)
         if task is None:
             task = asyncio.create_task(self._add(inspection))
@@ -109,7 +104,7 @@ class Adder:
             raise
 
     async def _store(self, inspection: Inspection, values: dict[str, Any]) -> None:
-        """Store the inspected facts. Raises StateConflict `model_in_use` when files differ that others need."""
+        """Raises StateConflict `model_in_use` when files differ that others need."""
         if inspection.new or inspection.token_sealed is not None:
             values |= {"token_sealed": inspection.token_sealed}
         async with self._database.transaction() as session:
@@ -172,7 +167,6 @@ def silent(row: BaseModel) -> bool:
 
 
 def is_inspected(row: BaseModel) -> bool:
-    """Whether a worker is inspecting it now."""
     under_way = bool((row.progress or {}).get("phase"))
     return under_way and row.touched_at is not None and row.touched_at > now() - SILENT
 

@@ -30,7 +30,6 @@ async def find_shared(session: AsyncSession, id: str) -> BaseModel | None:
 
 
 async def others_named(session: AsyncSession, model: BaseModel) -> bool:
-    """Whether another project's model, or a shared one, has the same name."""
     query = select(BaseModel.key).where(BaseModel.id == model.id, BaseModel.key != model.key)
     return await session.scalar(query.limit(1)) is not None
 
@@ -63,7 +62,6 @@ async def change(session: AsyncSession, key: str, values: dict[str, Any]) -> Non
 
 
 async def note(session: AsyncSession, key: str, progress: dict[str, Any]) -> None:
-    """Record the progress of an addition."""
     await change(session, key, {"progress": progress, "touched_at": now()})
 
 

@@ -33,7 +33,6 @@ from reinforge.schemas.resources import BaseModelInfo, ModelCreate, ModelProgres
 from reinforge.schemas.rpc.models import INSPECT_MODEL, InspectRequest
 
 visible_to = repository.visible_to
-"""SQL condition for the models visible to a project."""
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ _AGAIN_SECONDS = 2.0
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> BaseModel:
-    """A project's or shared model. Raises NotFound `model_not_found` (param `model`)."""
+    """Raises NotFound `model_not_found` (param `model`)."""
     model = await repository.find(session, project_id, id, lock=lock)
     if model is None:
         hint = "List the models with `reinforge models list`; add one with `reinforge models add`."
@@ -54,12 +53,11 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
 
 
 async def suggestion(session: AsyncSession, project_id: str, id: str) -> str | None:
-    """A hint for an unknown model: the nearest name, or all if they are few."""
     return did_you_mean(id, await repository.ids(session, project_id, 100))
 
 
 async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseModel:
-    """The model for a request's field `model`. Raises InvalidInput `model_not_found`, `model_not_ready`."""
+    """Raises InvalidInput `model_not_found`, `model_not_ready`."""
     try:
         model = await get(session, project_id, id)
     except NotFound as error:
@@ -193,7 +191,6 @@ def _inspection(
 
 
 def _source(body: ModelCreate, existing: BaseModel | None) -> str:
-    """The source to inspect: an existing model keeps its pinned revision unless another is given."""
     requested = plain(body.source)
     pinned = existing is not None and existing.status == "ready" and "@" not in requested
     return plain(existing.source) if pinned and existing is not None else requested
@@ -206,10 +203,7 @@ def _template(existing: BaseModel | None) -> str | None:
 
 
 async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
-    """Share a model and its hub token.
-
-    Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_not_ready`, `name_taken`.
-    """
+    """Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_not_ready`, `name_taken`."""
     await repository.lock_name(session, id)
     model = await get(session, who.project_id, id, lock=True)
     _require_administrator(who, f"An administrator shares the model {id!r} with all projects.")
@@ -290,15 +284,11 @@ def view(model: BaseModel) -> BaseModelInfo:
 
 
 def hidden_size(model: BaseModel) -> int | None:
-    """None until a worker has read it, or if the configuration lacks it."""
     return ModelShape.model_validate(model.shape or {}).hidden
 
 
 async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
-    """Inspect a built-in model now, for a job created before `seed_builtin` has run.
-
-    Raises Unavailable `no_worker` and others.
-    """
+    """Inspect a built-in model before `seed_builtin` has run. Raises Unavailable `no_worker` and others."""
     if id not in BUILTIN:
         return
     async with database.transaction() as session:
@@ -315,7 +305,6 @@ async def _describe_builtin(database: Database, calls: Calls, id: str) -> None:
 
 
 async def seed_builtin(database: Database, calls: Calls) -> None:
-    """Inspect the built-in models as soon as a worker is online."""
     waiting = set(BUILTIN)
     while waiting:
         for id in sorted(waiting):

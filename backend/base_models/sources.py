@@ -6,7 +6,6 @@ TEMPLATE = "#template="
 
 
 def plain(source: str) -> str:
-    """The source without the template suffix."""
     return source.partition(TEMPLATE)[0]
 
 
@@ -20,7 +19,7 @@ def with_template(source: str, template: str | None) -> str:
 
 
 def same_source(first: str, second: str) -> bool:
-    """Whether both name the same model, ignoring a hub revision that is missing or pinned."""
+    """Whether both name the same model; a missing or pinned hub revision is ignored."""
     first, second = plain(first), plain(second)
     if not second.startswith("hub:"):
         return first == second

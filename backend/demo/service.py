@@ -30,7 +30,7 @@ _AGAIN_SECONDS = 2.0
 
 
 class DemoJob(Submission[tuple[Job, bool]]):
-    """The demo job, unless created meanwhile. Answers with the job, and whether it is new."""
+    """Answers with the demo job, and whether it is new."""
 
     def __init__(self, demo: "Demo", draft: Draft, mark: str, project_id: str, created_by: str) -> None:
         super().__init__(project_id, created_by)
@@ -56,8 +56,6 @@ class DemoJob(Submission[tuple[Job, bool]]):
 
 @dataclass(frozen=True)
 class Demo:
-    """Creates the demo job, also outside of a request."""
-
     services: Services
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
@@ -118,7 +116,6 @@ def notice(home: Path) -> Path:
 async def should_start(
     session: AsyncSession, project_id: str, settings: Settings, *, first_demo: bool
 ) -> bool:
-    """Whether to start the demo automatically; records it."""
     path = notice(settings.home_folder)
     if first_demo and not await jobs.any_job(session, project_id):
         await anyio.to_thread.run_sync(path.touch)

@@ -47,7 +47,6 @@ async def models(session: AsyncSession, keys: Iterable[str]) -> Mapping[str, Bas
 
 
 async def under_way(session: AsyncSession, ids: Iterable[str]) -> Mapping[str, int]:
-    """Number of running requests by deployment."""
     key = Call.payload["deployment"].astext
     query = select(key, func.count()).where(
         Call.kind == "sample", Call.state != "answered", Call.deadline > now(), key.in_(list(ids))

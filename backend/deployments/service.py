@@ -32,7 +32,6 @@ from reinforge.schemas.deployments import (
 from reinforge.schemas.rpc.sampling import AdapterArchive
 
 OPEN: tuple[State, ...] = ("loading", "ready", "failed")
-"""States in which requests are accepted."""
 
 
 async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) -> Deployment:
@@ -136,7 +135,6 @@ async def find_named(session: AsyncSession, project_id: str, name: str) -> Deplo
 
 
 async def named(session: AsyncSession, project_id: str) -> list[Deployment]:
-    """Deployments that accept requests, newest first."""
     return await repository.in_states(session, project_id, OPEN)
 
 
@@ -150,7 +148,6 @@ class Served:
     id: str
     model: BaseModel
     adapter: AdapterArchive | None
-    """None for the base model."""
 
 
 async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:

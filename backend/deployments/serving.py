@@ -25,7 +25,7 @@ from reinforge.schemas.usage import UsageKind
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""Longest wait between two events: a large model takes a while to load."""
+"""Longest wait between two events."""
 LOADING_AT_MOST = timedelta(seconds=2 * QUIET_SECONDS)
 _OF_THE_HOST = {
     "adapter_damaged", "call_timeout", "gpu_unavailable", "invalid_adapter", "model_changed", "model_load_failed",
@@ -36,15 +36,12 @@ _OF_THE_HOST = {
 
 @dataclass
 class Answered:
-    """The outcome of a request to a deployment."""
-
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
     """Worker's busy time."""
     error: ReinforgeError | None = None
     broken_off: bool = False
-    """The client has disconnected early."""
 
     def used(self) -> dict[UsageKind, float]:
         return {
@@ -55,7 +52,6 @@ class Answered:
 
 
 async def note(session: AsyncSession, id: str, how: Answered) -> None:
-    """Count a finished request and update the deployment's state."""
     await repository.count(
         session,
         id,
@@ -94,7 +90,7 @@ class Loader:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, row: Deployment) -> None:
-        """Load in the background; call after the row is stored."""
+        """Call after the row is stored."""
         task = asyncio.create_task(self._load(row.project_id, row.id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

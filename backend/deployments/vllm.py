@@ -53,7 +53,6 @@ def _about_template(model: BaseModel, template: str | None) -> list[str]:
 
 
 def _place(model: BaseModel) -> tuple[str, str | None, list[str]]:
-    """vLLM's model argument, the revision, and notes."""
     source = plain(model.source)
     kind, _, rest = source.partition(":")
     if kind == "hub":

@@ -11,6 +11,6 @@ from backend.rewards import service as rewards
 async def require_budget(
     session: AsyncSession, row: EvaluationRow, code: stand_alone.Code | None = None
 ) -> None:
-    """Check the budgets for sampling and scoring. Raises StateConflict `budget_exceeded`, NotFound."""
+    """Raises StateConflict `budget_exceeded`, NotFound."""
     code = code or await stand_alone.code_of(session, row)
     await usage.require_budget(session, row.project_id, usage.SAMPLING | rewards.kinds_of(code.source))

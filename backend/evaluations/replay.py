@@ -31,13 +31,11 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
 ROOM_SECONDS = 120.0
-"""Maximum wait for RPCs; a replay without updates for longer looks interrupted."""
+"""Maximum wait for RPCs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The replacement for one of the job's rewards."""
-
     project_id: str
     reward: str
     source: str
@@ -83,8 +81,6 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
 
 
 class Replayer:
-    """Runs replays as tasks of this process."""
-
     def __init__(self, database: Database, calls: Calls, cache: ObjectCache) -> None:
         self._database, self._calls, self._cache = database, calls, cache
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -163,7 +159,6 @@ class Replayer:
         ]
 
     async def _touch(self, id: str, completed: int) -> bool:
-        """Whether the replay is still running."""
         async with self._database.transaction() as session:
             row = await session.get(EvaluationRow, id, with_for_update=True)
             if row is None or row.status != "running":
@@ -182,7 +177,7 @@ class Replayer:
 
 
 def _calls(groups: Sequence[Sequence[Stored]], granularity: str) -> list[list[Stored]]:
-    """Batches for one RPC: a group for a group reward, otherwise as many completions of a step as fit."""
+    """Batches for one RPC; a group stays whole for a group reward."""
     if granularity == "group":
         return [list(group) for group in groups]
     flat = [completion for group in groups for completion in group]

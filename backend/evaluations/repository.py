@@ -59,7 +59,6 @@ async def scores(
 
 
 async def abandoned(session: AsyncSession, before: datetime) -> EvaluationRow | None:
-    """A stand-alone evaluation that nobody has touched since; locked."""
     query = select(EvaluationRow).where(
         EvaluationRow.kind == "stand_alone",
         EvaluationRow.status == "running",

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None = None) -> T:
-    """The result of `ask`, retried while the project has its maximum of waiting RPCs.
+    """Retry `ask` while the project has its maximum of waiting RPCs.
 
     within: seconds; None: no limit. Raises TooManyRequests after them.
     """

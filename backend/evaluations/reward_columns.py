@@ -12,7 +12,6 @@ from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.evaluations import StandAloneCreate
 
 LOAD_SECONDS = 5.0
-"""Maximum wait for a worker; without an answer the evaluation starts anyway."""
 
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
@@ -46,7 +45,6 @@ async def check_columns(database: Database, calls: Calls, project_id: str, body:
 async def _reads(
     calls: Calls, source: str, entry: str | None, entries: list[dict[str, Any]] | None
 ) -> set[str]:
-    """entries: as stored with the revision; older releases stored none with columns."""
     if entries is None or any("columns" not in entry_record for entry_record in entries):
         try:
             source_to_load = rewards.Source("reward", source, entry)

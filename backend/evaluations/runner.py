@@ -1,7 +1,6 @@
 """Runs stand-alone evaluations in this process, in batches: sample, score, store.
 
-Another process can continue after the last stored batch. The row's `runner` is the fence: a process
-that finds another's name stops.
+Another process can continue after the last batch. The row's `runner` is the fence.
 """
 
 import asyncio
@@ -54,8 +53,6 @@ Sampled = dict[tuple[int, int], DoneEvent]
 
 
 class Evaluator:
-    """Runs evaluations; one per process."""
-
     def __init__(self, database: Database, calls: Calls, objects: Objects, settings: Settings) -> None:
         self._database, self._calls, self._objects = database, calls, objects
         self._cache = datasets.cache_folder(settings.home_folder)
@@ -63,7 +60,7 @@ class Evaluator:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def adopt(self) -> None:
-        """Take over evaluations that other processes released, until cancelled."""
+        """Take over evaluations that other processes released."""
         while True:
             try:
                 async with self._database.transaction() as session:
@@ -79,19 +76,16 @@ class Evaluator:
             await asyncio.sleep(ADOPT_SECONDS)
 
     async def start(self, id: str) -> None:
-        """Run it here; call after its row is stored."""
         async with self._database.transaction() as session:
             query = update(EvaluationRow).where(EvaluationRow.id == id, EvaluationRow.status == "running")
             await session.execute(query.values(runner=self._name, touched_at=now()))
         self._spawn(id)
 
     def cancel(self, id: str) -> None:
-        """Immediate when it runs here; in another process it stops after its batch."""
         if (task := self._tasks.get(id)) is not None:
             task.cancel()
 
     async def close(self) -> None:
-        """Stop and release the evaluations for another process."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

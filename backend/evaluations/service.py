@@ -26,7 +26,7 @@ from reinforge.schemas.evaluations import (
 )
 
 SILENT = timedelta(minutes=3)
-"""A running evaluation untouched for this long was interrupted; a call takes at most two minutes."""
+"""A running evaluation untouched for this long was interrupted."""
 SUGGESTED = 30
 
 

@@ -31,7 +31,7 @@ from reinforge.schemas.evaluations import (
 )
 
 MOST_CHARACTERS = 50_000_000
-"""Maximum of all rows together, which are held in memory."""
+"""Maximum of all rows together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ async def _resolve_field(lookup: Any, param: str) -> Any:
 
 
 def resume(row: EvaluationRow) -> None:
-    """Continue after the last completion. Raises StateConflict `evaluation_not_resumable`."""
+    """Raises StateConflict `evaluation_not_resumable`."""
     if row.kind != "stand_alone" or row.status not in ("failed", "cancelled"):
         raise StateConflict(
             f"The evaluation is {row.status}; only a stand-alone one that failed or was cancelled can be resumed.",
@@ -172,7 +172,7 @@ async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
 async def chosen_rows(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, view: PromptView
 ) -> list[int]:
-    """Row numbers, ascending: at most `settings.rows` of the split, evenly spaced. Raises InvalidInput."""
+    """Row numbers, ascending, evenly spaced over the split. Raises InvalidInput."""
     pool: Sequence[int] = range(dataset.rows)
     if settings.split != "all":
         how = (settings.held_out_rows, settings.seed, settings.split_by)
@@ -190,7 +190,7 @@ async def chosen_rows(
 
 
 def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[EvaluationPrompt]:
-    """Read these rows. Call outside the event loop. Raises DatasetError, TooLarge."""
+    """Call outside the event loop. Raises DatasetError, TooLarge."""
     how = PromptView.model_validate_json(view)
     remaining, prompts, characters = iter(indexes), [], 0
     following = next(remaining, None)
@@ -217,10 +217,7 @@ def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[
 async def prompts_to_sample(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, stored: dict[str, Any] | None
 ) -> list[EvaluationPrompt]:
-    """The rows to sample. Raises InvalidInput, TooLarge.
-
-    stored: the evaluation's view; None (older releases): the dataset's.
-    """
+    """Raises InvalidInput, TooLarge. stored: the evaluation's view; None (older releases): the dataset's."""
     view = PromptView.model_validate(dataset.prompt_view if stored is None else stored)
     rows = await chosen_rows(objects, cache, dataset, settings, view)
     path = await datasets.local_file(objects, dataset, cache)

@@ -12,8 +12,6 @@ COLUMNS = ["prompt_no", "sample_no", "text", "item", "prompt_messages", "rewards
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One completion with its reward results."""
-
     step: int
     prompt_no: int
     sample_no: int
@@ -34,9 +32,8 @@ def every(tables: Sequence[tuple[int, str, int]], most: int) -> int:
 
 
 def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRoles) -> list[list[Stored]]:
-    """Every `stride`-th group of a step's file, starting at `start % stride`.
-
-    roles: for files of older releases, which lack `item.answer`.
+    """Every `stride`-th group of a file, from `start % stride`. roles: for files of older releases, which
+    lack `item.answer`.
     """
     groups = []
     with opened(path) as file:

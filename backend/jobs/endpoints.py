@@ -104,8 +104,8 @@ async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
 
 @router.post("/jobs/{id}/pause", dependencies=[OnceWhole], operation_id="pauseJob")
 async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
-    """Immediate when no worker has started the job; otherwise it is `pausing` until its worker has finished
-    the current step, saved a checkpoint and stopped. A worker that does not stop in time is terminated.
+    """Pause a job: immediate when no worker has started it; otherwise it is `pausing` until its worker has
+    finished the current step, saved a checkpoint and stopped, or is terminated.
     """
     return await fair_queue.detail(session, await service.pause(session, who.project_id, id))
 

@@ -32,7 +32,6 @@ async def create(
     purpose: Literal["train", "preflight"] = "train",
     openai: dict[str, Any] | None = None,
 ) -> Job:
-    """Store a validated job and queue it."""
     await usage.require_budget(session, project_id, usage.TRAINING)
     spec = plan.spec
     resolved = resolve(plan)
@@ -93,7 +92,7 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
 
 
 async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
-    """The training job of any project on this base model whose id starts with `ftjob-` and `code`."""
+    """The training job of any project whose id starts with `ftjob-` and `code`."""
     return await repository.find_by_code(session, model_id, code)
 
 

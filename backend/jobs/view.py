@@ -1,4 +1,4 @@
-"""API view of a job, from its row alone."""
+"""API view of a job."""
 
 from statistics import median, quantiles
 from typing import Any
@@ -75,7 +75,6 @@ def _forked_from(job: JobRow) -> ForkedFrom | None:
 
 
 def _preset_title(spec: dict[str, Any]) -> str | None:
-    """None if the preset's package has been removed."""
     name = spec["algorithm"].get("preset")
     preset = PRESETS.get(name)
     return preset.title if preset else name

@@ -17,9 +17,7 @@ class AuditEntry(Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     created_at: Mapped[datetime] = mapped_column(default=now)
     actor: Mapped[str]
-    """Id of a user or an API key."""
     actor_name: Mapped[str]
     action: Mapped[str]
-    """The API's operation id."""
     target: Mapped[str | None]
     details: Mapped[dict[str, Any]]

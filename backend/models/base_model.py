@@ -25,7 +25,6 @@ class BaseModel(Created, Base):
     source: Mapped[str]
     """`builtin:…`, a folder on the worker, or `hub:org/name@revision`."""
     status: Mapped[str]
-    """`adding`, `ready` or `failed`."""
     error: Mapped[str | None]
     architecture: Mapped[str | None]
     parameters: Mapped[int | None]
@@ -39,15 +38,12 @@ class BaseModel(Created, Base):
     sha256: Mapped[str | None]
     created_by: Mapped[str | None]
     revision: Mapped[str | None]
-    """The pinned commit of a hub download."""
     token_sealed: Mapped[str | None]
-    """The hub's token, encrypted."""
     progress: Mapped[dict[str, Any] | None]
     """While adding: `{phase, done, total, file}`, bytes."""
     shape: Mapped[dict[str, Any] | None]
     """`reinforge.base_models.memory.ModelShape`."""
     touched_at: Mapped[datetime | None]
-    """Last progress of the process that adds it."""
 
     @property
     def shared(self) -> bool:

@@ -48,8 +48,6 @@ class ResumeState(Created, Base):
 
 
 class Adapter(Created, Base):
-    """A succeeded job's final checkpoint under a name."""
-
     __tablename__ = "adapter"
     __table_args__ = (Index("ix_adapter_list", "project_id", "created_at", "id"),)
 

@@ -70,7 +70,7 @@ class Completion(Base):
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )
-    """For search. Symbols become spaces; otherwise `+30` or `a.b` would be single words.
+    """Symbols become spaces; otherwise `+30` or `a.b` would be single words.
 
     STORAGE MAIN (by migration): with values outside the row, the planner scans all rows even for a rare
     word.

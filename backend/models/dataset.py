@@ -21,7 +21,6 @@ class Dataset(Created, Base):
     name: Mapped[str]
     filename: Mapped[str]
     format: Mapped[str]
-    """`jsonl`, `csv` or `parquet`."""
     bytes: Mapped[int]
     rows: Mapped[int]
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
@@ -29,9 +28,9 @@ class Dataset(Created, Base):
     warnings: Mapped[list[str]]
     preview: Mapped[list[dict[str, Any]]]
     prompt_view: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
-    """How rows become prompts (`PromptView` without its defaults)."""
+    """`PromptView` without its defaults."""
     created_by: Mapped[str | None]
     expires_at: Mapped[datetime | None]
     """Deleted later, once no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
-    """The row stays, because finished jobs refer to it."""
+    """The row stays: finished jobs refer to it."""

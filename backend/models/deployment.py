@@ -49,4 +49,3 @@ class Deployment(Created, Base):
     last_used_at: Mapped[datetime | None]
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
-    """Last change of its state or weights."""

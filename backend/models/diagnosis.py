@@ -13,7 +13,6 @@ class FindingRow(Base):
 
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True)
-    """Number of its event."""
     code: Mapped[str]
     severity: Mapped[str]
     step: Mapped[int]
@@ -39,7 +38,6 @@ class LogLineRow(Base):
 
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True)
-    """Number of its event."""
     ts: Mapped[float]
     level: Mapped[str]
     message: Mapped[str]

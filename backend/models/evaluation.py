@@ -12,7 +12,7 @@ from backend.models.base import Base, Created, now
 class EvaluationRow(Created, Base):
     """One evaluation: of a job's stored completions (`replay`), or of its own (`stand_alone`).
 
-    Its process touches it regularly; when that stops, another may adopt a stand-alone one as `runner`.
+    Its process touches it regularly; otherwise another adopts a stand-alone one.
     """
 
     __tablename__ = "evaluation"
@@ -29,7 +29,6 @@ class EvaluationRow(Created, Base):
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str]
     name: Mapped[str | None]
-    """User-defined, not unique."""
     params: Mapped[dict[str, Any]]
     status: Mapped[str]
     done: Mapped[int] = mapped_column(default=0)
@@ -43,8 +42,6 @@ class EvaluationRow(Created, Base):
 
 
 class EvaluationCompletion(Base):
-    """One scored completion of a stand-alone evaluation."""
-
     __tablename__ = "evaluation_completion"
 
     evaluation_id: Mapped[str] = mapped_column(

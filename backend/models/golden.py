@@ -17,7 +17,6 @@ class GoldenCaseRow(Created, Base):
     reward_id: Mapped[str] = mapped_column(ForeignKey("reward.id", ondelete="CASCADE"))
     item: Mapped[dict[str, Any]]
     prompt: Mapped[Any] = mapped_column(JSONB())
-    """Text, or chat messages."""
     completion: Mapped[str]
     expect: Mapped[dict[str, Any]]
     note: Mapped[str | None]

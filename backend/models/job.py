@@ -45,11 +45,10 @@ class Job(Created, Base):
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)
     held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
     openai: Mapped[dict[str, Any] | None]
-    """Fields of an OpenAI request that the specification lacks."""
     forked_from_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
     forked_step: Mapped[int | None]
     carried: Mapped[list[str] | None]
-    """Parts of the source job's state that it continues (`reinforge.records.Carried`)."""
+    """`reinforge.records.Carried`."""
     warnings: Mapped[list[str]] = mapped_column(default=list)
     facts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     jail: Mapped[str | None]
@@ -63,22 +62,22 @@ class Job(Created, Base):
     phase_done: Mapped[int | None]
     phase_total: Mapped[int | None]
     recent_step_seconds: Mapped[list[float]] = mapped_column(default=list)
-    """Wall time of the last steps, newest last."""
+    """Wall times, newest last."""
     held_out_reward_before: Mapped[float | None]
     held_out_reward: Mapped[float | None]
     held_out_includes_shaping: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Held-out figures include the algorithm's shaping (trainers before 0.2)."""
+    """Reported by a trainer before 0.2."""
     best_step: Mapped[int | None]
-    """Step of the checkpoint with the highest held-out reward above the base."""
+    """None if no checkpoint is above the base."""
     verdict: Mapped[dict[str, Any] | None]
-    """`reinforge.diagnosis.verdict.Verdict`, once it has ended or paused."""
+    """`reinforge.diagnosis.verdict.Verdict`."""
     adapter_id: Mapped[str | None]
-    """Set on success; no foreign key, which would be circular."""
+    """No foreign key, which would be circular."""
 
     seq: Mapped[int] = mapped_column(default=0)
     """Number of the newest event; taken under the row lock, so readers see events in order."""
     attempt: Mapped[int] = mapped_column(default=0)
-    """The fencing token: number of the newest attempt, from 1."""
+    """The fencing token: number of the newest attempt."""
     lost_attempts: Mapped[int] = mapped_column(default=0)
     """Leases lost since the last resume state."""
     lease_until: Mapped[datetime | None]
@@ -89,7 +88,7 @@ class Job(Created, Base):
 
 
 class JobReward(Base):
-    """A reward as pinned at creation: a stored revision, or the source."""
+    """A reward as pinned: a stored revision, or the source."""
 
     __tablename__ = "job_reward"
     __table_args__ = (
@@ -110,8 +109,6 @@ class JobReward(Base):
 
 
 class Attempt(Base):
-    """One worker's run of a job, from claim to end."""
-
     __tablename__ = "attempt"
 
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)

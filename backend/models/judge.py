@@ -24,6 +24,5 @@ class JudgeRow(Created, Base):
     timeout_seconds: Mapped[float]
     retries: Mapped[int]
     key_sealed: Mapped[str | None]
-    """The API key, encrypted."""
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)

@@ -14,7 +14,6 @@ class Project(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     served_at: Mapped[datetime | None]
-    """When a worker last claimed one of its jobs."""
 
 
 class ApiKey(Created, Base):
@@ -30,7 +29,6 @@ class ApiKey(Created, Base):
     """May also create projects and act for any of them."""
     sha256: Mapped[str] = mapped_column(unique=True)
     prefix: Mapped[str]
-    """First characters of the key, for recognition."""
     created_by: Mapped[str | None]
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
@@ -58,8 +56,6 @@ class Member(Created, Base):
 
 
 class Invitation(Created, Base):
-    """A one-time link for joining a project."""
-
     __tablename__ = "invitation"
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -76,7 +72,7 @@ class Invitation(Created, Base):
 
 
 class IdempotencyKey(Created, Base):
-    """The stored response to a POST with an `Idempotency-Key`; expires after a day."""
+    """The stored response to a POST; expires after a day."""
 
     __tablename__ = "idempotency_key"
 
@@ -87,4 +83,3 @@ class IdempotencyKey(Created, Base):
     status: Mapped[int | None]
     """None while the first request is running."""
     body: Mapped[str | None]
-    """JSON text."""

@@ -24,9 +24,8 @@ class Reward(Created, Base):
     description: Mapped[str | None]
     granularity: Mapped[str]
     kind: Mapped[str] = mapped_column(default="python")
-    """Kind of the newest revision."""
     revision: Mapped[int]
-    """Number of the newest revision."""
+    """Number of the newest revision, which `kind` and `entry` describe."""
     entry: Mapped[str | None]
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)

@@ -29,7 +29,6 @@ class StoredObject(Created, Base):
     key: Mapped[str]
     bytes: Mapped[int]
     kind: Mapped[str]
-    """Kind of the upload; informative."""
     state: Mapped[str] = mapped_column(default="writing")
     touched_at: Mapped[datetime] = mapped_column(index=True)
     """Last upload. An unreferenced object is deleted 24 h later."""

@@ -25,14 +25,12 @@ class Upload(Created, Base):
     bytes: Mapped[int]
     """As announced; a file of another size is refused."""
     sha256: Mapped[str | None]
-    """SHA-256 of the whole file, as announced."""
     part_bytes: Mapped[int | None]
     """Size of numbered parts but the last; None in OpenAI's API, where parts have any size."""
     bucket_upload: Mapped[str | None]
     """The store's id of a multipart upload whose parts go directly to its bucket."""
     status: Mapped[str] = mapped_column(default="pending")
     error: Mapped[dict[str, Any] | None]
-    """Why the complete file was refused."""
     expires_at: Mapped[datetime]
     file_seconds: Mapped[int | None]
     """Lifetime of the file; None: unlimited."""

@@ -63,7 +63,7 @@ class BrowserSession(Created, Base):
 
 
 class SignInFailure(Base):
-    """A wrong password; several block the sender for a while."""
+    """A wrong password; several block the sender."""
 
     __tablename__ = "sign_in_failure"
     __table_args__ = (

@@ -23,7 +23,7 @@ class Worker(Base):
     answers: Mapped[list[str] | None]
     """Kinds of calls; None: not reported, so any."""
     broker: Mapped[dict[str, Any] | None]
-    """`reinforge.net.broker.BrokerState`; None for calls workers."""
+    """None for calls workers."""
     engines: Mapped[list[str] | None]
     """Supported values of `rollout.engine`, the one for `auto` first; None if not reported."""
     waits_for: Mapped[str | None]
@@ -60,8 +60,6 @@ class Call(Created, Base):
 
 
 class CallChunk(Base):
-    """Events of a running call, deleted with it."""
-
     __tablename__ = "call_chunk"
 
     call_id: Mapped[str] = mapped_column(ForeignKey("call.id", ondelete="CASCADE"), primary_key=True)

@@ -29,9 +29,8 @@ from reinforge.schemas.usage import UsageKind
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""Maximum wait for an event: a large model takes a while to load."""
+"""Maximum wait for an event."""
 MOST_CHARACTERS = 400_000
-"""Maximum in all messages of a request."""
 MOST_MESSAGES = 400
 MOST_STOP_CHARACTERS = 200
 
@@ -65,7 +64,7 @@ async def start(calls: Calls, request: QueuedSampling) -> CallStream[NoResult]:
 async def counted(
     database: Database, stream: CallStream[NoResult], project_id: str, source: str
 ) -> AsyncGenerator[RpcEvent | None, None]:
-    """The worker's events; usage is counted when they end, in every case."""
+    """The worker's events; usage is counted in every case."""
     tokens: dict[tuple[int, int], int] = {}
     try:
         async with aclosing(stream.events()) as events:

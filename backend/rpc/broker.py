@@ -30,7 +30,7 @@ class BrokerWatch:
         self.state: BrokerState | None = None
 
     async def look(self) -> BrokerState:
-        """The current state; concurrent requests share a probe, which times out after five seconds."""
+        """Concurrent requests share a probe, which times out after five seconds."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ask())
         return await asyncio.shield(self._probe)

@@ -44,11 +44,8 @@ from reinforge.schemas.worker_api import CallMessage
 ONLINE_SECONDS = 30.0
 """A worker not seen for longer counts as offline, and loses its calls."""
 LOOK_AGAIN_SECONDS = 5.0
-"""Polling interval of waiters without a notification."""
 PROJECT_CALLS = 2
-"""Running calls of one project per worker process, which has four threads for them. Samplings, with
-threads of their own, are not counted.
-"""
+"""Running calls of one project per worker process; samplings are not counted."""
 HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
 """A call waiting longer, though its project has none running, shows that workers do not answer."""
@@ -62,8 +59,6 @@ IsGone = Callable[[], Awaitable[bool]]
 
 @dataclass(frozen=True)
 class Waiting:
-    """Maximum number of waiting calls of one project, over all API processes."""
-
     calls: int = 100
     samples: int = 1024
 
@@ -90,7 +85,7 @@ class Calls:
         self._gone, self._project, self._limits, self._waits = gone, project, limits, waits
 
     def of(self, request: Request) -> "Calls":
-        """The client for one request: its project's calls, dropped when the caller disconnects."""
+        """The client for one request, whose calls are dropped when the caller disconnects."""
         return Calls(
             self.database,
             self.hub,
@@ -104,8 +99,7 @@ class Calls:
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, *, timeout: float) -> ResultT:
-        """Call a worker and return its result. Never call it inside a transaction: it waits up to `timeout`
-        seconds.
+        """Call a worker and return its result. Never call it inside a transaction: it waits.
 
         Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`, `malformed_rpc`), or
         the worker's error.
@@ -214,9 +208,8 @@ class Calls:
     async def take(
         self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: IsGone
     ) -> CallMessage | None:
-        """The next call of these kinds; None after `wait_seconds`.
-
-        `gone`: whether the polling worker has disconnected, so that no call is lost.
+        """The next call of these kinds; None after `wait_seconds`. gone: whether the worker has disconnected,
+        so that no call is lost.
         """
         until = now() + timedelta(seconds=wait_seconds)
         with self.hub.subscribe("calls") as arrived:
@@ -240,9 +233,7 @@ class Calls:
             return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=remaining)
 
     async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
-        """Store a worker's answer; a repeated one changes nothing. Raises NotFound if no caller waits any
-        more.
-        """
+        """Store a worker's answer; a repeated one changes nothing. Raises NotFound if no caller waits."""
         async with self.database.transaction() as session:
             call = await session.get(Call, call_id, with_for_update=True)
             abandoned = call is None or call.deadline < now()
@@ -260,7 +251,7 @@ class Calls:
     async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
         """Store events of a running call; a repeated `seq` changes nothing.
 
-        Raises NotFound if no caller waits any more, StateConflict after the answer.
+        Raises NotFound if no caller waits, StateConflict after the answer.
         """
         async with self.database.transaction() as session:
             # The lock keeps the call from being deleted before its chunk is stored.
@@ -294,7 +285,7 @@ CallsDep = Annotated[Calls, Depends(get_calls)]
 
 
 def _payload(request: BaseModel) -> dict[str, Any]:
-    """Raises InvalidInput `nested_too_deep`, as rows of datasets can be."""
+    """Raises InvalidInput `nested_too_deep`."""
     try:
         payload = dump(request)
         too_deep = is_deeper(payload, 2 * DEEPEST)
@@ -376,7 +367,6 @@ def worker_lost() -> Unavailable:
 
 
 async def is_lost(session: AsyncSession, call: Call | Row[Any]) -> bool:
-    """Whether the process that took a call is offline."""
     if call.state != "taken":
         return False
     alive = select(Worker.id).where(
@@ -392,7 +382,7 @@ def _online_since() -> datetime:
 
 
 def call_error(error: dict[str, Any]) -> ReinforgeError:
-    """A worker's error as a local exception. error: the envelope's inner object."""
+    """A worker's error as a local exception."""
     kind: type[ReinforgeError] = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
     if error.get("code") == "code_rewards_disabled":  # unchanged until the machine is reconfigured
         kind = StateConflict

@@ -10,7 +10,6 @@ class SecretReferences(RpcModel):
     """Replaced by what they refer to when a worker takes the call."""
 
     model_key: str | None = None
-    """The model whose hub token is needed."""
     token_of: str | None = None
     """Key of a model that is being added; opens `token_sealed`."""
     token_sealed: str | None = None

@@ -27,7 +27,7 @@ _EVENT: TypeAdapter[RpcEvent] = TypeAdapter(RpcEvent)
 
 
 class CallStream(Generic[ResultT]):
-    """Events of one call, created by `open_stream`; iterate `events` once."""
+    """Events of one call; iterate `events` once."""
 
     def __init__(self, calls: Calls, rpc: Rpc[Any, ResultT], call_id: str, quiet_seconds: float) -> None:
         self._rpc = rpc
@@ -40,7 +40,7 @@ class CallStream(Generic[ResultT]):
 
     @property
     def seconds(self) -> float:
-        """Seconds from the worker's first event to the end, or to now."""
+        """From the worker's first event to the end, or to now."""
         if self._first_event_at is None:
             return 0.0
         return (self._over or time.monotonic()) - self._first_event_at

@@ -24,7 +24,7 @@ class Holder:
         self.job = job
 
     async def require_readable(self, session: AsyncSession, sha256: str) -> None:
-        """Raises NotFound for a blob that neither the job nor a running RPC refers to."""
+        """Raises NotFound for an unrelated blob."""
         if self.job is None:
             if not await _is_of_a_call(session, sha256):
                 raise NotFound(f"No call under way needs the object {sha256}.", code="blob_not_found")

@@ -1,4 +1,4 @@
-"""Secrets of an RPC, decrypted only when a worker takes the call."""
+"""Secrets of RPCs, decrypted only when a worker takes the call."""
 
 from typing import Any
 

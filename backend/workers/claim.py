@@ -43,7 +43,7 @@ NOTHING = -1
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:
-    """Assign the given job, or the next in the queue, to a worker; None if there is none."""
+    """Assign the given job, or the next in the queue, to a worker."""
     job = await _find(session, body.job)
     while job is not None and await budgets.enforce(session, job):
         job = await _find(session, body.job)
@@ -118,7 +118,6 @@ async def _claimed(
 
 
 def _fork(job: Job, resume: ResumeState | None) -> ForkStart | None:
-    """The source job's state, until the fork has a resume state of its own."""
     if resume is None or resume.attempt != BEFORE_ATTEMPTS:
         return None
     return ForkStart(step=resume.step, carried=job.carried or [])

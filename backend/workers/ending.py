@@ -22,7 +22,7 @@ BROKEN_OFF = frozenset({"killed", "trainer_crashed", "stalled"})
 async def end_attempt(
     session: AsyncSession, job: Job, attempt: Attempt, record: Ended, wake_ups: WakeUps
 ) -> None:
-    """Apply an `ended` record to a locked job. A `cancelling` job becomes cancelled in any case."""
+    """Apply an `ended` record; a `cancelling` job becomes cancelled in any case."""
     await count_time(session, job, attempt)
     attempt.ended_at, attempt.outcome, attempt.reason = now(), record.outcome, record.reason
     if job.status == JobStatus.CANCELLING:
@@ -70,9 +70,7 @@ async def _goes_on(
 
 
 async def _without_its_start(session: AsyncSession, job: Job, attempt: Attempt) -> bool:
-    """Delete the resume state that the attempt could not read, so that the next uses an earlier one; False
-    without one.
-    """
+    """Delete the unreadable resume state, so that the next attempt uses an earlier one."""
     dropped = delete(ResumeState).where(
         ResumeState.job_id == job.id,
         ResumeState.step == attempt.resume_step,
@@ -95,7 +93,7 @@ def _error(record: Ended) -> dict[str, Any]:
 
 
 async def _succeed(session: AsyncSession, job: Job, reason: str | None) -> None:
-    """Make the final checkpoint the job's adapter; without one the job fails. reason: why it ended early."""
+    """Make the final checkpoint the job's adapter; without one the job fails."""
     checkpoint = await session.scalar(
         select(Checkpoint)
         .where(Checkpoint.job_id == job.id)

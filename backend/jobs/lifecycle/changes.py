@@ -75,7 +75,6 @@ async def _check_columns(session: AsyncSession, job: Job, name: str, revision: R
 
 
 def _check_same_services(before: str, after: str) -> None:
-    """Refuse judges and checkpoints that the running attempt did not start with."""
     old, new = parse_grader(before), parse_grader(after)
     more = (judges(new) - judges(old)) | (checkpoints(new) - checkpoints(old))
     if more:
@@ -114,7 +113,7 @@ async def add(session: AsyncSession, job_id: str, change: Change, created_by: st
 async def add_setting(
     session: AsyncSession, job: Job, body: SettingChangeCreate, created_by: str
 ) -> JobChange:
-    """Validate and add a setting. Raises InvalidInput, StateConflict `job_ended`."""
+    """Raises InvalidInput, StateConflict `job_ended`."""
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other value."
@@ -148,7 +147,6 @@ async def settings(session: AsyncSession, job: Job) -> list[JobSetting]:
 
 
 async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
-    """Oldest first."""
     query = select(JobChange).where(JobChange.job_id == job_id)
     return (await session.scalars(query.order_by(JobChange.created_at, JobChange.id))).all()
 

@@ -35,7 +35,6 @@ async def ask_for_checkpoint(session: AsyncSession, job: Job) -> JobCommand:
 
 
 async def pending(session: AsyncSession, job_id: str) -> Sequence[JobCommand]:
-    """Oldest first."""
     query = select(JobCommand).where(JobCommand.job_id == job_id, JobCommand.applied_at.is_(None))
     return (await session.scalars(query.order_by(JobCommand.created_at))).all()
 

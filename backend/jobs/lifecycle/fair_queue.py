@@ -107,7 +107,6 @@ async def workers(session: AsyncSession) -> tuple[int, int]:
 
 
 async def _waiting_workers(session: AsyncSession) -> list[str]:
-    """What each idle worker that takes no job waits for."""
     online_since = now() - timedelta(seconds=ONLINE_SECONDS)
     query = select(Worker.hostname, Worker.waits_for).where(
         Worker.kind == "trainer", Worker.last_seen_at > online_since, Worker.waits_for.is_not(None)

@@ -71,7 +71,7 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
 
 
 def store(session: AsyncSession, job: Job, fork: Fork) -> None:
-    """Set the new job's start, in the transaction that creates it. Raises InvalidInput."""
+    """Store the job's start. Raises InvalidInput."""
     if job.model_sha256 != fork.source.model_sha256:
         raise InvalidInput(
             f"The files of {job.model_id} differ from those that {fork.source.id} was trained on.",
@@ -93,7 +93,7 @@ def store(session: AsyncSession, job: Job, fork: Fork) -> None:
 
 
 async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
-    """The resolved specification with the changes applied at this step."""
+    """The specification with the changes applied at this step."""
     spec = copy.deepcopy(job.resolved_spec)
     rewards = await session.scalars(select(JobReward).where(JobReward.job_id == job.id))
     places = {reward.name: reward.position for reward in rewards}
@@ -112,7 +112,7 @@ async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
 
 
 def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
-    """Set a dotted path. Raises InvalidInput if it does not exist."""
+    """Raises InvalidInput for an unknown path."""
     if path == "algorithm.preset":
         spec["algorithm"] = {"preset": value}
         return
@@ -133,7 +133,7 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
 
 
 def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:
-    """The parts of the state that remain valid under the changed specification."""
+    """State that remains valid under the changed specification."""
     parts: list[Carried] = ["weights"]
     old, new = before.algorithm, after.algorithm
     if whole:

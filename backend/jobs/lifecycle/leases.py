@@ -15,7 +15,7 @@ WAKE_AGAIN = timedelta(seconds=10)
 """Interval after which a queued job is announced again."""
 
 STOP_SECONDS = 120.0
-"""Minimum time for a trainer to finish its step, and store a checkpoint and a resume state."""
+"""Minimum time for a trainer to finish its step and store its state."""
 STOP_STEPS = 5
 STOPPED_BY = {JobStatus.PAUSING: "pause", JobStatus.CANCELLING: "cancel"}
 
@@ -38,7 +38,6 @@ async def expire_leases(database: Database, wake_ups: WakeUps) -> list[str]:
 
 
 async def stop_overdue(database: Database) -> list[str]:
-    """End jobs that have been `pausing` or `cancelling` for too long."""
     async with database.transaction() as session:
         stopping = list(await session.scalars(select(Job.id).where(Job.status.in_(STOPPED_BY))))
     ended: list[str] = []

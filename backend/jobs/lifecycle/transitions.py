@@ -46,9 +46,7 @@ def unknown_job(job_id: str) -> NotFound:
 async def append_event(
     session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
 ) -> int:
-    """Add an event to a locked job; returns its number. step: for an event that a resume from before it
-    deletes.
-    """
+    """Add an event to a locked job; returns its number. step: None for events that a resume keeps."""
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
     await wake_watchers(session, job)
@@ -56,7 +54,6 @@ async def append_event(
 
 
 async def wake_watchers(session: AsyncSession, job: Job) -> None:
-    """Wake watchers after the commit, once per transaction."""
     if session.info.get("notified") != (job.id, session.get_transaction()):
         session.info["notified"] = (job.id, session.get_transaction())
         await notify(session, f"job:{job.id}")
@@ -70,7 +67,7 @@ async def change_status(
     reason: str | None = None,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """Apply a transition to a locked job. Raises StateConflict if it is forbidden."""
+    """Raises StateConflict for a forbidden transition."""
     check_transition(JobStatus(job.status), status)
     job.status, job.reason, job.error = status, reason, error
     moment = now()
@@ -92,7 +89,7 @@ async def change_status(
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
-    """Queue a locked job and wake the workers after the commit. An interrupted job keeps its place."""
+    """Queue a locked job; an interrupted one keeps its place."""
     before = job.queued_at
     await change_status(session, job, JobStatus.QUEUED, reason=reason)
     if reason is not None:
@@ -102,9 +99,7 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
 
 
 async def cancel(session: AsyncSession, job: Job) -> None:
-    """Cancel a locked job: at once, or by a command to its worker. Raises StateConflict
-    `job_not_cancellable`.
-    """
+    """Cancel a locked job, at once or by a command. Raises StateConflict `job_not_cancellable`."""
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
         raise StateConflict(
@@ -122,8 +117,8 @@ async def cancel(session: AsyncSession, job: Job) -> None:
 async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """Pause a locked job: at once before its first step, otherwise by a command. No effect on a pausing or
-    paused job. Raises StateConflict `job_not_pausable`.
+    """Pause a locked job, at once or by a command; no effect if pausing or paused. Raises StateConflict
+    `job_not_pausable`.
     """
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):
@@ -147,7 +142,7 @@ async def pause(
 
 
 async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Queue a locked, paused job. Raises StateConflict `job_not_paused`."""
+    """Raises StateConflict `job_not_paused`."""
     status = JobStatus(job.status)
     if status is not JobStatus.PAUSED:
         raise StateConflict(
@@ -218,7 +213,7 @@ async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> Non
 
 
 async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
-    """Increment the fence, so that the worker's further reports are refused."""
+    """Increment the fence: the worker's further reports are refused."""
     attempt = await session.get_one(Attempt, (job.id, job.attempt))
     attempt.ended_at, attempt.outcome = now(), outcome
 

@@ -96,7 +96,7 @@ async def full(
 async def group(
     session: AsyncSession, cache: ObjectCache, job: Job, *, split: Split, step: int, prompt_no: int
 ) -> CompletionGroup:
-    """A group without tokens. Raises NotFound."""
+    """Raises NotFound."""
     split_rows = (Row.job_id == job.id, Row.split == split)
     query = (
         select(Row).where(*split_rows, Row.step == step, Row.prompt_no == prompt_no).order_by(Row.sample_no)

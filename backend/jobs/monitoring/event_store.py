@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.models import Event
 
 MOST_SHARED = 1000
-"""Maximum events in one row."""
 
 
 class OneEvent(NamedTuple):

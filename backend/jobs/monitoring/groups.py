@@ -68,7 +68,6 @@ def _prompts(path: str) -> dict[int, str]:
 
 
 def prompt_text(row: dict[str, Any]) -> str:
-    """The last message's text, or the plain prompt."""
     messages = value_of(row.get("prompt_messages"), "[]")
     content = messages[-1].get("content") if messages else None
     return content if isinstance(content, str) and content else str(row["prompt"])

@@ -23,7 +23,7 @@ from reinforge.states import FINAL
 
 MAX_EVENTS_PER_FRAME = 2000
 SHARED_SECONDS = 1.0
-"""How long a frame is shared; "nothing yet" only until the next notification."""
+"""How long a frame is shared; an empty one only until the next notification."""
 
 
 class Next(NamedTuple):
@@ -37,8 +37,6 @@ class Next(NamedTuple):
 
 
 class WatchedJob:
-    """Recently read frames of one job."""
-
     def __init__(
         self, database: Database, job_id: str, subscribe: contextlib.AbstractContextManager[Subscription]
     ) -> None:
@@ -89,15 +87,12 @@ class WatchedJob:
 
 
 class LiveJobs:
-    """The jobs watched through this process."""
-
     def __init__(self, database: Database, hub: Hub) -> None:
         self._database, self._hub = database, hub
         self._watched: dict[str, WatchedJob] = {}
 
     @contextlib.contextmanager
     def watch(self, job_id: str) -> Iterator[tuple[WatchedJob, Subscription]]:
-        """The job, and the event that wakes this viewer."""
         topic = f"job:{job_id}"
         with self._hub.subscribe(topic) as changed:
             if job_id not in self._watched:

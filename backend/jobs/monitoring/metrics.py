@@ -82,8 +82,6 @@ _SHORTENED = text(_STATEMENT.format(grid=_RUNS, series=_POINTS_OR_BUCKETS))
 
 @dataclass(frozen=True)
 class MetricFilter:
-    """None: no restriction."""
-
     buckets: int | None = None
     from_step: int | None = None
     to_step: int | None = None

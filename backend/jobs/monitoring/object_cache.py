@@ -1,4 +1,4 @@
-"""Least-recently-used disk cache of objects."""
+"""Disk cache of objects by SHA-256; the least recently used are evicted."""
 
 import asyncio
 import os
@@ -17,8 +17,6 @@ LIMIT_BYTES = 512 * 1024 * 1024
 
 
 class ObjectCache:
-    """Files by SHA-256 in one folder; the least recently used are evicted."""
-
     def __init__(self, objects: Objects, folder: Path, limit: int = LIMIT_BYTES) -> None:
         self._objects = objects
         self._files = FolderCache(folder, max_bytes=limit)

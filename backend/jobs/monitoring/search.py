@@ -57,7 +57,6 @@ class Filters:
     """Combined with AND; None: no restriction. Ranges are inclusive."""
 
     q: str | None = None
-    """See `search_text`."""
     split: Split | None = None
     prompt_hash: str | None = None
     step_from: int | None = None
@@ -152,7 +151,6 @@ def _keys(source: FromClause, sort: Sort) -> list[tuple[ColumnElement[Any], bool
 
 
 def _order(source: FromClause, sort: Sort) -> list[ColumnElement[Any]]:
-    """Completions without a reward sort last in either direction."""
     keys = [column.desc() if falls else column.asc() for column, falls in _keys(source, sort)]
     return [nulls_last(keys[0]) if sort.endswith("reward") else keys[0], *keys[1:]]
 

@@ -50,7 +50,6 @@ def parse(q: str) -> list[list[Term]]:
 
 
 def condition(q: str) -> ColumnElement[bool] | None:
-    """Condition on `Completion`; None for an empty query."""
     alternatives = parse(q)
     return or_(*(_all(terms) for terms in alternatives)) if alternatives else None
 

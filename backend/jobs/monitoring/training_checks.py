@@ -48,7 +48,6 @@ async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
 
 
 async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool = False) -> None:
-    """Bring a locked job's findings up to date. emit: adds an event."""
     if job.purpose != "train":
         return
     outcome: Outcome | None = None

@@ -13,17 +13,15 @@ _HELD_OUT = ("held_out/reward_mean", "held_out/reward_std_error")
 _ANSWERS = ("held_out/answer_share", "held_out/answer_std_error")
 _TRAIN = ("reward/mean", "completions/truncated_share", "reward/error_share", "reward/length_correlation")
 _SAME = 1e-6
-"""Tolerance between a stored mean and the mean of the stored rewards."""
 
 
 async def refresh(session: AsyncSession, job: Job) -> None:
-    """Store the verdict on a locked, ended or paused job."""
     if job.purpose == "train" and job.step > 0:
         job.verdict = judge(await evidence(session, job)).model_dump(mode="json")
 
 
 async def evidence(session: AsyncSession, job: Job, *, steps: Iterable[int] = ()) -> Evidence:
-    """The job's series. steps: evaluations to compare with the base by row, besides newest and best."""
+    """The job's series. steps: further evaluations to compare with the base by row."""
     start = job.forked_step or 0
     series = await _series(session, job.id, start)
     held_out = _measured(series, *_HELD_OUT)
@@ -64,7 +62,6 @@ def _with_train(series: dict[str, Points], measured: Evidence) -> Evidence:
 
 
 async def _series(session: AsyncSession, job_id: str, start: int) -> dict[str, Points]:
-    """Key → defined points, by step."""
     query = (
         select(MetricSeries.key, MetricPoint.step, MetricPoint.value)
         .join(MetricPoint, MetricPoint.series_id == MetricSeries.id)
@@ -100,7 +97,6 @@ async def _rows(session: AsyncSession, job_id: str, steps: set[int]) -> dict[int
 def _paired(
     step: int, base: dict[int, float], then: dict[int, float], rewards: dict[int, float], base_reward: float
 ) -> Measured | None:
-    """The change row by row; None if the stored completions do not match the means."""
     both = sorted(base.keys() & then.keys())
     if len(both) < 2 or len(both) < max(len(base), len(then)):
         return None

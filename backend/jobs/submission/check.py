@@ -90,7 +90,6 @@ def facts(plan: Plan) -> dict[str, Any]:
 
 
 def advice(plan: Plan) -> list[str]:
-    """Warnings about settings that are valid but probably not intended."""
     spec, warnings = plan.spec, []
     training, held_out = plan.split
     prompts = spec.limits.steps * spec.rollout.prompts_per_step
@@ -121,7 +120,6 @@ def _unchecked(error: Unavailable) -> str:
 
 
 def _distinct(problems: list[InvalidInput]) -> list[JobProblem]:
-    """The same problem in two datasets is reported once per field."""
     distinct: dict[tuple[str | None, str], JobProblem] = {}
     for error in problems:
         problem = JobProblem(param=error.param, message=error.message, code=error.code, hint=error.hint)

@@ -10,15 +10,12 @@ from backend.rpc.client import ONLINE_SECONDS
 
 
 async def auto_engine(session: AsyncSession) -> str:
-    """The value of `rollout.engine: auto`: an engine that every worker would choose, since any may claim
-    the job.
-    """
+    """An engine that every worker would choose for `auto`, since any may claim the job."""
     chosen = {engines[0] if engines else "transformers" for engines in await _engines(session)}
     return chosen.pop() if len(chosen) == 1 else "transformers"
 
 
 async def engine_missing(session: AsyncSession, engine: str) -> str | None:
-    """A warning when no online worker has the job's engine."""
     engines_by_worker = await _engines(session)
     if (
         engine == "auto"

@@ -1,4 +1,4 @@
-"""Lookup of a stored job's rewards by name."""
+"""Rewards of a stored job, by name."""
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession

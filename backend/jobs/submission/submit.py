@@ -52,11 +52,8 @@ ServicesDep = Annotated[Services, Depends(_services)]
 
 @dataclass(frozen=True)
 class Draft:
-    """A job that is not validated yet."""
-
     spec: JobSpec
     raw_spec: dict[str, Any]
-    """As the client sent it."""
     purpose: Literal["train", "preflight"] = "train"
     openai: dict[str, Any] | None = None
     warnings: tuple[str, ...] = ()
@@ -75,7 +72,6 @@ class Submission(ABC, Generic[Answer]):
         return None
 
     async def earlier_answer(self, session: AsyncSession) -> Answer | None:
-        """The stored answer to the same request."""
         return None
 
     @abstractmethod
@@ -100,8 +96,6 @@ class Submission(ABC, Generic[Answer]):
 
 
 class HttpSubmission(Submission[Response]):
-    """A request that may carry an idempotency key."""
-
     def __init__(self, who: Principal, once: Idempotency, fingerprint: str) -> None:
         super().__init__(who.project_id, who.name)
         self._once = once
@@ -115,8 +109,6 @@ class HttpSubmission(Submission[Response]):
 
 
 class SpecSubmission(HttpSubmission):
-    """A request whose body is the job's specification."""
-
     def __init__(self, who: Principal, once: Idempotency, fingerprint: str, draft: Draft) -> None:
         super().__init__(who, once, fingerprint)
         self._draft = draft

@@ -9,7 +9,7 @@ from backend.rpc.client import Calls
 
 
 async def ask_golden_cases(plan: Plan, project_id: str, database: Database, calls: Calls) -> None:
-    """Run the golden cases of every stored reward. Raises InvalidInput `golden_cases_failed`, Unavailable."""
+    """Raises InvalidInput `golden_cases_failed`, Unavailable."""
     checked = []
     async with database.transaction() as session:
         for position, (pinned, reward_spec) in enumerate(zip(plan.rewards, plan.spec.rewards, strict=True)):

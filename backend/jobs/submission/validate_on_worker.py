@@ -219,7 +219,7 @@ def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any
 
 
 def longest_prompts(path: str, format: str, data: str) -> Rows:
-    """At most `LONGEST_ROWS` rows, longest prompt first, without other columns. Raises DatasetError."""
+    """At most `LONGEST_ROWS` rows, longest prompt first. Raises DatasetError."""
     spec = DataSpec.model_validate_json(data)
     heap: list[tuple[int, int, PromptRow]] = []
     rows = iter_prompts(

@@ -26,8 +26,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PinnedReward:
-    """A reward's code as the job will run it."""
-
     name: str
     source: str
     """Python code, or a grader's JSON."""
@@ -58,11 +56,9 @@ class Plan:
     split: tuple[int, int]
     """Training rows, held-out rows."""
     hidden_size: int | None
-    """None until a worker has read it."""
     engine: str
     warnings: Sequence[str] = ()
     jail: str | None = None
-    """The sandbox that has loaded the rewards."""
     longest_prompt: int | None = None
     """Tokens; None until rendered."""
 
@@ -74,14 +70,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Survey:
-    """Resolved references and all problems of a specification, in field order."""
+    """A specification's resolved references and all problems."""
 
     plan: Plan | None
     rewards: list[PinnedReward | None]
     """By position; None for a missing one."""
     problems: list[InvalidInput]
     datasets: list[Dataset]
-    """The existing ones: training, held out."""
 
 
 async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
@@ -242,7 +237,6 @@ def _templates_read(reward: Reward, pin: PinnedReward) -> frozenset[str]:
 def lacking(
     reward: PinnedReward, index: int, reads: Collection[str], tables: Sequence[Dataset], roles: ColumnRoles
 ) -> list[InvalidInput]:
-    """Problems for columns that no row has."""
     param = f"rewards[{index}]"
     return [
         problem

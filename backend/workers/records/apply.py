@@ -101,7 +101,7 @@ class Applier:
                 await end_attempt(self.session, self.job, self.attempt, record, self._wake_ups)
 
     async def finish(self) -> None:
-        """Store what was collected; call once, after the last record."""
+        """Store what was collected; call once."""
         with self.session.no_autoflush:  # the job's row is written once, at the end
             await self._points.store()
             await self._meter.store()

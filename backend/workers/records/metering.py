@@ -18,7 +18,7 @@ GROWING: dict[str, UsageKind] = {"tokens/trained": "trained_tokens", "judge/cost
 
 
 async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
-    """Count a locked job's device time since the last count, at most one lease."""
+    """Count device time since the last count, at most one lease."""
     moment = now()
     passed = (moment - (attempt.counted_at or attempt.claimed_at)).total_seconds()
     attempt.counted_at = moment
@@ -28,8 +28,6 @@ async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
 
 
 class Meter:
-    """Collects and stores the usage of one batch of records."""
-
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, points: Points) -> None:
         self._session, self._job, self._attempt, self._points = session, job, attempt, points
         self._used: defaultdict[UsageKind, float] = defaultdict(float)
@@ -40,7 +38,7 @@ class Meter:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
 
     async def count_steps(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> None:
-        """Count the growth of totals at ascending steps; call before their points are added."""
+        """Count the growth of totals; call before their points are added."""
         for key, kind in GROWING.items():
             for step, value in zip(steps, values.get(key, ()), strict=False):
                 if value is not None:

@@ -21,7 +21,7 @@ _SERIES = select(
 
 
 class Points:
-    """The points of one batch, stored together while the job's row is locked."""
+    """The points of one batch; the job's row lock prevents races."""
 
     def __init__(self, session: AsyncSession, job_id: str) -> None:
         self._session, self._job_id = session, job_id
@@ -35,7 +35,6 @@ class Points:
         ts: Sequence[float],
         values: Mapping[str, Sequence[float | None]],
     ) -> None:
-        """One point per step and key; None where the metric is undefined."""
         for key, column in values.items():
             self._waiting[kind, key].update(zip(steps, zip(ts, column, strict=True), strict=True))
 
@@ -57,7 +56,6 @@ class Points:
         await insert_columns(self._session, MetricPoint, columns, replacing=repeated)
 
     async def _series(self, names: set[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, int | None]]:
-        """(kind, key) → series id, created if missing, and its newest step."""
         rows = await self._session.execute(_SERIES, {"job": self._job_id})
         series: dict[tuple[str, str], tuple[int, int | None]]
         series = {(row.kind, row.key): (row.id, row.newest) for row in rows}
