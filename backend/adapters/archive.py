@@ -9,7 +9,7 @@ from typing import BinaryIO
 from reinforge.storage import StorageError
 
 VERSION = "1"
-"""Part of the entity tag: increase it when the same adapter would give other bytes."""
+"""Part of the entity tag: increase it when the bytes change."""
 _CHUNK = 1 << 18
 _LEVEL = 1
 """Weights hardly compress."""

@@ -48,7 +48,7 @@ class Inspection:
     project_id: str
     keep_refusal: bool
     token_sealed: str | None = None
-    """It becomes the model's once a worker has accessed the model with it."""
+    """Becomes the model's once a worker has accessed the model with it."""
     checked_before: bool = False
     any_folder: bool = False
 

@@ -65,7 +65,9 @@ async def get(id: str, session: Session, who: Reader) -> BaseModelInfo:
 
 @router.delete("/models/{id}", status_code=204, operation_id="deleteModel")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """Refused while a job, an adapter or a deployment needs it. Shared models: administrators only."""
+    """Delete a model. Refused while a job, an adapter or a deployment needs it. Shared models:
+    administrators only.
+    """
     await service.remove(session, who, id)
 
 

@@ -14,7 +14,7 @@ def chosen_template(source: str) -> str | None:
 
 
 def with_template(source: str, template: str | None) -> str:
-    """`bare`: no template, hence no suffix."""
+    """Append the template; `bare` means none."""
     return source if template in (None, "bare") else f"{source}{TEMPLATE}{template}"
 
 

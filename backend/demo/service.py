@@ -30,8 +30,6 @@ _AGAIN_SECONDS = 2.0
 
 
 class DemoJob(Submission[tuple[Job, bool]]):
-    """Answers with the demo job, and whether it is new."""
-
     def __init__(self, demo: "Demo", draft: Draft, mark: str, project_id: str, created_by: str) -> None:
         super().__init__(project_id, created_by)
         self._demo = demo

@@ -82,7 +82,7 @@ async def count(
 
 
 async def left_behind(session: AsyncSession, loading_before: timedelta) -> list[Deployment]:
-    """Draining deployments, and those loading for too long: their process may have died."""
+    """Draining deployments, and those loading for too long."""
     limit: datetime = now() - loading_before
     query = select(Deployment).where(
         (Deployment.state == "draining") | ((Deployment.state == "loading") & (Deployment.updated_at < limit))

@@ -59,7 +59,7 @@ async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) 
 async def change(
     session: AsyncSession, project_id: str, id: str, body: DeploymentTarget, match: Match
 ) -> Deployment:
-    """Replace the weights. Raises NotFound, MatchNeeded, Stale, InvalidInput."""
+    """Raises NotFound, MatchNeeded, Stale, InvalidInput."""
     row = await get(session, project_id, id, lock=True)
     match.check(await view(session, row))
     for name, value in (await _weights(session, project_id, body)).items():
@@ -72,7 +72,7 @@ async def change(
 
 
 async def start(session: AsyncSession, project_id: str, id: str) -> Deployment:
-    """Accept requests again. Raises NotFound."""
+    """Raises NotFound."""
     row = await get(session, project_id, id, lock=True)
     if row.state in ("stopped", "draining", "failed"):
         row.state, row.error, row.updated_at = "loading", None, now()
@@ -81,7 +81,7 @@ async def start(session: AsyncSession, project_id: str, id: str) -> Deployment:
 
 
 async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
-    """Stop accepting requests. Call `settle` after the commit. Raises NotFound."""
+    """Call `settle` after the commit. Raises NotFound."""
     row = await get(session, project_id, id, lock=True)
     if row.state in OPEN:
         row.state, row.error, row.updated_at = "draining", None, now()
@@ -143,8 +143,6 @@ async def named(session: AsyncSession, project_id: str) -> list[Deployment]:
 
 @dataclass(frozen=True)
 class Served:
-    """Weights that a request to a deployment samples from."""
-
     id: str
     model: BaseModel
     adapter: AdapterArchive | None

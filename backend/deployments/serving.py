@@ -1,4 +1,4 @@
-"""Runtime of deployments: preloading, request counts, failures, draining."""
+"""Runtime of deployments."""
 
 import asyncio
 import logging
@@ -25,7 +25,6 @@ from reinforge.schemas.usage import UsageKind
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""Longest wait between two events."""
 LOADING_AT_MOST = timedelta(seconds=2 * QUIET_SECONDS)
 _OF_THE_HOST = {
     "adapter_damaged", "call_timeout", "gpu_unavailable", "invalid_adapter", "model_changed", "model_load_failed",
@@ -83,8 +82,6 @@ async def sweep(session: AsyncSession) -> int:
 
 
 class Loader:
-    """Has workers load deployments before the first request; one per process."""
-
     def __init__(self, database: Database, calls: Calls) -> None:
         self._database, self._calls = database, calls
         self._tasks: set[asyncio.Task[None]] = set()
@@ -138,7 +135,6 @@ class Loader:
 
 
 def weights(model: BaseModel, adapter: AdapterArchive | None) -> dict[str, Any]:
-    """Fields of `QueuedSampling` that identify the weights."""
     return {
         "model": model.id,
         "model_key": model.key,

@@ -1,4 +1,4 @@
-"""Replays: rescoring of a job's stored completions with another reward revision."""
+"""Replays: rescoring of stored completions with another reward revision."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
 ROOM_SECONDS = 120.0
-"""Maximum wait for RPCs."""
+"""Maximum wait for RPCs; shorter than `service.SILENT`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Queries about evaluations, labels and the records they refer to."""
+"""Queries about evaluations and labels."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ async def page(
     limit: int,
     after: str | None,
 ) -> tuple[list[EvaluationRow], bool]:
-    """column → required value; None: any."""
+    """filters: column → required value; None: any."""
     query = select(EvaluationRow).where(EvaluationRow.project_id == project_id)
     query = query.filter_by(**{column: value for column, value in filters.items() if value is not None})
     query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)

@@ -22,16 +22,14 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 2.0
 TRIES = 5
-"""Attempts of a call that fails for lack of a worker."""
 FIRST_PAUSE_SECONDS = 2.0
 
 T = TypeVar("T")
 
 
 async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None = None) -> T:
-    """Retry `ask` while the project has its maximum of waiting RPCs.
-
-    within: seconds; None: no limit. Raises TooManyRequests after them.
+    """Retry `ask` while the project has its maximum of waiting RPCs; after `within` seconds, raises
+    TooManyRequests.
     """
     retrying = AsyncRetrying(
         retry=retry_if_exception(_is_busy),

@@ -1,4 +1,4 @@
-"""Check of the columns that a stand-alone evaluation's reward reads."""
+"""Check of a reward's columns."""
 
 from typing import Any
 

@@ -49,7 +49,6 @@ SILENT = timedelta(seconds=60)
 _LET_GO = datetime(2000, 1, 1, tzinfo=UTC)
 
 Sampled = dict[tuple[int, int], DoneEvent]
-"""(place in the batch, sample) → the `done` event."""
 
 
 class Evaluator:
@@ -278,7 +277,6 @@ class Evaluator:
 
 
 def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[EvaluationPrompt]]:
-    """Batches whose completions fit one RPC and whose prompts fit one request."""
     batch: list[EvaluationPrompt] = []
     characters = 0
     for prompt in rows:

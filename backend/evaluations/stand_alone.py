@@ -31,7 +31,6 @@ from reinforge.schemas.evaluations import (
 )
 
 MOST_CHARACTERS = 50_000_000
-"""Maximum of all rows together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,6 @@ def resume(row: EvaluationRow) -> None:
 
 
 async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
-    """Raises NotFound."""
     params = row.params
     if params.get("stored") is None:
         return Code(

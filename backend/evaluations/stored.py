@@ -1,4 +1,4 @@
-"""Reading of stored completions for evaluations, in whole groups."""
+"""Reading of stored completions, in whole groups."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Stored:
     item: dict[str, Any]
     prompt: list[dict[str, Any]]
     results: dict[str, dict[str, Any]]
-    """Reward name → `reinforge.schemas.jobs.RewardResult` as JSON."""
+    """Reward name → `RewardResult` as JSON."""
 
     def row(self) -> dict[str, Any]:
         return {"completion": self.text, "item": self.item, "prompt": self.prompt}

@@ -1,4 +1,4 @@
-"""Golden cases: stored with a reward, run in a worker's sandbox, required to pass before a job."""
+"""Golden cases of rewards: storage, runs, checks before a job."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -12,13 +12,10 @@ from reinforge.schemas.jobs import ForkedFrom, Job, JobDetail, JobError, Progres
 from reinforge.states import FINAL, LEASED, JobStatus
 
 RECENT_STEPS = 20
-"""Steps for the estimate of the remaining time."""
 
 
 def progress(job: JobRow) -> Progress:
-    """Progress and remaining time: steps left × median recent step time (10th to 90th percentile); None
-    unless running with a finished step.
-    """
+    """Progress and remaining time: steps left × median recent step time (10th to 90th percentile)."""
     status = JobStatus(job.status)
     percent = 100.0 if status is JobStatus.SUCCEEDED else 100.0 * job.step / max(job.steps, 1)
     view = Progress(step=job.step, steps=job.steps, percent=min(percent, 100.0))

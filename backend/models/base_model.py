@@ -10,7 +10,7 @@ from backend.models.base import Base, Created
 
 
 class BaseModel(Created, Base):
-    """A project's or shared model; its facts are None until a worker has inspected it."""
+    """A project's or shared model; its facts are None until inspected."""
 
     __tablename__ = "base_model"
     __table_args__ = (

@@ -24,8 +24,6 @@ class Checkpoint(Created, Base):
 
 
 class CheckpointPermission(Created, Base):
-    """Another project may use the checkpoint as a model."""
-
     __tablename__ = "checkpoint_permission"
     __table_args__ = (UniqueConstraint("checkpoint_id", "project_id"),)
 

@@ -14,7 +14,7 @@ _WORDS = f"to_tsvector('simple'::regconfig, regexp_replace(text, '{_NO_WORD}', '
 
 
 class StepRollouts(Base):
-    """The Parquet object of one step or evaluation; row group n holds prompt n."""
+    """The Parquet object of a step or evaluation; row group n holds prompt n."""
 
     __tablename__ = "step_rollouts"
 
@@ -25,7 +25,7 @@ class StepRollouts(Base):
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     count: Mapped[int]
     revisions: Mapped[dict[str, str]]
-    """Reward name → revision that scored these rows."""
+    """Reward name → revision."""
 
 
 class Completion(Base):

@@ -27,7 +27,6 @@ class Deployment(Created, Base):
     model_id: Mapped[str]
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
-    """The base model's files that the weights were trained on."""
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="SET NULL"), index=True)
     checkpoint_id: Mapped[str | None] = mapped_column(
         ForeignKey("checkpoint.id", ondelete="SET NULL"), index=True

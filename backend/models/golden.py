@@ -21,5 +21,5 @@ class GoldenCaseRow(Created, Base):
     expect: Mapped[dict[str, Any]]
     note: Mapped[str | None]
     origin: Mapped[dict[str, Any] | None]
-    """The source completion: job, split, step, prompt_no, sample_no."""
+    """Job, split, step, prompt_no, sample_no."""
     created_by: Mapped[str | None]

@@ -33,7 +33,7 @@ class Job(Created, Base):
     status: Mapped[str]
     reason: Mapped[str | None]
     error: Mapped[dict[str, Any] | None]
-    """`JobError`, for failed and paused jobs."""
+    """`JobError`."""
 
     spec: Mapped[dict[str, Any]]
     """As submitted."""
@@ -55,14 +55,12 @@ class Job(Created, Base):
     created_by: Mapped[str | None]
 
     step: Mapped[int] = mapped_column(default=0)
-    """Last completed step."""
     steps: Mapped[int]
     phase: Mapped[str | None]
     phase_step: Mapped[int | None]
     phase_done: Mapped[int | None]
     phase_total: Mapped[int | None]
     recent_step_seconds: Mapped[list[float]] = mapped_column(default=list)
-    """Wall times, newest last."""
     held_out_reward_before: Mapped[float | None]
     held_out_reward: Mapped[float | None]
     held_out_includes_shaping: Mapped[bool] = mapped_column(default=False, server_default=false())
@@ -120,7 +118,6 @@ class Attempt(Base):
     """Records up to this one are stored."""
     claimed_at: Mapped[datetime] = mapped_column(default=now)
     counted_at: Mapped[datetime | None]
-    """Time up to which its device time is counted."""
     ended_at: Mapped[datetime | None]
     outcome: Mapped[str | None]
     """As reported, or `lost`."""

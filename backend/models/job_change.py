@@ -19,4 +19,4 @@ class JobChange(Created, Base):
     created_by: Mapped[str | None]
     applied_at: Mapped[datetime | None]
     applied_step: Mapped[int | None]
-    """First step with the change; later attempts apply it at the same step."""
+    """Later attempts apply it at the same step."""

@@ -1,4 +1,4 @@
-"""Judges: servers with a chat-completions API that graders call."""
+"""Judges: chat-completions servers that graders call."""
 
 from datetime import datetime
 

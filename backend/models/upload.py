@@ -26,14 +26,14 @@ class Upload(Created, Base):
     """As announced; a file of another size is refused."""
     sha256: Mapped[str | None]
     part_bytes: Mapped[int | None]
-    """Size of numbered parts but the last; None in OpenAI's API, where parts have any size."""
+    """Size of numbered parts but the last; None in OpenAI's API."""
     bucket_upload: Mapped[str | None]
-    """The store's id of a multipart upload whose parts go directly to its bucket."""
+    """The store's id of the multipart upload."""
     status: Mapped[str] = mapped_column(default="pending")
     error: Mapped[dict[str, Any] | None]
     expires_at: Mapped[datetime]
     file_seconds: Mapped[int | None]
-    """Lifetime of the file; None: unlimited."""
+    """None: unlimited."""
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id", ondelete="SET NULL"), index=True)
     created_by: Mapped[str | None]
 
@@ -47,7 +47,6 @@ class UploadPart(Created, Base):
     number: Mapped[int | None]
     """From 1; None in OpenAI's API."""
     sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
-    """The stored object; None for a part in the bucket."""
+    """None for a part in the bucket."""
     digest: Mapped[str | None]
-    """SHA-256 announced for a part in the bucket."""
     bytes: Mapped[int]

@@ -17,17 +17,15 @@ class User(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]
     email: Mapped[str | None] = mapped_column(unique=True)
-    """Lower case; the sign-in name."""
+    """Lower case."""
     password: Mapped[str | None]
     """argon2id hash; None for users of one-time links only."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Platform administrator: owner of every project."""
+    """Owner of every project."""
     last_seen_at: Mapped[datetime | None]
 
 
 class SignInToken(Created, Base):
-    """A one-time link of a user or of an API key's holder."""
-
     __tablename__ = "sign_in_token"
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
@@ -48,8 +46,6 @@ class SignInToken(Created, Base):
 
 
 class BrowserSession(Created, Base):
-    """A signed-in browser: of a user, or with an API key."""
-
     __tablename__ = "browser_session"
 
     sha256: Mapped[str] = mapped_column(primary_key=True)
@@ -63,8 +59,6 @@ class BrowserSession(Created, Base):
 
 
 class SignInFailure(Base):
-    """A wrong password; several block the sender."""
-
     __tablename__ = "sign_in_failure"
     __table_args__ = (
         Index("ix_sign_in_failure_email", "email", "at"),

@@ -23,13 +23,13 @@ class Webhook(Created, Base):
     old_secret_until: Mapped[datetime | None]
     enabled: Mapped[bool]
     disabled_reason: Mapped[str | None]
-    """`gone` when the receiver answered 410; None when disabled by a person."""
+    """`gone` when the receiver answered 410."""
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
 class WebhookDelivery(Created, Base):
-    """One event for one webhook. Every attempt sends `body` byte for byte."""
+    """Every attempt sends `body` byte for byte."""
 
     __tablename__ = "webhook_delivery"
     __table_args__ = (

@@ -25,17 +25,16 @@ class Worker(Base):
     broker: Mapped[dict[str, Any] | None]
     """None for calls workers."""
     engines: Mapped[list[str] | None]
-    """Supported values of `rollout.engine`, the one for `auto` first; None if not reported."""
+    """The one for `auto` first; None if not reported."""
     waits_for: Mapped[str | None]
-    """Why an idle worker takes no job."""
     process: Mapped[str | None]
-    """The process that currently uses the id: ids survive restarts, running calls do not."""
+    """Ids survive restarts, running calls do not."""
     registered_at: Mapped[datetime] = mapped_column(default=now)
     last_seen_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class Call(Created, Base):
-    """An RPC to a worker; deleted soon after its deadline."""
+    """Deleted soon after its deadline."""
 
     __tablename__ = "call"
     __table_args__ = (

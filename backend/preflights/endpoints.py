@@ -39,7 +39,7 @@ class NewPreflight(SpecSubmission):
 
 @router.get("/preflights/{id}", operation_id="getPreflight")
 async def get(id: str, session: Session, cache: ObjectCacheDep, who: Reader) -> Preflight:
-    """Its progress and, once it has ended, its report."""
+    """The pre-flight's progress and, once it has ended, its report."""
     job = await service.find(session, who.project_id, id)
     return service.view(job, await service.report(session, cache, job))
 

@@ -18,9 +18,7 @@ _WITHIN_SECONDS = 5.0
 
 
 class BrokerWatch:
-    """Probes the broker every few seconds in its own threads, so that requests read its state without
-    waiting.
-    """
+    """Probes the broker in its own threads, so that requests never wait for it."""
 
     def __init__(self, settings: Settings) -> None:
         url = settings.redis_url

@@ -1,10 +1,8 @@
 """RPCs to workers: work that a request waits for.
 
 A call is a row with a deadline. An RPC worker long-polls for rows (`take`) and answers (`answer`);
-NOTIFY wakes the waiting request (`ask`). Nothing ever connects to a worker.
-
-When the caller disconnects or times out, a waiting call is deleted; a running one's deadline
-passes, which stops the worker.
+NOTIFY wakes the waiting request (`ask`). Nothing ever connects to a worker. When the caller is
+gone, a waiting call is deleted, and a running one expires.
 """
 
 import asyncio
@@ -48,7 +46,7 @@ PROJECT_CALLS = 2
 """Running calls of one project per worker process; samplings are not counted."""
 HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
-"""A call waiting longer, though its project has none running, shows that workers do not answer."""
+"""A longer wait, though the project has none running, shows that workers do not answer."""
 RETRY_AFTER_SECONDS = 5
 _RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
@@ -66,8 +64,8 @@ class Waiting:
 class Calls:
     """RPC queue of one process, fair between projects.
 
-    gone: whether the caller has disconnected. project: None: the server's own calls. waits: called when
-    waiting starts.
+    gone: whether the caller has disconnected. project: None: the server. waits: called when waiting
+    starts.
     """
 
     def __init__(
@@ -85,7 +83,6 @@ class Calls:
         self._gone, self._project, self._limits, self._waits = gone, project, limits, waits
 
     def of(self, request: Request) -> "Calls":
-        """The client for one request, whose calls are dropped when the caller disconnects."""
         return Calls(
             self.database,
             self.hub,
@@ -285,7 +282,6 @@ CallsDep = Annotated[Calls, Depends(get_calls)]
 
 
 def _payload(request: BaseModel) -> dict[str, Any]:
-    """Raises InvalidInput `nested_too_deep`."""
     try:
         payload = dump(request)
         too_deep = is_deeper(payload, 2 * DEEPEST)
@@ -338,7 +334,7 @@ def _runs(call: type[Call]) -> ColumnElement[bool]:
 
 
 async def stuck(session: AsyncSession) -> int:
-    """Number of calls waiting longer than SLOW_SECONDS though their project has none running."""
+    """Number of calls that wait longer than SLOW_SECONDS."""
     other_call = aliased(Call)
     busy = select(other_call.id).where(other_call.project_id == Call.project_id, _runs(other_call)).exists()
     late = now() - timedelta(seconds=SLOW_SECONDS)
@@ -382,7 +378,6 @@ def _online_since() -> datetime:
 
 
 def call_error(error: dict[str, Any]) -> ReinforgeError:
-    """A worker's error as a local exception."""
     kind: type[ReinforgeError] = InvalidInput if error.get("type") == InvalidInput.type else Unavailable
     if error.get("code") == "code_rewards_disabled":  # unchanged until the machine is reconfigured
         kind = StateConflict

@@ -14,7 +14,6 @@ class SecretReferences(RpcModel):
     """Key of a model that is being added; opens `token_sealed`."""
     token_sealed: str | None = None
     project: str | None = None
-    """Owner of the judges."""
     judge_names: list[str] = []
 
 

@@ -1,7 +1,7 @@
 """Streaming RPCs: events of a running call, for one request.
 
-Chunks pass through the tables, since another process may receive them. The deadline is the
-listener's lease: without a listener the worker is refused (`Calls.store_chunk`) and stops.
+Chunks pass through the tables, since another process may receive them. Without a listener, whose
+lease is the deadline, the worker is refused and stops.
 """
 
 import time
@@ -20,7 +20,6 @@ from reinforge.schemas.rpc.base import RequestT, ResultT, Rpc
 from reinforge.schemas.rpc.events import RpcEvent, StatusEvent
 
 LISTENER_SECONDS = 30.0
-"""A listener that has not read for this long counts as gone."""
 _SAY_WAITING_AFTER = 1.0
 
 _EVENT: TypeAdapter[RpcEvent] = TypeAdapter(RpcEvent)
@@ -36,11 +35,9 @@ class CallStream(Generic[ResultT]):
         self._first_event_at: float | None = None
         self._over: float | None = None
         self.result: ResultT | None = None
-        """The worker's answer, once `events` has ended."""
 
     @property
     def seconds(self) -> float:
-        """From the worker's first event to the end, or to now."""
         if self._first_event_at is None:
             return 0.0
         return (self._over or time.monotonic()) - self._first_event_at
@@ -83,7 +80,6 @@ class CallStream(Generic[ResultT]):
                 await self._forget()
 
     async def discard(self) -> None:
-        """Drop the call before its events are read."""
         await self._forget()
 
     async def _look(self) -> tuple[Any, list[RpcEvent]]:

@@ -1,7 +1,7 @@
 """Authorisation of blob access: by job token, or by the workers' shared token for RPCs.
 
-A job token covers what its job needs while the attempt is current. The shared token only reads the
-weights of RPCs that a worker is running.
+A job token covers what its job needs while the attempt is current; the shared token only reads
+weights of running RPCs.
 """
 
 from typing import Annotated

@@ -12,7 +12,7 @@ from reinforge.storage.base import scratch_file
 async def receive(
     objects: Objects, body: AsyncIterator[bytes], *, sha256: str, kind: str, folder: Path, limit: int
 ) -> bool:
-    """Store a body with this hash; False if it was already stored.
+    """Store a body; returns False if it was already stored.
 
     Raises InvalidInput (`blob_mismatch`), TooLarge, StorageError (`storage_full`).
     """

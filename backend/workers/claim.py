@@ -1,4 +1,4 @@
-"""Claiming a job: the row lock decides who runs it, the attempt number fences off all others."""
+"""Claims of jobs: the row lock decides who runs one, the attempt number fences off all others."""
 
 import secrets
 from collections.abc import Sequence
@@ -43,7 +43,6 @@ NOTHING = -1
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:
-    """Assign the given job, or the next in the queue, to a worker."""
     job = await _find(session, body.job)
     while job is not None and await budgets.enforce(session, job):
         job = await _find(session, body.job)
@@ -165,9 +164,7 @@ def _grader(reward: ClaimedReward) -> Grader | None:
 
 
 async def _rewind(session: AsyncSession, job: Job, step: int) -> None:
-    """Delete what was recorded after `step`, so that one history remains; log lines and status events
-    stay.
-    """
+    """Delete what was recorded after `step`, except log lines and status events."""
     series = select(MetricSeries.id).where(MetricSeries.job_id == job.id)
     await session.execute(
         delete(MetricPoint).where(MetricPoint.series_id.in_(series), MetricPoint.step > step)

@@ -1,4 +1,4 @@
-"""The end of an attempt, and the resulting job state."""
+"""The end of an attempt."""
 
 from typing import Any
 
@@ -16,7 +16,6 @@ from reinforge.records import Ended
 from reinforge.states import JobStatus
 
 BROKEN_OFF = frozenset({"killed", "trainer_crashed", "stalled"})
-"""Ends after which another attempt may succeed from the resume state."""
 
 
 async def end_attempt(

@@ -1,4 +1,4 @@
-"""Worker API endpoints and the list of workers."""
+"""Worker API endpoints."""
 
 from typing import Annotated, Any
 

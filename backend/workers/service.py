@@ -19,7 +19,7 @@ _LISTED = timedelta(days=7)
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Register a worker or renew its registration; calls of an earlier process with its id fail at once."""
+    """Register a worker; calls of an earlier process with its id fail at once."""
     values = body.model_dump() | {"last_seen_at": now()}
     worker = await session.get(Worker, body.id, with_for_update=True)
     if worker is None or worker.process != body.process:
@@ -38,7 +38,7 @@ async def register(session: AsyncSession, body: Register) -> None:
 async def list_workers(
     session: AsyncSession, project_id: str, broker: BrokerState | None
 ) -> list[WorkerInfo]:
-    """Workers seen in the last week, newest first; ids of other projects' jobs are hidden."""
+    """Workers seen in the last week, newest first."""
     query = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
     workers: Sequence[Worker] = (await session.scalars(query)).all()
     running = await session.execute(

@@ -1,1 +1,1 @@
-"""Changes of a job's state: transitions, commands, forks, leases, the queue."""
+"""Changes of a job's state."""

@@ -152,7 +152,6 @@ async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
 
 
 async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]:
-    """Changes that earlier attempts have applied, by step."""
     rows = [row for row in await of_job(session, job_id) if row.applied_step is not None]
     return [
         ScheduledChange(id=row.id, step=row.applied_step, change=CHANGE.validate_python(row.change))

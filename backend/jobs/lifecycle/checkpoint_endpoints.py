@@ -1,4 +1,4 @@
-"""Checkpoint endpoints: list and downloads."""
+"""Checkpoint endpoints."""
 
 from typing import Annotated
 

@@ -13,7 +13,7 @@ from reinforge.states import JobStatus
 
 
 async def ask_for_checkpoint(session: AsyncSession, job: Job) -> JobCommand:
-    """Request a checkpoint and a resume state of a locked job, or return the pending request.
+    """Request a checkpoint and a resume state, or return the pending request.
 
     Raises StateConflict `job_not_running`.
     """

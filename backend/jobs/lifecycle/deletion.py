@@ -11,7 +11,7 @@ from reinforge.states import FINAL
 
 
 async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
-    """Delete a job with its records; the sweep deletes unreferenced objects.
+    """Delete a job with its records.
 
     Raises NotAllowed, NotFound, StateConflict (`job_not_ended`, `job_has_forks`, `job_deployed`).
     """

@@ -20,7 +20,6 @@ from reinforge.states import LEASED, JobStatus
 
 
 def _line() -> Subquery:
-    """Queued jobs with their positions; 1 is next."""
     running_jobs = (
         select(Job.project_id, func.count().label("jobs"))
         .where(Job.status.in_(LEASED))

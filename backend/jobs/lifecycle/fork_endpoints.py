@@ -21,7 +21,7 @@ router = APIRouter(route_class=StrictRoute)
 async def fork_job(
     id: str, body: JobFork, request: Request, services: ServicesDep, who: Writer, once: Once
 ) -> Response:
-    """Create a job that continues from a step of this one, validated like any other. This job is not changed.
+    """Create a job that continues from a step of this one, which is not changed.
 
     `forked_from.carried` lists what continues unchanged; everything else starts fresh.
     """
@@ -43,7 +43,7 @@ class ForkedJob(HttpSubmission):
         )
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """The draft from the same step, under the source's lock: a newer state may have replaced its start."""
+        """The draft under the source's lock: a newer state may have replaced its start."""
         source = await transitions.lock_job(session, self._source_id, self.project_id)
         self._body = self._body.model_copy(update={"step": self._fork.start.step})
         return await self._draft_from(session, source)

@@ -12,7 +12,6 @@ from backend.rpc.wake_ups import WakeUps
 from reinforge.states import LEASED, JobStatus
 
 WAKE_AGAIN = timedelta(seconds=10)
-"""Interval after which a queued job is announced again."""
 
 STOP_SECONDS = 120.0
 """Minimum time for a trainer to finish its step and store its state."""

@@ -183,9 +183,8 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
 
 
 async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
-    """Queue a locked, interrupted job, or finish a requested stop.
-
-    Returns False, with nothing changed, after too many interruptions since the last resume state.
+    """Queue a locked, interrupted job, or finish a requested stop; False after too many interruptions
+    since the last resume state.
     """
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:

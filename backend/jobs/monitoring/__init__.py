@@ -1,1 +1,1 @@
-"""Monitoring of jobs: metrics, completions, events, the live stream."""
+"""Monitoring of jobs."""

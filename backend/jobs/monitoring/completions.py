@@ -18,7 +18,6 @@ from reinforge.schemas.jobs import Completion, CompletionGroup, CompletionPage, 
 Sort = Literal["reward", "-reward", "length", "-length", "advantage", "-advantage"]
 Split = Literal["train", "held_out"]
 TOKEN_LISTS = ("token_ids", "tokens", "sampler_logprobs", "trainer_logprobs", "entropies")
-"""Columns with a value per token."""
 
 
 async def list_rows(
@@ -34,8 +33,7 @@ async def list_rows(
 ) -> CompletionPage:
     """Completions of one step, the newest by default.
 
-    Without `sort`: whole groups by prompt, so a page may exceed `limit`. With it: one by one (`-`
-    descending; undefined values last).
+    Without `sort`: whole groups, so a page may exceed `limit`. With it: one by one.
     """
     steps = list(
         await session.scalars(

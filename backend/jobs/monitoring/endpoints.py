@@ -107,9 +107,8 @@ async def search_completions(
     """Search the completions of all steps by text and numbers. Filters combine with AND.
 
     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
-    digits match whole words; other terms, such as `<think>` or `"12 + 30"`, match literally.
-    Case-insensitive, within the first 2,000 characters of a completion. Completions without a reward sort
-    last.
+    digits match whole words; others, such as `<think>` or `"12 + 30"`, match literally. Case is
+    ignored; the first 2,000 characters are searched. Completions without a reward sort last.
     """
     await repository.find(session, who.project_id, id)
     filters = search.Filters(
@@ -185,7 +184,7 @@ async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingE
 async def get_training_check(id: str, session: Session, who: Reader) -> JobTrainingCheck:
     """Whether the job is training: an answer, the evidence in its curves, and what to do.
 
-    Its errors and warnings are stored as findings, too, from the time they are first noticed.
+    Its errors and warnings are also stored as findings.
     """
     return await training_checks.view(session, await repository.find(session, who.project_id, id))
 

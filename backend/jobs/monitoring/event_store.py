@@ -28,8 +28,6 @@ class OneEvent(NamedTuple):
 
 @dataclass(slots=True)
 class MetricRun:
-    """Metrics events that share a row."""
-
     kind: str
     first: int
     values: dict[str, list[float | None]]

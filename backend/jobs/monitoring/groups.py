@@ -14,13 +14,11 @@ from backend.models import StepRollouts
 from reinforge.schemas.jobs import GroupHead, GroupList
 
 HEAD = 300
-"""Characters of a prompt in a list."""
 
 
 async def heads(
     session: AsyncSession, cache: ObjectCache, job_id: str, *, split: Split, step: int | None
 ) -> GroupList:
-    """A step's groups by `prompt_no`; the newest step by default."""
     rollouts = await session.execute(
         select(StepRollouts.step, StepRollouts.sha256)
         .where(StepRollouts.job_id == job_id, StepRollouts.split == split)

@@ -30,7 +30,6 @@ class Next(NamedTuple):
     """The frame after an event."""
 
     frame: bytes | None
-    """None: nothing yet."""
     seq: int
     """The frame's last event; without one, the requested position."""
     over: bool = False
@@ -46,9 +45,7 @@ class WatchedJob:
         self.viewers = 0
         self._lock = asyncio.Lock()
         self._frames: dict[int, tuple[Next, float]] = {}
-        """Event number → following frame and read time, oldest first."""
         self._nothing: tuple[Next, int, float] | None = None
-        """The last result without a frame, the notification count before it, the read time."""
 
     def close(self) -> None:
         self._open.close()

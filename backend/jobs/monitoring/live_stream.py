@@ -31,7 +31,6 @@ def cursor(job_id: str, last_event_id: str | None, after: int) -> int:
 
 
 async def frames(live: LiveJobs, job_id: str, after: int) -> AsyncIterator[bytes]:
-    """Frames until the job has ended and all events are sent."""
     position = after
     with live.watch(job_id) as (job, changed):
         yield b"retry: 1000\n\n"

@@ -12,7 +12,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 VERSION = "1"
-"""Part of the entity tag: increase it when the response to the same points changes."""
+"""Part of the entity tag: increase it when responses change."""
 
 # One series after the other, each in the order of its index: sorting all of them at once would spill to disk.
 _STATEMENT = """
@@ -95,9 +95,9 @@ class MetricFilter:
 async def read(session: AsyncSession, job_id: str, metric_filter: MetricFilter) -> tuple[bytes, int]:
     """`schemas.jobs.Metrics` as JSON, and its `seq`.
 
-    `buckets` divides the requested steps (cut to the job's) into at most that many equal ranges, shared
-    by all series. Each non-empty bucket gives its last defined point, with its own step. `minima` and
-    `maxima` are over defined values, and absent from a series in which no bucket holds two points.
+    `buckets` divides the steps into equal ranges, shared by all series; each non-empty one gives its
+    last defined point, with its own step. `minima` and `maxima` are absent from a series in which no
+    bucket holds two points.
     """
     parameters = {
         "job": job_id,

@@ -96,8 +96,8 @@ async def find(
 ) -> CompletionHits:
     """One page and the total, counted up to COUNTED_TO. Raises InvalidInput.
 
-    Matches are first collected without the page's order: for a rare word the planner would otherwise
-    scan all steps.
+    Matches are collected without the page's order first: for a rare word the planner would scan all
+    steps.
     """
     place = None if after is None else _decode(after, sort)
     narrow = select(*_KEY, Row.reward, Row.length).where(Row.job_id == job_id, *filters.conditions())

@@ -1,10 +1,7 @@
 """Parser of the completion search, and its SQL condition.
 
-Terms combine with AND; `or` separates alternatives, `-` excludes, quotes group words. A term of
-ASCII letters and digits matches a word, a quoted one consecutive words, ignoring punctuation; both
-use the index. Any other term matches literally as a substring. Case is ignored. `or` without
-alternatives is a word.
-
+Terms combine with AND; `or` separates alternatives, `-` excludes, quotes group words. Terms of
+ASCII letters and digits match words by the index; any other term matches literally as a substring.
 Limits: the first 2,000 characters; a phrase is missed after the 256th occurrence of one of its
 words.
 """

@@ -11,7 +11,6 @@ import pyarrow.parquet as parquet
 from reinforge.errors import StateConflict
 
 MOST_BYTES = 256 << 20
-"""Maximum decoded bytes of one row group."""
 MOST_DEPTH = 100
 _ROWS_AT_ONCE = 32
 

@@ -36,7 +36,6 @@ def is_due(before: int, after: int) -> bool:
 
 
 async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
-    """The training check of a job; a stopped job's has the message of its verdict."""
     verdict = job.verdict or {}
     stopped = job.status in FINAL or job.status == JobStatus.PAUSED
     check = await _check(session, job, verdict.get("outcome"), stopped=stopped)

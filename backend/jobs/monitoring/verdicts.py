@@ -21,7 +21,7 @@ async def refresh(session: AsyncSession, job: Job) -> None:
 
 
 async def evidence(session: AsyncSession, job: Job, *, steps: Iterable[int] = ()) -> Evidence:
-    """The job's series. steps: further evaluations to compare with the base by row."""
+    """The job's series. steps: further evaluations to compare with the base."""
     start = job.forked_step or 0
     series = await _series(session, job.id, start)
     held_out = _measured(series, *_HELD_OUT)
@@ -81,7 +81,6 @@ def _measured(series: dict[str, Points], key: str, error_key: str) -> list[Measu
 
 
 async def _rows(session: AsyncSession, job_id: str, steps: set[int]) -> dict[int, dict[int, float]]:
-    """Step → row → mean reward of its scored completions."""
     query = (
         select(Completion.step, Completion.row_index, func.avg(Completion.reward))
         .where(Completion.job_id == job_id, Completion.split == "held_out", Completion.step.in_(steps))

@@ -1,1 +1,1 @@
-"""Submission of jobs: validation, worker checks, golden cases, storage."""
+"""Submission of jobs."""

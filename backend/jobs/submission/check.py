@@ -1,4 +1,4 @@
-"""Check of a specification for a form: all problems at once, nothing stored."""
+"""Check of a specification for a form."""
 
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,4 @@
-"""The one way to create a job: resolve references, check on workers, run golden cases, store and
-queue.
-
-Each endpoint that creates jobs has its `Submission`.
-"""
+"""The one way to create a job: resolve references, check on workers, run golden cases, store, queue."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -68,7 +64,7 @@ class Submission(ABC, Generic[Answer]):
 
     @property
     def model(self) -> str | None:
-        """The base model, so that a built-in one is described first if no worker has yet."""
+        """The base model, to be described first if it is built-in."""
         return None
 
     async def earlier_answer(self, session: AsyncSession) -> Answer | None:
@@ -79,7 +75,7 @@ class Submission(ABC, Generic[Answer]):
         """The job that the request asks for. Raises InvalidInput, NotFound."""
 
     async def reserve(self, session: AsyncSession) -> Answer | None:
-        """Keep the same request out until the transaction ends; returns its answer if it came first."""
+        """Lock out the same request until the transaction ends; returns its answer if it came first."""
         return None
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:

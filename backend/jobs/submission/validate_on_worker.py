@@ -1,4 +1,4 @@
-"""Job validation, part 2: on a worker, rewards load in a sandbox and prompts fit the model."""
+"""Job validation, part 2: checks on a worker."""
 
 import heapq
 from collections.abc import Sequence
@@ -48,16 +48,14 @@ class LoadedRewards:
 @dataclass(frozen=True)
 class MeasuredPrompts:
     longest: int
-    """Tokens."""
     hidden_size: int | None
     warnings: list[str]
     problem: InvalidInput | None
 
 
 async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Plan:
-    """Check rewards and prompts on workers; adds the measurements to the plan.
-
-    Raises InvalidInput with `param`, Unavailable (`no_worker`, `call_timeout`, `sandbox_unavailable`).
+    """Check rewards and prompts on workers; adds the measurements to the plan. Raises InvalidInput,
+    Unavailable.
     """
     validated = await validate_all(plan, calls, objects, cache)
     if validated.problems:
@@ -130,7 +128,6 @@ async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, 
 async def load_rewards(
     pinned: Sequence[PinnedReward | None], calls: Calls, tables: Sequence[Dataset], roles: ColumnRoles
 ) -> LoadedRewards:
-    """Load the rewards in the sandbox and check the columns that they read. Raises Unavailable."""
     pinned_rewards = [(index, reward) for index, reward in enumerate(pinned) if reward is not None]
     sources = [
         rewards.Source(reward.name, reward.source, reward.entry, f"rewards[{index}].{_origin(reward)}")
@@ -171,7 +168,6 @@ def _origin(reward: PinnedReward) -> str:
 
 
 def _entry(reward: PinnedReward, names: list[str], param: str) -> str:
-    """The function to call: the named one, the only one, or `grade`."""
     if reward.entry is not None:
         if reward.entry not in names:
             raise InvalidInput(

@@ -46,8 +46,6 @@ class PinnedReward:
 
 @dataclass(frozen=True)
 class Plan:
-    """A valid specification with what it refers to."""
-
     spec: JobSpec
     model: BaseModel
     dataset: Dataset
@@ -64,7 +62,6 @@ class Plan:
 
     @property
     def prompt_limit(self) -> int | None:
-        """Tokens; None if neither the context nor a limit is known."""
         return _prompt_limit(self.spec, self.model)
 
 

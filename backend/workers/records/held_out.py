@@ -10,7 +10,7 @@ STANDARDISING = ("mo_grpo", "gdpo")
 
 
 def includes_shaping(spec: dict[str, Any], record: Evaluated) -> bool:
-    """`spec`: resolved. Trainers from 0.2 on also report each reward's own mean."""
+    """Whether the record includes shaping. spec: resolved."""
     if any(f"held_out/{reward['name']}/mean" in record.values for reward in spec["rewards"]):
         return False
     shaping = spec["algorithm"].get("shaping") or {}

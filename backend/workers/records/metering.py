@@ -1,4 +1,4 @@
-"""Metering of an attempt: device time, tokens, judge costs. Steps that a resume repeats count again."""
+"""Metering of an attempt: device time, tokens, judge costs."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,6 @@ from reinforge.schemas.usage import UsageKind
 from reinforge.schemas.worker_api import LEASE_SECONDS
 
 GROWING: dict[str, UsageKind] = {"tokens/trained": "trained_tokens", "judge/cost": "judge_spend"}
-"""Cumulative metrics, and the usage kind of their growth."""
 
 
 async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
@@ -32,7 +31,6 @@ class Meter:
         self._session, self._job, self._attempt, self._points = session, job, attempt, points
         self._used: defaultdict[UsageKind, float] = defaultdict(float)
         self._last: dict[str, tuple[int, float]] = {}
-        """Cumulative metric → step and value of its last record."""
 
     def count_rollouts(self, record: Rollouts) -> None:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
