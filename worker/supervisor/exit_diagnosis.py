@@ -1,4 +1,4 @@
-"""Diagnoses an unreported end of a trainer from its exit status, log and kernel counters."""
+"""Diagnosis of a trainer's unreported end."""
 
 import signal
 import sys
@@ -24,7 +24,7 @@ MEMORY_HINT = (
 )
 DISK_HINT = "Free some space on the worker's disk, then resume the job."
 RETRYABLE = frozenset({"disk_full", "out_of_memory"})
-"""Causes that people can fix; the job then continues where it was."""
+"""Causes that people can fix."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ class Finding:
 
 
 def log_tail(path: Path) -> str:
-    """The log's last lines, at most `LOG_TAIL_LINES`."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -48,7 +47,7 @@ def log_tail(path: Path) -> str:
 
 
 def where(thread: threading.Thread) -> str:
-    """The current stack of a thread of this process."""
+    """The current stack of a thread."""
     frame = sys._current_frames().get(thread.ident or 0)
     return "".join(traceback.format_stack(frame)) if frame is not None else "(the thread has ended)"
 
@@ -65,7 +64,7 @@ def memory_kills() -> int:
 def explain(status: int, tail: str, *, kernel_killed: bool) -> Finding:
     """The failure to report for an exit status (negative: the signal).
 
-    kernel_killed: the kernel killed something for memory while the trainer ran.
+    kernel_killed: the kernel killed something for memory meanwhile.
     """
     last = "\n".join(tail.splitlines()[-5:])
     if (status == -signal.SIGKILL and kernel_killed) or any(text in last for text in _MEMORY_TEXTS):

@@ -1,4 +1,4 @@
-"""The time-limited right to run a job: renewed by heartbeats, lost by refusal or expiry."""
+"""Lease of a job, and the thread that renews it by heartbeats."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 log = logging.getLogger(__name__)
 
 MAX_REFUSED = 3
-"""Consecutive refused heartbeats before the lease counts as lost."""
+"""Consecutive refused heartbeats before the lease is lost."""
 
 
 def _now() -> float:
@@ -22,14 +22,14 @@ def _now() -> float:
 
 
 class Lease:
-    """Held from the claim on; once lost it stays lost."""
+    """Time-limited right to run a job; once lost it stays lost."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline = _now() + seconds
         self._lost: str | None = None
 
     def renew(self, sent_at: float, seconds: float) -> None:
-        """Counted from when the heartbeat was sent, so that ours never outlasts the backend's."""
+        """Counted from the heartbeat's sending, so that it never outlasts the backend's lease."""
         self._deadline = max(self._deadline, sent_at + seconds)
 
     def lose(self, why: str) -> None:
@@ -44,7 +44,7 @@ class Lease:
 
 
 class HeartbeatThread(threading.Thread):
-    """Renews a lease and passes the backend's commands to `on_command`, each once."""
+    """Renews a lease and passes each command of the backend to `on_command` once."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class HeartbeatThread(threading.Thread):
                 return
 
     def send_heartbeat(self) -> None:
-        """Send one heartbeat. A command that `on_command` could not deliver is repeated with the next."""
+        """Commands that `on_command` could not deliver are repeated with the next."""
         body = Heartbeat(attempt=self._claimed.attempt, applied_commands=list(self._applied))
         sent_at = _now()
         try:

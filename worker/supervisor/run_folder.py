@@ -1,4 +1,4 @@
-"""The folder of one attempt: the trainer's inputs, prepared before it starts, and its output."""
+"""Folder of one attempt: the trainer's inputs and output."""
 
 import fcntl
 import os
@@ -20,21 +20,20 @@ from worker.backend_api.progress_callback import ProgressCallback, ignore_progre
 from worker.models.sources import ModelStore
 
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
-"""Error codes of an object that is registered but whose data is lost."""
+"""Codes of a registered object whose data is lost."""
 _PLACED = frozenset({"dataset", "held_out", "resume"})
-"""Files that `prepare` puts into an attempt's folder, without their suffix."""
+"""Files that `prepare` writes, without their suffix."""
 RETAINED_JOBS = 20
-"""Run folders of the newest jobs stay, for people who look for a log; older ones are removed, unless a worker of this
-machine is at them: workers share the folder, and one job may take longer than twenty others."""
+"""Older jobs' folders are removed, except of jobs that a worker of this machine runs."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """`run.json`, the dataset, the rewards; then `records.jsonl`, `metrics.jsonl`, `trainer.log`, `blobs/`."""
+    """`run.json`, dataset, rewards; then `records.jsonl`, `metrics.jsonl`, `trainer.log`, `blobs/`."""
 
     path: Path
     descriptor: int
-    """Holds the lock that keeps the job's folder; not inherited by children."""
+    """Holds the job's lock; not inherited by children."""
 
     def close(self) -> None:
         os.close(self.descriptor)
@@ -57,7 +56,7 @@ class RunFolder:
 
 
 def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
-    """An empty folder for this attempt; removes jobs beyond the newest `RETAINED_JOBS`."""
+    """An empty folder; removes jobs beyond `RETAINED_JOBS`."""
     path = runs / claimed.job / str(claimed.attempt)
     if path.exists():
         shutil.rmtree(path)
@@ -81,10 +80,10 @@ def prepare(
     sandbox: str | Path | None,
     on_progress: ProgressCallback = ignore_progress,
 ) -> RunManifest:
-    """Fetch the job's inputs and write `run.json`; calls `on_progress` for every piece.
+    """Fetch the job's inputs and write `run.json`.
 
-    Raises JobFailure (`sandbox_unavailable`, `model_changed`, `resume_state_invalid`, …), InvalidInput from
-    the model store, BackendAway, OSError.
+    Raises JobFailure (`sandbox_unavailable`, `model_changed`, `resume_state_invalid`, …),
+    InvalidInput, BackendAway, OSError.
     """
     if sandbox is None:
         raise JobFailure(
@@ -136,7 +135,7 @@ def prepare(
 def _place_resume_state(
     blobs: BlobCache, state: Blob, path: Path, token: str, on_progress: ProgressCallback
 ) -> None:
-    """Raises JobFailure `resume_state_invalid` if the store has lost it, BackendAway, WorkerApiRefused, OSError."""
+    """Raises JobFailure `resume_state_invalid`, BackendAway, WorkerApiRefused, OSError."""
     try:
         blobs.place(state.sha256, path, token, on_progress)
     except (BackendAway, WorkerApiRefused) as error:
@@ -157,28 +156,24 @@ def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
 
 
 def _checkpoints(claimed: Claimed, models: ModelStore, on_progress: ProgressCallback) -> dict[str, str]:
-    """Folders of the graders' checkpoints; the base model's is the manifest's own."""
+    """Folders of the graders' checkpoints; the base model's is in the manifest."""
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}
     return {name: str(models.resolve(name, on_progress=on_progress)) for name in sorted(names)}
 
 
 def job_folders(runs: Path) -> list[str]:
-    """Jobs that have a folder."""
     return [entry.name for entry in os.scandir(runs) if entry.is_dir() and entry.name.startswith("ftjob-")]
 
 
 def forget_jobs(runs: Path, jobs: Iterable[str]) -> None:
-    """Remove the folders of jobs, except those a worker is running."""
+    """Remove folders of jobs that no worker is running."""
     for job in jobs:
         _forget(runs / job)
 
 
 def forget_data(runs: Path) -> None:
-    """Remove the input datasets and states of attempts, except of jobs a worker is running.
-
-    Another attempt fetches them again; an attempt's output, such as its log, stays.
-    """
+    """Remove input data of jobs that no worker is running; another attempt fetches it again."""
     for job in job_folders(runs):
         with _alone(runs / job) as alone:
             for path in (runs / job).glob("*/*") if alone else ():
@@ -194,7 +189,7 @@ def _forget(job: Path) -> None:
 
 @contextmanager
 def _alone(job: Path) -> Iterator[bool]:
-    """Hold the job's lock: yields whether no worker runs it, and none starts an attempt meanwhile."""
+    """Hold the job's lock, so that no attempt starts; yields whether no worker runs it."""
     try:
         descriptor = _open_lock(job)
     except FileNotFoundError:  # another worker has removed it

@@ -1,7 +1,7 @@
-"""A worker process's slot on its machine: a number that one process holds, and its leftovers.
+"""Numbered slots of worker processes on a machine, and their leftover trainers.
 
-A slot is a folder under `$REINFORGE_HOME/workers`. Its lock ends with the process that holds it, so a pid
-file in a newly taken slot names a trainer whose supervisor is gone.
+A slot's lock ends with its process, so a pid file in a newly taken slot names a trainer
+without supervisor.
 """
 
 import fcntl
@@ -36,9 +36,7 @@ class Slot:
 
 
 def take_slot(workers: Path, kind: str, hostname: str) -> Slot:
-    """The first free slot of this kind. The worker's id names host, home, kind and number, so it survives
-    restarts.
-    """
+    """The first free slot of this kind; its worker id survives restarts."""
     home = hashlib.sha256(os.fsencode(workers.resolve())).hexdigest()[:6]
     host = re.sub(r"[^A-Za-z0-9_-]", "-", hostname)[:40]
     for number in range(_SLOTS):
@@ -55,12 +53,12 @@ def take_slot(workers: Path, kind: str, hostname: str) -> Slot:
 
 
 def mark(run: Path) -> dict[str, str]:
-    """Environment variable of a trainer and all its descendants, to recognise them later."""
+    """Environment variable that identifies a trainer's descendants."""
     return {_MARK: str(run)}
 
 
 def remember_process(slot: Slot, pid: int, run: Path) -> None:
-    """Record a trainer, so that the slot's next holder can end it and its descendants."""
+    """Record a trainer for `end_leftover`."""
     process = identify(pid)
     note = {"pid": pid, "start": process.started if process else None, "boot": _boot(), "run": str(run)}
     fresh = slot.pid_file.with_suffix(".new")
@@ -73,7 +71,7 @@ def forget_process(slot: Slot) -> None:
 
 
 def end_leftover(slot: Slot) -> list[int]:
-    """Kill the processes that the slot's former holder left running; returns their ids."""
+    """Kill the processes that the slot's former holder left; returns their ids."""
     try:
         note = json.loads(slot.pid_file.read_text())
         leader, start, boot, run = int(note["pid"]), note["start"], note["boot"], str(note["run"])

@@ -1,11 +1,11 @@
-"""Runs one claimed job: prepares its folder, starts the trainer, carries records and commands, explains its end.
+"""Runs one claimed job.
 
-    main thread    prepare → start the trainer → watch it → (explain) → wait until everything is delivered
+    main thread    prepare → start the trainer → watch it → (explain) → wait for delivery
     heart          heartbeats, commands            (`worker.supervisor.lease`)
     sender         blobs and records, in order     (`worker.backend_api.sender`)
     reader         the trainer's pipe → outbox     (`worker.supervisor.trainer_process`)
 
-The lease decides: once it is lost the trainer is gone within two seconds and nothing more is sent.
+Once the lease is lost the trainer ends within two seconds and nothing more is sent.
 """
 
 import errno
@@ -38,7 +38,7 @@ from worker.supervisor.watchdog import DEFAULT, PreparationWatchdog, SilenceLimi
 log = logging.getLogger(__name__)
 
 LEAVE_GRACE_SECONDS = 1.0
-"""From EOF on the trainer's pipe, at which it exits by itself, to SIGKILL."""
+"""From EOF on the trainer's pipe to SIGKILL."""
 STOP_DELIVER_SECONDS = 5.0
 """How long a stopping worker tries to deliver a job's end."""
 EXIT_GRACE_SECONDS = 30.0
@@ -51,9 +51,9 @@ class Outcome(StrEnum):
     """The job's end is stored."""
     LEASE_LOST = "lease_lost"
     STOPPED = "stopped"
-    """This worker is stopping; the job's lease expires and another attempt continues."""
+    """This worker is stopping; another attempt continues the job."""
     REFUSED = "refused"
-    """The backend refuses the records or cannot save them; this was reported."""
+    """The backend refuses or cannot save the records; this was reported."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,9 @@ class Supervisor:
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS
     silence_limits: SilenceLimits = DEFAULT
-    """A trainer silent for this long is ended."""
 
     def run(self, claimed: Claimed, gpus: Hold | None = None) -> Outcome:
-        """Run a job on these GPUs, from the claim to its end. Call it in a thread that outlives the job."""
+        """Run a job to its end. Call it in a thread that outlives the job."""
         log.info("%s attempt %s begins", claimed.job, claimed.attempt)
         lease = Lease(claimed.lease_seconds)
         try:
@@ -151,10 +150,9 @@ class _Attempt:
             self.folder.outbox.unlink(missing_ok=True)
 
     def _prepare(self) -> bool:
-        """Fetch the inputs; whether there is something to train.
+        """Fetch the inputs; returns whether to train.
 
-        Downloads run in another thread, so that a lost lease or a cancel need not wait for them; one that
-        hangs is abandoned.
+        Downloads have their own thread, so that a lost lease or a cancel need not wait.
         """
         failure: list[Exception] = []
         watch = PreparationWatchdog(self.parent.silence_limits)
@@ -224,7 +222,7 @@ class _Attempt:
         self._end(failure, tail=tail)
 
     def _watch(self, trainer: TrainerProcess) -> int | None:
-        """The trainer's exit status; None if we ended it because the lease was lost or this worker stops."""
+        """The trainer's exit status; None if this worker ended it."""
         ended_at: float | None = None
         while (status := trainer.wait(TICK_SECONDS)) is None:
             if self._must_leave():
@@ -249,7 +247,6 @@ class _Attempt:
             self._end(failure, tail=exit_diagnosis.log_tail(self.folder.log))
 
     def _deliver(self) -> Outcome:
-        """Wait until the backend has everything."""
         stopped_at: float | None = None
         while not self.outbox.is_empty:
             if self.lease.lost is not None:
@@ -268,7 +265,7 @@ class _Attempt:
         return Outcome.LEASE_LOST if self.lease.lost is not None else Outcome.STOPPED
 
     def _report_instead(self, failure: JobFailure) -> None:
-        """Report a failure in place of the record that cannot be delivered."""
+        """Report a failure in place of the undeliverable record."""
         tail = exit_diagnosis.log_tail(self.folder.log)
         end = _ended(failure, sequence=self.sender.acknowledged + 1, step=self.last_step, tail=tail)
         _post_end(self.parent.api, self.claimed, end)
@@ -284,7 +281,7 @@ class _Attempt:
         self.ended = self.ended or record.kind == "ended"
 
     def _end(self, failure: JobFailure, *, tail: str | None = None) -> None:
-        """Write the end record that the trainer did not write."""
+        """Write the missing end record."""
         self._keep(_ended(failure, sequence=self.last_sequence + 1, step=self.last_step, tail=tail))
 
     def _command(self, command: Command) -> bool:
@@ -314,7 +311,7 @@ def _cancelled(sequence: int) -> Ended:
 
 
 def _post_end(api: WorkerApi, claimed: Claimed, end: Ended) -> bool:
-    """Post an end past the outbox; whether it arrived. If not, the job's lease expires."""
+    """Post an end past the outbox; returns whether it arrived."""
     try:
         api.post_records(claimed.job, claimed.job_token, claimed.attempt, [end])
     except ReinforgeError as error:
@@ -326,7 +323,6 @@ def _post_end(api: WorkerApi, claimed: Claimed, end: Ended) -> bool:
 
 
 def _not_prepared(error: Exception) -> JobFailure:
-    """The failure of a job that could not start."""
     if isinstance(error, JobFailure):
         return error
     if isinstance(error, BackendAway):

@@ -1,7 +1,7 @@
-"""The trainer as a child process: its own process group, records out, commands in.
+"""The trainer as a child process: records out, commands in.
 
-It ends in every case: it sees EOF on its standard input, the kernel kills it with the thread that started it
-(`reinforge.system.launch`), `close` kills its whole group, and a pid file names it for a later supervisor.
+It ends in every case: at EOF on its standard input, with the thread that started it
+(`reinforge.system.launch`), by `close`, or by its pid file in a later supervisor.
 """
 
 import os
@@ -40,15 +40,13 @@ class TrainerProcess:
         secrets: Mapping[str, str] | None = None,
         gpus: Hold | None = None,
     ) -> None:
-        """secrets: environment variables for this process only. gpus: those to use; it holds their locks
-        while it lives.
-        """
+        """secrets: its own environment variables. gpus: those to use; it holds their locks."""
         gpus = gpus or Hold()
         self._slot = slot
         self._on_record = on_record
         self._closed = False
         self.fault: str | None = None
-        """What was wrong with the trainer's records, or why they could not be saved."""
+        """Why records were invalid or not saved."""
         with log.open("ab") as output:
             self._process = ChildProcess(
                 [*command, "--run", str(run)],
@@ -88,12 +86,12 @@ class TrainerProcess:
         return self._process.send(command.model_dump_json().encode() + b"\n")
 
     def dump_stacks(self) -> None:
-        """Have it write what its threads are doing to its log, if it can."""
+        """Have it log its threads' stacks, if it can."""
         self._process.signal(signal.SIGUSR1)
         self.wait(SAY_SECONDS)
 
     def end(self, grace: float) -> None:
-        """Close its standard input; send SIGKILL to its group after `grace` seconds."""
+        """Close its standard input; SIGKILL its group after `grace` seconds."""
         if self._closed:
             return
         self._process.close_input()
@@ -101,7 +99,7 @@ class TrainerProcess:
         self.close()
 
     def close(self) -> None:
-        """Kill the rest of the group and read the last records. Idempotent."""
+        """Kill the rest of the group and read the last records."""
         if self._closed:
             return
         self._process.kill()
@@ -124,7 +122,7 @@ class TrainerProcess:
 
 
 def child_environment() -> dict[str, str]:
-    """Our environment without secrets: a trainer loads untrusted models and needs no access to the platform."""
+    """The environment without secrets: a trainer loads untrusted models."""
     environment = {
         key: value for key, value in os.environ.items() if not any(part in key for part in _SECRETS)
     }

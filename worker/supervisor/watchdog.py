@@ -1,5 +1,4 @@
-"""Watchdogs: end a trainer that reports nothing for too long, after logging its stacks; and report a
-worker that fetches nothing."""
+"""Watchdogs that end a silent trainer and report a worker that fetches nothing."""
 
 import math
 import time
@@ -11,9 +10,9 @@ from reinforge.records import Phase, Record, StepMetrics
 
 STALLED = "stalled"
 PREPARING = "preparing"
-"""Before the trainer: the worker fetches model, dataset and resume state."""
+"""Phase before the trainer: the worker fetches its inputs."""
 BETWEEN = "between_steps"
-"""Before the first phase, and from a step's metrics to the next phase."""
+"""Before the first phase, and between a step's metrics and the next phase."""
 SECONDS: Mapping[str, float] = {
     PREPARING: 900.0,  # reported per piece of a download; for hub models, by its library
     "loading": 1800.0,  # reported when the weights are loaded, and the adapter
@@ -25,7 +24,7 @@ SECONDS: Mapping[str, float] = {
     "saving": 600.0,  # files on the worker's own disk, without uploads
     BETWEEN: 600.0,
 }
-"""How long a trainer may be silent, by phase."""
+"""Longest silence, by phase."""
 _HINT = (
     "The end of the log shows what its threads were doing. The job goes on from its newest resume state, a few times. "
     "If this really takes longer here, set REINFORGE_STALL_SECONDS={phase}=SECONDS on the worker."
@@ -34,15 +33,13 @@ _HINT = (
 
 @dataclass(frozen=True)
 class SilenceLimits:
-    """Most seconds of silence, by phase."""
-
     seconds: Mapping[str, float]
 
     @classmethod
     def parse(cls, text: str) -> "SilenceLimits":
         """`600` for all phases, `generating=3600,saving=60` for these, or both: `600,loading=3600`.
 
-        Unnamed phases have the values of `SECONDS`. Raises InvalidInput `invalid_stall_seconds`.
+        Raises InvalidInput `invalid_stall_seconds`.
         """
         seconds = dict(SECONDS)
         for part in filter(None, (part.strip() for part in text.split(","))):
@@ -80,7 +77,7 @@ _UNITS = {"starting_engine": "parts"}
 
 
 class PreparationWatchdog:
-    """Notified whenever some data for the trainer has arrived."""
+    """Notified whenever data arrives."""
 
     def __init__(self, bounds: SilenceLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = bounds.seconds[PREPARING], clock
@@ -103,7 +100,7 @@ class PreparationWatchdog:
 
 
 class Watchdog:
-    """Notified of every record of a trainer, progress records within a phase included."""
+    """Notified of every record of a trainer, progress included."""
 
     def __init__(self, bounds: SilenceLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._bounds, self._clock = bounds, clock
@@ -119,7 +116,7 @@ class Watchdog:
             self._place, self._step = None, record.step
 
     def overdue(self) -> JobFailure | None:
-        """What to report of a trainer that has been silent for too long; None otherwise."""
+        """The failure of a trainer that was silent for too long."""
         silent = self._clock() - self._received_at
         phase = self._place.phase if self._place is not None else BETWEEN
         if silent < self._bounds.seconds[phase]:
