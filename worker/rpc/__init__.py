@@ -1,1 +1,1 @@
-"""Serves synchronous requests from the backend: validate, score, render, inspect, sample."""
+"""Answers the backend's synchronous calls."""

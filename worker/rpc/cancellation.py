@@ -1,4 +1,4 @@
-"""Cancels calls whose callers have disconnected: asks the backend about calls longer than `LOOK_SECONDS`."""
+"""Cancels calls whose callers have disconnected."""
 
 import contextlib
 import logging
@@ -13,7 +13,7 @@ from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""Interval of the checks; a call is first checked after this time."""
+"""Interval of checks, the first included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class _Running:
 
 
 class CallWatch:
-    """Running calls and how to cancel each; thread-safe. Its thread starts with the first call."""
+    """Running calls and how to cancel each. Thread-safe."""
 
     def __init__(self, api: WorkerApi) -> None:
         self._api = api
@@ -33,7 +33,7 @@ class CallWatch:
 
     @contextlib.contextmanager
     def watching(self, call_id: str, cancel: Callable[[], None]) -> Iterator[None]:
-        """Context of a running call. `cancel` is called once, from another thread, if the caller disconnects."""
+        """`cancel` is called once, from another thread, if the caller disconnects."""
         with self._changed:
             self._running[call_id] = _Running(time.monotonic(), cancel)
             if not self._started:

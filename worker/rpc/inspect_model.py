@@ -1,4 +1,4 @@
-"""The call `inspect_model`: facts about a base model, with progress of its download and hash."""
+"""Call `inspect_model`, with progress of download and hash."""
 
 from reinforge.schemas.rpc.events import ProgressEvent
 from reinforge.schemas.rpc.models import InspectRequest, ModelFacts

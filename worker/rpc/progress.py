@@ -1,4 +1,4 @@
-"""Background thread that reports progress, so that callers do not mistake a slow worker for a dead one."""
+"""Background thread that reports progress, so that a slow worker is not taken for a dead one."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class InspectionProgress:
-    """Progress of a model's inspection; set by the work, read by the reporting thread."""
+    """Set by the work, read by the reporting thread."""
 
     def __init__(self) -> None:
         self.phase = "looking"
@@ -27,15 +27,15 @@ class InspectionProgress:
         self.phase, self._target, self._total = "hashing", None, 0
 
     def bytes(self) -> tuple[int, int] | None:
-        """(done, total) of a download. Includes the library's own files, which are small."""
+        """(done, total) of a download, with the library's own small files."""
         target = self._target
         return None if target is None else (min(bytes_there(target), self._total), self._total)
 
 
 class ProgressThread:
-    """Calls `report` after `first` seconds and then every `every` seconds while the block lasts.
+    """Calls `report` after `first` seconds and then every `every` seconds.
 
-    It stops at the first refusal, saved in `refused`; an unreachable backend is retried.
+    It stops at a refusal, saved in `refused`; an unreachable backend is retried.
     """
 
     def __init__(self, report: Callable[[], None], *, first: float, every: float, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The call `render`: prompts through a model's chat template, and their token counts."""
+"""Call `render`: prompts through a chat template, and their lengths."""
 
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,7 @@ from worker.models.tokenizer_files import read_json
 
 
 def render(apart: Apart, models: ModelStore, request: RenderingRequest) -> RenderingResult:
-    """Render rows with the model's chat template and count their tokens.
-
-    Raises InvalidInput with `row` in its `errors` at the first refused row, unless `tolerant`.
-    """
+    """Raises InvalidInput at the first refused row, with `row` in `errors`, unless `tolerant`."""
     folder = models.resolve(request.model_source, token=request.hub_token, added=True)
     rows = request.model_dump(include=set(PromptRows.model_fields), exclude_unset=True)
     return RenderingResult.model_validate(apart.ask("render", folder, rows))
@@ -56,7 +53,7 @@ def render_rows(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _render_rows(
     prompts: PromptRenderer, rows: list[tuple[list[Message], list[Tool] | None]], *, tolerant: bool
 ) -> list[tuple[str | None, str | None]]:
-    """(text, None) or, in a tolerant call, (None, error) of every row."""
+    """(text, None) or, if tolerant, (None, error) of every row."""
     results: list[tuple[str | None, str | None]] = []
     for index, (messages, tools) in enumerate(rows):
         try:

@@ -1,4 +1,4 @@
-"""The calls `validate` and `score` for reward code in the sandbox."""
+"""Calls `validate` and `score` for reward code."""
 
 from dataclasses import asdict
 
@@ -28,7 +28,7 @@ _OURS = ("sandbox_unavailable", "sandbox_error")
 
 
 def validate(sandbox: SandboxClient | None, request: ValidateRequest) -> ValidateResult:
-    """Load rewards and list their functions or errors. Raises Unavailable `sandbox_unavailable`."""
+    """List the rewards' functions or errors. Raises Unavailable `sandbox_unavailable`."""
     code = any(isinstance(reward, NamedCode) or runs_code(reward.grader) for reward in request.rewards)
     client, jail = proved(sandbox) if code else (None, None)
     return ValidateResult(rewards=[_validated(client, reward) for reward in request.rewards], jail=jail)
@@ -51,7 +51,7 @@ def _validated(client: SandboxClient | None, reward: NamedCode | NamedGrader) ->
 
 
 def score(sandbox: SandboxClient | None, request: CodeScoring) -> ScoreResult:
-    """Score rows with a reward's code. No results if it does not load; `load_error` says why.
+    """Score rows; no results and `load_error` if the code does not load.
 
     Raises Unavailable `sandbox_unavailable`.
     """

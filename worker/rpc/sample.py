@@ -1,7 +1,6 @@
-"""The call `sample`: streams completions of a base model or a checkpoint.
+"""Call `sample`: streams completions from a sampling process.
 
-Prompts are rendered here, so that errors in them are reported before a model is loaded; sampling runs in its
-own process (`worker.serving_client.process`).
+Prompts are rendered here, so that their errors are reported before a model is loaded.
 """
 
 import logging
@@ -35,11 +34,11 @@ from worker.serving_client.protocol import Order, Reply, SamplePrompt
 log = logging.getLogger(__name__)
 
 ASK_SECONDS = 0.5
-"""While no reply comes, how often the backend is asked whether the caller still waits."""
+"""Interval of asking the backend whether the caller waits, while no reply comes."""
 AWAY_SECONDS = 15.0
-"""How long an unreachable backend is retried before sampling is abandoned."""
+"""How long an unreachable backend is retried."""
 REPORT_SECONDS = 2.0
-"""Interval of progress reports while the model's files are fetched and read."""
+"""Interval of progress reports while the model is fetched."""
 QUIET_SECONDS = 300.0
 """Adapters requested within this time are not removed: the sampling process may still have to read them."""
 CACHED_ADAPTERS = 16
@@ -100,7 +99,7 @@ class Sampler:
         )
 
     def _files(self, call_id: str, request: SamplingRequest, chunks: "_Chunks") -> Path:
-        """The model's folder; reports progress, since a first request may download it."""
+        """The model's folder, with progress reports, since a first request may download it."""
         progress, pinned = InspectionProgress(), request.model_sha256
         with ProgressThread(
             lambda: chunks.status(_so_far(progress)), first=REPORT_SECONDS, every=REPORT_SECONDS, name=call_id
@@ -122,7 +121,7 @@ class Sampler:
         return model.folder
 
     def _adapter(self, sha256: str, chunks: "_Chunks") -> Path:
-        """The unpacked archive. Raises BackendAway, WorkerApiRefused, Unavailable `adapter_damaged`."""
+        """Raises BackendAway, WorkerApiRefused, Unavailable `adapter_damaged`."""
         folder = self._adapters / sha256
         with self._unpacking:
             if not folder.is_dir():
@@ -147,7 +146,7 @@ class Sampler:
         return folder
 
     def cached(self) -> list[str]:
-        """Hashes of the unpacked archives, without those an order has just requested."""
+        """Hashes of unpacked archives, without those just requested."""
         with self._unpacking:
             if not self._adapters.is_dir():
                 return []
@@ -175,7 +174,7 @@ class _Chunks:
         self.post([StatusEvent(type="status", message=message)])
 
     def post(self, events: Sequence[RpcEvent]) -> None:
-        """Raises WorkerApiRefused once the caller is gone, BackendAway if the backend stays away."""
+        """Raises WorkerApiRefused once the caller is gone, BackendAway."""
         seq = self._seq + bool(events)
         chunk = CallChunk(seq=max(1, seq), events=list(events))
         retrying = Retrying(
@@ -200,7 +199,7 @@ def _so_far(progress: InspectionProgress) -> str:
 
 
 def _forward(replies: Replies, chunks: _Chunks) -> None:
-    """Post replies until the last. Raises the order's error, and what posting raises."""
+    """Post replies until the last. Raises the order's error."""
     while True:
         batch = _next(replies)
         last = batch[-1] if batch else Reply(id="")
@@ -215,7 +214,7 @@ def _forward(replies: Replies, chunks: _Chunks) -> None:
 
 
 def _next(replies: Replies) -> list[Reply]:
-    """Available replies, after a short wait for the first; [] if none come."""
+    """Available replies, after a short wait for the first."""
     batch = []
     try:
         batch.append(replies.get(timeout=ASK_SECONDS))
@@ -226,7 +225,7 @@ def _next(replies: Replies) -> list[Reply]:
 
 
 def merged(events: Sequence[SamplingEvent]) -> list[SamplingEvent]:
-    """Merge the pieces of each completion; the number of tokens is that of the last piece."""
+    """Merge each completion's pieces; `tokens` is that of the last."""
     out: list[SamplingEvent] = []
     open_deltas: dict[tuple[int, int], DeltaEvent] = {}
     for event in events:

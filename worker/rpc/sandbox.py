@@ -1,4 +1,4 @@
-"""A proved sandbox for calls, or an error that says why there is none and what to do."""
+"""A proved sandbox for calls."""
 
 from reinforge.errors import StateConflict, Unavailable
 from worker.sandbox.client import SandboxClient

@@ -1,13 +1,12 @@
-"""RPC server: answers the backend's synchronous calls.
+"""RPC server: several threads answer the backend's synchronous calls.
 
     validate        load reward sources in the sandbox and list their functions
-    score           score given completions in the sandbox
+    score           score completions in the sandbox
     render          prompts through a model's chat template, and their lengths
-    inspect_model   what a base model is, from its files
-    sample          completions of a model, streamed while a process of their own makes them
+    inspect_model   facts about a base model, from its files
+    sample          completions of a model, streamed from its own process
 
-Several threads ask for calls at the same time, so that a long one (a download) does not hold up the others.
-Those that sample do nothing else. Nothing here loads torch.
+Nothing here loads torch.
 """
 
 import logging
@@ -57,11 +56,10 @@ QUICK: list[CallKind] = ["validate", "score", "render"]
 ALL: list[CallKind] = [*QUICK, "inspect_model"]
 SAMPLING: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
-"""A process with reward checkpoints ends after this idle time."""
 REWARD_MODEL_ORDER_SECONDS = 600.0
 """Loading a large checkpoint included."""
 _RPC_THREADS = 4
-"""Threads for all kinds of calls but sampling."""
+"""Threads for all calls but sampling."""
 _AWAY_SECONDS = 1.0
 _ANSWER_TRIES = 5
 
@@ -71,7 +69,7 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 
 class CallWorker:
-    """Takes calls one at a time and answers them; every thread runs `loop`."""
+    """Answers calls, one at a time in every thread that runs `loop`."""
 
     def __init__(
         self,
@@ -115,7 +113,7 @@ class CallWorker:
         work: Callable[[SandboxClient | None, RequestT], ResultT],
         request: RequestT,
     ) -> ResultT:
-        """Run with a sandbox client of its own, whose jails end if the caller disconnects."""
+        """Run with its own sandbox client, whose jails end if the caller disconnects."""
         if self._sandbox is None:
             return work(None, request)
         with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
@@ -152,7 +150,7 @@ class CallWorker:
                 threads[number] = self.start(number, kinds[number])
 
     def answer(self, call: CallMessage) -> CallAnswer:
-        """The call's answer; every failure is an answer too."""
+        """The call's answer. Failures are answers too; it raises nothing."""
         began = time.monotonic()
         try:
             answer = CallAnswer(result=dump(self._handlers[call.kind](call)))
@@ -223,7 +221,7 @@ def serve(settings: WorkerSettings) -> None:
 
 
 def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
-    """Command of the process that samples on demand; its placement adds the engine, transformers beside a job."""
+    """Command of the sampling process; its placement adds the engine."""
     engine, why = serving_engine(settings.serving_engine)
     log.info("sampling on demand by %s: %s", engine, why)
     return (
@@ -234,7 +232,7 @@ def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]
 
 
 def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
-    """Kinds of calls that each thread serves. One thread never inspects models, so downloads cannot occupy all."""
+    """Kinds per thread. One thread never inspects models, so downloads cannot occupy all."""
     samplers = settings.sample_threads
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")
