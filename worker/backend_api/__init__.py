@@ -1,1 +1,1 @@
-"""Client side of the worker API: requests, delivery of records, and a cache of blobs."""
+"""Client side of the worker API."""

@@ -1,4 +1,4 @@
-"""Cache of downloaded blobs by content hash: jobs with the same dataset download it once."""
+"""Cache of downloaded blobs."""
 
 import contextlib
 import logging
@@ -23,7 +23,7 @@ _LEFTOVER_SECONDS = 3600.0
 
 
 class BlobCache:
-    """A folder of files named by their SHA-256; evicts the least recently used beyond `max_bytes`."""
+    """Folder of files named by their SHA-256; evicts the least recently used beyond `max_bytes`."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class BlobCache:
     ) -> None:
         """Put the blob at `target` (a hard link if possible). `token`: of the job that needs it.
 
-        Raises BackendAway if the backend stays away or keeps sending damaged data.
+        Raises BackendAway, also if the backend keeps sending damaged data.
         """
         cached = self._folder / sha256
         target.unlink(missing_ok=True)
@@ -62,7 +62,6 @@ class BlobCache:
         _link(cached, target)
 
     def names(self) -> list[str]:
-        """Hashes of the cached blobs."""
         return [entry.name for entry in os.scandir(self._folder) if not entry.name.startswith(".")]
 
     def forget(self, names: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Removes deleted objects from a worker's caches, by asking the backend which of them are unused."""
+"""Removes objects that the backend no longer uses from a worker's caches."""
 
 import logging
 import threading
@@ -19,15 +19,13 @@ EVERY_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Cache:
-    """Objects that a worker keeps copies of."""
-
     names: Callable[[], Sequence[str]]
     """Hashes of the cached files."""
     forget: Callable[[Iterable[str]], None]
 
 
 class Tidying(threading.Thread):
-    """Cleans up at once and then every `EVERY_SECONDS` until stopped, also while a job runs.
+    """Cleans up at once and then every `EVERY_SECONDS`, also while a job runs.
 
     runs: the folder of the jobs' folders; None for a worker without.
     """

@@ -1,8 +1,8 @@
-"""Client of the worker API: one method per request, failures in three kinds.
+"""Client of the worker API, with three kinds of failures.
 
-BackendAway   the backend did not answer, or answered 5xx or 429: try again later, nothing is lost
+BackendAway   no response, 5xx or 429: try again later, nothing is lost
 LeaseLost     another attempt owns the job (or may soon): stop at once
-WorkerApiRefused   the backend understood and said no: repeating the same request is of no use
+WorkerApiRefused   rejected: repeating the request is of no use
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class BackendAway(Unavailable):
 
 
 class WorkerApiRefused(ReinforgeError):
-    """A 4xx answer other than a lost lease. `status` is the answer's."""
+    """A 4xx response other than a lost lease."""
 
     type, default_code = "refused_error", "refused"
 
@@ -58,7 +58,7 @@ class WorkerApiRefused(ReinforgeError):
 
 
 class WorkerApi:
-    """Client of `/worker/v1`. Thread-safe; close it when done."""
+    """Client of `/worker/v1`. Thread-safe."""
 
     def __init__(self, url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
         self._client = httpx.Client(
@@ -74,11 +74,10 @@ class WorkerApi:
         self._post("/workers", body)
 
     def unused(self, cached: Cached) -> Unused:
-        """The cached objects that nothing needs any more."""
         return self._post_for(Unused, "/caches", cached) or Unused(objects=[], jobs=[])
 
     def claim(self, worker: str, job: str | None) -> Claimed | None:
-        """The job, with its lease, or None if there is none to claim."""
+        """The job with its lease, or None if there is none to claim."""
         return self._post_for(Claimed, "/jobs/claim", Claim(worker=worker, job=job))
 
     def heartbeat(self, job: str, job_token: str, body: Heartbeat) -> HeartbeatReply:
@@ -86,29 +85,25 @@ class WorkerApi:
         return reply or HeartbeatReply()
 
     def post_records(self, job: str, job_token: str, attempt: int, records: list[Record]) -> int:
-        """Send records; returns the highest sequence that the backend has."""
+        """Returns the highest sequence that the backend has."""
         body = RecordBatch(attempt=attempt, records=[*records])
         reply = self._post_for(RecordReply, f"/jobs/{job}/records", body, token=job_token)
         return reply.acknowledged if reply else 0
 
     def next_call(self, worker: str, kinds: list[CallKind], wait_seconds: float) -> CallMessage | None:
-        """The next call, waiting up to `wait_seconds` for one."""
         body = NextCall(worker=worker, kinds=kinds, wait_seconds=wait_seconds)
         timeout = httpx.Timeout(10.0, read=wait_seconds + _POLL_MARGIN_SECONDS)
         return self._post_for(CallMessage, "/calls/next", body, timeout=timeout)
 
     def post_chunk(self, call: str, chunk: CallChunk) -> None:
-        """Events of a running call. Raises WorkerApiRefused once its caller is gone."""
+        """Raises WorkerApiRefused once the caller is gone."""
         self._post(f"/calls/{call}/chunks", chunk, exclude_unset=True)
 
     def answer_call(self, call: str, answer: CallAnswer) -> None:
         self._post(f"/calls/{call}/answer", answer)
 
     def put_blob(self, path: Path, sha256: str, kind: str, token: str | None = None) -> None:
-        """Upload an immutable file by its content's hash, unless already stored.
-
-        token: of its job; default the worker's own.
-        """
+        """Upload an immutable file, unless already stored. token: of its job; default: the worker's."""
         url: str = f"/blobs/{sha256}"
         headers = self._headers(token) | {"content-length": str(path.stat().st_size)}
         params: dict[str, str] | None = {"kind": kind}
@@ -128,10 +123,9 @@ class WorkerApi:
         token: str | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> None:
-        """Download a blob to `path`, all or nothing. Raises BackendAway if the content does not match its
-        hash.
+        """Download a blob, all or nothing. token: of the job; default: the worker's.
 
-        token: of the job that needs it; default the worker's own.
+        Raises BackendAway if the content does not match its hash.
         """
         part = path.with_name(f"{path.name}.part")
         digest = hashlib.sha256()

@@ -1,7 +1,4 @@
-"""Outbox of records: kept in order on disk until the backend has acknowledged them.
-
-A trainer writes faster than an absent backend takes, so only file positions are held in memory.
-"""
+"""Outbox of records: kept on disk, in order, until the backend acknowledges them."""
 
 import threading
 from collections import deque
@@ -20,11 +17,11 @@ class _Place:
     offset: int
     length: int
     data: bytes | None
-    """Held in memory if the disk is full, so that the end of the job is still reported."""
+    """Held in memory if the disk is full, so that the job's end is still reported."""
 
 
 class Outbox:
-    """One writer (the pipe's reader), one sender; any thread may check whether it is empty."""
+    """Only file positions are in memory. One writer, one sender; any thread may check emptiness."""
 
     def __init__(self, path: Path) -> None:
         # Unbuffered: data refused by a full disk would stay in the buffer and fail every later seek and read.
@@ -48,7 +45,7 @@ class Outbox:
             self._change.notify_all()
 
     def peek(self) -> list[Record]:
-        """The oldest records, in order; they stay until `acknowledge`."""
+        """The oldest records; they stay until `acknowledge`."""
         with self._change:
             batch: list[bytes] = []
             size = 0
@@ -60,7 +57,7 @@ class Outbox:
         return [RECORD.validate_json(data) for data in batch]
 
     def acknowledge(self, sequence: int) -> None:
-        """Remove everything up to `sequence`."""
+        """Remove records up to `sequence`."""
         with self._change:
             while self._places and self._places[0].sequence <= sequence:
                 self._places.popleft()
@@ -70,7 +67,7 @@ class Outbox:
             self._change.notify_all()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until there is something to send; returns whether there is."""
+        """Returns whether there is something to send."""
         with self._change:
             return self._change.wait_for(lambda: bool(self._places), seconds)
 

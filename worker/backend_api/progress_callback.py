@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 ProgressCallback = Callable[[], None]
-"""Called by the work whenever it has progressed."""
 
 
 def ignore_progress() -> None: ...

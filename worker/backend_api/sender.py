@@ -1,4 +1,4 @@
-"""Sends the outbox's records to the backend, their blobs first, with retries."""
+"""Sends records to the backend, their blobs first, with retries."""
 
 import logging
 import random
@@ -20,7 +20,7 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _STORAGE = ("storage_full", "storage_unavailable")
 STORAGE_PATIENCE_SECONDS = 300.0
-"""How long the object store may be full or unreachable, as reported by the backend, before the job pauses."""
+"""How long the object store may fail, as the backend reports, before the job pauses."""
 
 
 class Sender(threading.Thread):
@@ -43,7 +43,7 @@ class Sender(threading.Thread):
         self.acknowledged = 0
         """Highest sequence that the backend has."""
         self.failure: JobFailure | None = None
-        """Why the oldest record cannot be delivered; sending stops then."""
+        """Why the oldest record cannot be delivered."""
         self._patience = storage_patience_seconds
         self._storage_lost_at: float | None = None
 
@@ -80,7 +80,7 @@ class Sender(threading.Thread):
                 return
 
     def _out_of_patience(self, error: BackendAway) -> bool:
-        """Whether the object store has failed for too long; an absent backend is retried forever."""
+        """Whether the object store failed for too long; an absent backend is retried forever."""
         if error.code not in _STORAGE:
             self._storage_lost_at = None
             return False

@@ -1,1 +1,1 @@
-"""The trainer process: composition root, engines, plug-ins, and its reports to the supervisor."""
+"""The trainer process."""

@@ -1,4 +1,4 @@
-"""Construction of the rollout engine from the specification and the worker's hardware."""
+"""Construction of the rollout engine."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,13 +35,13 @@ LOG = "vllm.log"
 """File in the run folder."""
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
-"""Most bytes of keys and values on the CPU, unless one completion needs more."""
+"""Limit for keys and values on the CPU, unless one completion needs more."""
 
 
 def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
-    """Versions of packages that the engine needs besides the trainer's. model: its folder, before loading.
+    """Versions of the engine's additional packages. model: its folder, before loading.
 
-    Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `impossible_placement` (all retryable).
+    Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `impossible_placement` (retryable).
     """
     if spec.rollout.engine != "vllm":
         return {}
@@ -71,8 +71,9 @@ def rollout_engine(
     folder: Path,
     longest: int,
 ) -> RolloutEngine:
-    """model: the folder of `base`. folder: the run folder. longest: tokens of the longest prompt with its completion.
-    Raises like `check_engine`."""
+    """model: the folder of `base`. folder: the run folder. longest: tokens of the longest prompt
+    with its completion. Raises like `check_engine`.
+    """
     if spec.rollout.engine == "vllm":
         check_engine(spec)
         return _vllm_engine(options(spec, base, model, longest), spec, base, policy, job_reporter, folder)
@@ -135,9 +136,9 @@ def own_engine(
     policy: LoraPolicy,
     warn: Callable[[str], None],
 ) -> RolloutEngine:
-    """An engine in this process, with forks on cores that would be idle otherwise.
+    """An engine in this process, with forks on idle cores.
 
-    prompts, completions: sampled at once. warn: receives messages about recovered errors.
+    prompts, completions: sampled at once. warn: receives recovered errors.
     """
     cores = host.threads.count if torch.get_num_threads() == 1 and base.model.device.type == "cpu" else 1
     processes = process_count(cores, prompts, completions)
@@ -151,7 +152,7 @@ def own_engine(
 
 
 def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:
-    """Options of a job's server. Raises JobFailure `gpu_memory_short`."""
+    """Server options of a job. Raises JobFailure `gpu_memory_short`."""
     model, rollout = base.model, spec.rollout
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
     plain = Options(
@@ -232,7 +233,7 @@ def describe(chosen: Options) -> str:
 
 
 def scorer(score: Callable[[Sequences], torch.Tensor]) -> Score:
-    """`score` on plain lists, as the probe needs it."""
+    """`score` on plain lists, for the probe."""
 
     def scored(
         prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], temperature: float

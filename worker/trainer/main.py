@@ -1,7 +1,7 @@
 """The trainer process: `python -m worker.trainer.main --run DIR [--offline]`.
 
-Reads `DIR/run.json` (`reinforge.records.RunManifest`) and is the only place that chooses engine, rewards and reporter.
-Exits with 0 after an `ended` record, whatever the outcome.
+Reads `DIR/run.json` and is the only place that chooses engine, rewards and reporter. Exits
+with 0 after an `ended` record, whatever the outcome.
 """
 
 import argparse
@@ -60,7 +60,7 @@ from worker.training.reporting.metrics import peak_memory_gib
 
 POLICY, CRITIC = "policy", "critic"
 SANDBOX_PATIENCE_SECONDS = 30.0
-"""Seconds that a job waits for a sandbox that does not respond, for example during a restart, before it pauses."""
+"""How long a job waits for an unresponsive sandbox before it pauses."""
 
 
 def main() -> None:
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 class Job:
-    """One attempt at a job. Parts are attributes, so that a failure can save those that exist."""
+    """One attempt. Parts are attributes, so that a failure can save those that exist."""
 
     def __init__(self, manifest: RunManifest, reporter: RunFolder, *, offline: bool = False) -> None:
         self.manifest = manifest
@@ -188,7 +188,7 @@ class Job:
             return asyncio.run(_closing(engine, training))
 
     def _resume(self, path: Path, policy: LoraPolicy, critic: LoraCritic | None) -> None:
-        """Load the job's own resume state, or the one that it was forked from."""
+        """Load the job's own resume state, or the one it was forked from."""
         resume, fork = path.read_bytes(), self.manifest.fork
         self.position, state, critic_state = (
             unpack_resume_state(resume) if fork is None else start_of(resume, fork, POLICY)
@@ -262,7 +262,7 @@ class Job:
         return dataclasses.replace(prompts, max_tokens=limit)
 
     def _columns(self, prompts: Prompts) -> list[tuple[str, list[str]]]:
-        """Name and row columns of each data file."""
+        """Name and columns of each data file."""
         files = [(self.manifest.dataset_path, prompts.train)]
         if self.manifest.held_out_path is not None:
             files.append((self.manifest.held_out_path, prompts.held_out))
@@ -323,7 +323,6 @@ class Job:
 
 
 async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, Outcome]) -> Outcome:
-    """The training's outcome; closes the engine in any case."""
     try:
         return await training
     finally:
@@ -331,7 +330,7 @@ async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, Outcome]
 
 
 def proved_jail(client: SandboxClient) -> str:
-    """The jail of reward programs. Raises JobFailure `sandbox_unavailable` (retryable)."""
+    """The jail of rewards. Raises JobFailure `sandbox_unavailable` (retryable)."""
     status = client.status()
     if not status.available or status.jail is None:
         raise JobFailure(
@@ -361,8 +360,9 @@ def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
 
 @contextmanager
 def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
-    """Reporter for Ctrl-C and SIGTERM: the first ends the job after the current step with a resume state, the second at
-    once."""
+    """The first Ctrl-C or SIGTERM ends the job after the current step, with a resume state; the
+    second at once.
+    """
     with ProgressDisplay() as display:
         reporter = LocalReporter(folder, show=display.show, first_sequence=manifest.first_sequence)
 

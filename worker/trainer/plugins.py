@@ -1,7 +1,4 @@
-"""Checks of algorithm parts from installed packages, before a job trains with them.
-
-`python -m worker.trainer.plugins` prints the problems as JSON for `reinforge doctor`.
-"""
+"""Checks of algorithm parts from installed packages; prints problems as JSON if run."""
 
 import inspect
 import json
@@ -16,7 +13,7 @@ from worker.algorithm.plugin_functions import OwnFunctionError, own_function
 
 
 def checked_spec(raw: dict[str, Any]) -> JobSpec:
-    """The resolved specification, after checking that all its package parts can be used here.
+    """The specification, checked for package parts that cannot be used here.
 
     Raises JobFailure `package_missing` or `package_broken`, both retryable.
     """
@@ -43,7 +40,7 @@ def checked_spec(raw: dict[str, Any]) -> JobSpec:
 
 
 def function_problem(part: str, kind: str) -> str | None:
-    """Why a package part's function cannot be called; None if it can, and for built-in parts."""
+    """Why a part's function cannot be called; None if it can or is built in."""
     installed = plugins.installed()
     model = installed.parts.get(part, {}).get(kind)
     if model is None:

@@ -17,8 +17,6 @@ from reinforge.records import BaseRecord, Ended, Evaluated, Finding, LogLine, Ph
 
 
 class ProgressDisplay:
-    """One bar over the steps, with log lines above it."""
-
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
         self._bar = Progress(

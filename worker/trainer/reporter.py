@@ -1,7 +1,6 @@
 """Trainer side of the supervisor connection: records and blobs out, commands in.
 
-`PipeReporter` serves a supervisor (file descriptor 3 out, standard input in); `LocalReporter` runs offline. Both write
-the run folder: `records.jsonl`, `metrics.jsonl` (the trainer's own source of truth) and `blobs/<sha256>`.
+Every reporter writes the run folder; its `metrics.jsonl` is the trainer's own source of truth.
 """
 
 import errno
@@ -20,23 +19,23 @@ from pydantic import ValidationError
 from reinforge.records import BaseRecord, Blob, Command, Ended
 
 EXIT_ORPHANED = 75
-"""Exit code of a trainer without supervisor (EX_TEMPFAIL)."""
+"""Exit code without supervisor (EX_TEMPFAIL)."""
 
 R = TypeVar("R", bound=BaseRecord)
 
 
 class Reporter(Protocol):
     folder: Path
-    """The run folder; files that a killed trainer leaves there are removed with it."""
+    """The run folder; files that a killed trainer leaves are removed with it."""
 
     def report(self, record: type[R], **fields: Any) -> R:
         """Number, stamp and send one record. Raises OSError."""
 
     def metrics(self, step: int, kind: Literal["train", "held_out"], values: dict[str, float | None]) -> None:
-        """Append one completed step to `metrics.jsonl`."""
+        """Append a step to `metrics.jsonl`."""
 
     def blob(self, content: bytes) -> Blob:
-        """Store an immutable file named by its hash."""
+        """Save an immutable file named by its hash."""
 
     def commands(self) -> list[Command]:
         """Commands since the last call, oldest first."""
@@ -45,7 +44,7 @@ class Reporter(Protocol):
         """Call `interrupt` from another thread as soon as a cancel arrives."""
 
     def on_pause(self, interrupt: Callable[[], None] | None) -> None:
-        """The same for a pause, until called with None: for work that the next attempt can repeat."""
+        """Like `on_cancel` for a pause, until called with None: for work that the next attempt repeats."""
 
     @property
     def cancelling(self) -> bool:
@@ -96,7 +95,7 @@ class RunFolder:
             file.write(json.dumps({"step": step, "kind": kind, "values": values}) + "\n")
 
     def rewind(self, step: int) -> None:
-        """Drop metrics of steps after `step` from an earlier attempt."""
+        """Drop an earlier attempt's metrics after `step`."""
         if not self._metrics.exists():
             return
         lines = self._metrics.read_bytes().splitlines(keepends=True)
@@ -142,7 +141,7 @@ class RunFolder:
         return self._cancel.is_set()
 
     def receive(self, command: Command) -> None:
-        """Queue a command. A cancel also interrupts sampling at once; a pause calls `on_pause`'s function."""
+        """Queue a command. A cancel or pause also calls its interrupt at once."""
         with self._lock:
             self._commands.append(command)
             to_pause = self._interrupt_to_pause
@@ -154,13 +153,13 @@ class RunFolder:
                 self._interrupt()
 
     def _send(self, line: bytes) -> None:
-        """Send a record to receivers other than the file."""
+        """Send a record elsewhere than to the file."""
 
 
 class PipeReporter(RunFolder):
-    """Sends records to the supervisor and receives its commands, on two file descriptors.
+    """Reporter with a supervisor: sends records on file descriptor 3, reads commands on standard input.
 
-    If the supervisor closes either, this attempt is over: the process ends at once, without a record.
+    The process ends at once, without a record, if the supervisor closes either.
     """
 
     def __init__(self, folder: Path, *, records: int, commands: int, first_sequence: int = 1) -> None:
@@ -187,7 +186,7 @@ class PipeReporter(RunFolder):
 
 
 class LocalReporter(RunFolder):
-    """Writes the run folder and shows records to the user."""
+    """Reporter without a supervisor; shows records to the user."""
 
     def __init__(
         self,
