@@ -1,4 +1,4 @@
-"""The Celery application: one queue of wake-ups, from Redis or from a folder that is polled."""
+"""The Celery application: one queue of wake-ups, from Redis or a polled folder."""
 
 import warnings
 from typing import Any
@@ -12,7 +12,7 @@ POLL_SECONDS = 0.1
 
 
 def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
-    """Celery's settings for the broker; the backend's producer uses the same folders."""
+    """Celery's broker settings; the backend's producer uses the same folders."""
     if settings.redis_url:
         return {"broker_url": settings.redis_url}
     messages, control = settings.folder("broker", "queue"), settings.folder("broker", "control")
@@ -29,7 +29,7 @@ def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
 
 
 def make_app(settings: WorkerSettings) -> Celery:
-    """A lost or doubled wake-up harms nothing, so messages are acknowledged early and no result is kept."""
+    """Acknowledges messages early and stores no result: a lost or doubled wake-up harms nothing."""
     app = Celery("reinforge", include=["worker.tasks"])
     app.conf.update(
         **broker_configuration(settings),

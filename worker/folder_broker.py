@@ -1,7 +1,7 @@
-"""Kombu's folder transport with a consumer that several processes may run safely.
+"""Kombu's folder transport, safe with several consumers.
 
-Kombu's own reader moves a message away before reading it and fails on one that is still being written. Here a
-message belongs to whoever removes its file, and one that does not parse yet is left for the next look.
+A message belongs to whoever removes its file; one that does not parse yet, because it is
+still being written, is left for the next poll.
 """
 
 from pathlib import Path

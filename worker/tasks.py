@@ -1,4 +1,4 @@
-"""The one task: a wake-up. Claims decide what there is to do: whose turn it is, until nothing is queued."""
+"""The one Celery task: a wake-up, which claims jobs until none is queued."""
 
 import logging
 import threading
@@ -29,20 +29,17 @@ from worker.supervisor.watchdog import SilenceLimits
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 30.0
-"""For a backend that is away; then the next wake-up counts, which may take 20 s more."""
+"""How long an absent backend is retried; the next wake-up may take 20 s more."""
 POLL_SECONDS = IDLE_POLL_SECONDS
 CLOSE_SECONDS = 15.0
-"""For a job that was found by asking to be left."""
+"""How long closing waits for a polled job."""
 trainer_command: Sequence[str] = TRAINER
-"""What is started for a job."""
 
 
 @dataclass
 class TrainerWorker:
-    """What a Celery process holds from start to end: its slot, its API client, its announcements.
-
-    Jobs are found by wake-ups and, in a thread of their own, by asking every few seconds: so a worker that no wake-up
-    reaches runs jobs too. One job runs at a time.
+    """Resources of a Celery process. Runs one job at a time, found by wake-ups or by polling, so
+    that a worker without wake-ups runs jobs too.
     """
 
     supervisor: Supervisor
@@ -91,9 +88,9 @@ class TrainerWorker:
         return worker
 
     def wake(self, job: str) -> None:
-        """Run queued jobs to their end, one after the other, for as long as there are any.
+        """Run queued jobs until there are none.
 
-        The job that the wake-up names is not claimed by its name: others may have waited for longer (`backend.jobs`).
+        The wake-up's job is not claimed by its name: others may have waited for longer (`backend.jobs`).
         """
         with self._working:
             while not self.supervisor.stop.is_set():
@@ -113,8 +110,9 @@ class TrainerWorker:
                     self.supervisor.run(claimed, hold)
 
     def start_polling(self) -> None:
-        """Ask for jobs again and again while none runs. The thread lives as long as the process: the kernel ends a
-        trainer with the thread that started it."""
+        """Poll for jobs in a thread that lives as long as the process: the kernel ends a trainer with
+        the thread that started it.
+        """
         self._poller = threading.Thread(target=self._poll, name="poller", daemon=True)
         self._poller.start()
 
@@ -143,10 +141,7 @@ class TrainerWorker:
                 self.supervisor.run(claimed, hold)
 
     def _claim(self) -> Claimed | None:
-        """Waits a while for a backend that is away: mostly it is started again, and has just queued what it lost.
-
-        Raises ReinforgeError.
-        """
+        """Retries while the backend is away: it is mostly restarting. Raises ReinforgeError."""
         deadline, pause = time.monotonic() + PATIENCE_SECONDS, 0.2
         while True:
             try:
@@ -157,7 +152,7 @@ class TrainerWorker:
                 pause = min(2 * pause, 2.0)
 
     def shut_down(self) -> None:
-        """Have a running trainer ended; the job's lease then runs out and another attempt continues."""
+        """End a running trainer; once the job's lease expires another attempt continues."""
         self.supervisor.stop.set()
 
     def close(self) -> None:
