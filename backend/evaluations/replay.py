@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
 ROOM_SECONDS = 120.0
-"""Maximum wait for RPCs; shorter than `service.SILENT`."""
+"""Maximum wait for RPCs; below `service.SILENT`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Metering of an attempt: device time, tokens, judge costs."""
+"""Metering of an attempt. Steps that a resume repeats count again."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
