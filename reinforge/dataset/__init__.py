@@ -1,12 +1,4 @@
-"""Datasets: JSONL, CSV and Parquet read row by row, with one clear error at the first fault.
-
-A row is a JSON object. It has `messages` (chat messages) or `prompt` (text or messages); every other column
-is free and reaches rewards as `item.<column>`; `tools` besides reaches the chat template
-(`reinforge.dataset.tools`). A file without these two is accepted as well: the job that
-uses it names the prompt's column or gives a template (`reinforge.dataset.prompts` has the rules). The two
-names are reserved: a first row that has one of them makes every row prove a valid prompt.
-
-Accepted: UTF-8 with or without BOM, LF or CRLF, blank lines, one row, files up to 4 GiB (`Limits`).
+"""Datasets: JSONL, CSV and Parquet, read row by row up to the first fault (docs/datasets.md).
 
 Codes of `DatasetError`:
 
@@ -16,7 +8,8 @@ Codes of `DatasetError`:
     CSV        invalid_csv ragged_row
     Parquet    corrupt_parquet unsupported_type
     columns    duplicate_column unnamed_column too_many_columns row_too_large
-    prompts    missing_prompt empty_prompt wrong_type unknown_role unsupported_content last_message invalid_tools
+    prompts    missing_prompt empty_prompt wrong_type unknown_role unsupported_content last_message
+               invalid_tools
     use        unknown_column invalid_template missing_value invalid_held_out
 """
 

@@ -1,23 +1,21 @@
-"""Dataset errors with their location: line and column are 1-based, columns count characters."""
+"""Dataset errors with 1-based line and column (in characters)."""
 
 from typing import Any, Self
 
 from reinforge.errors import InvalidInput, TooLarge
 
 EXCERPT_CHARACTERS = 200
-"""Longest piece of the offending line that is shown."""
 
 Path = tuple[str | int, ...]
-"""Where a value sits inside a row: `("messages", 0, "content")`."""
+"""Place of a value inside a row: `("messages", 0, "content")`."""
 
 
 class DatasetError(InvalidInput):
-    """One fault of a dataset. The codes are listed in `reinforge.dataset`.
+    """One fault of a dataset, with a code listed in `reinforge.dataset`.
 
-    `line` is the line of the file (for Parquet, which has none, the row number); `column` the character in
-    that line (None for Parquet). `excerpt` shows the line around the fault with invisible characters spelled
-    out, and `excerpt[caret]` is the fault; of Parquet it shows the value as JSON and there is no caret. `path`
-    says where inside the row it is, if the row was read.
+    For Parquet `line` is the row number and `column` None. excerpt: the line around the fault,
+    which is at `excerpt[caret]`, with invisible characters escaped; for Parquet the value as
+    JSON, without caret. path: place inside the row, if it was read.
     """
 
     default_code = "invalid_dataset"
@@ -43,7 +41,7 @@ class DatasetError(InvalidInput):
         self.at(line, column, text)
 
     def at(self, line: int | None, column: int | None, text: str | None) -> Self:
-        """Say where it happened. `text` is the line (without limit of length) that `column` counts in."""
+        """Set the location. `text` is the whole line that `column` counts in."""
         self.line, self.column = line, column
         if text is not None:
             self.excerpt, caret = excerpt(text, column or 1)
@@ -60,11 +58,11 @@ class DatasetError(InvalidInput):
 
 
 class DatasetTooLarge(TooLarge, DatasetError):
-    """A limit was crossed; the limit is named in the message."""
+    """A limit was exceeded; the message names it."""
 
 
 def excerpt(text: str, column: int) -> tuple[str, int]:
-    """At most `EXCERPT_CHARACTERS` of a line around a 1-based column, and the fault's offset in them."""
+    """At most `EXCERPT_CHARACTERS` around a 1-based column, and the fault's offset in them."""
     text = text.rstrip("\r\n")
     start = max(0, min(column - 1 - EXCERPT_CHARACTERS // 2, len(text) - EXCERPT_CHARACTERS))
     stop = start + EXCERPT_CHARACTERS
@@ -74,5 +72,5 @@ def excerpt(text: str, column: int) -> tuple[str, int]:
 
 
 def visible(text: str) -> str:
-    r"""Control characters, lone surrogates and the like as escapes (`\x00`), so that they can be seen."""
+    r"""Escape control characters and lone surrogates (`\x00`)."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

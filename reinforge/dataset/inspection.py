@@ -1,4 +1,4 @@
-"""Inspection of a dataset file in one pass: a report, or an error with its location."""
+"""Inspection of a dataset file in one pass."""
 
 import hashlib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from reinforge.dataset.tools import Tool, prompt_characters, row_tools
 from reinforge.spec import ColumnRoles
 
 DISTINCT_ROWS_REMEMBERED = 1_000_000
-"""Duplicates are found among this many distinct rows; about 100 bytes of memory each."""
+"""Rows among which duplicates are found; about 100 bytes of memory each."""
 
 PromptSource = Literal["template", "messages", "prompt"]
 
@@ -28,12 +28,11 @@ PromptSource = Literal["template", "messages", "prompt"]
 @dataclass(frozen=True, slots=True)
 class PromptRow:
     index: int
-    """0-based number of the row, as `split` counts."""
+    """0-based row number, as in `split`."""
     item: Row
-    """The row as rewards read it (`reinforge.dataset.items`)."""
+    """As rewards read it (`reinforge.dataset.items`)."""
     messages: list[Message]
     tools: list[Tool] | None = None
-    """What the policy may call."""
 
     @property
     def characters(self) -> int:
@@ -51,10 +50,9 @@ def inspect(
 ) -> DatasetReport:
     """Read the whole file once, with bounded memory, and report on it.
 
-    Without `roles` and `template` prompts are checked when the first row has `messages` or `prompt`: every
-    row must then have a valid one, and valid `tools` if it has any. Otherwise the file is accepted with the
-    warning `no_prompt_column`. With them, every row must give a prompt. Raises DatasetError (DatasetTooLarge
-    for a limit) at the first fault.
+    Every row must give a prompt if there are `roles` or `template`, or the first row has
+    `messages` or `prompt`; else the file is accepted with the warning `no_prompt_column`. Raises
+    DatasetError at the first fault.
     """
     path, limits = Path(path), limits or Limits()
     name = filename or path.name
@@ -98,7 +96,7 @@ def iter_prompts(
     system_prompt: str | None = None,
     limits: Limits | None = None,
 ) -> Iterator[PromptRow]:
-    """Rows with their messages, streaming. Raises DatasetError with line and column at the first fault."""
+    """Stream rows with their messages. Raises DatasetError at the first fault."""
     path = Path(path)
     format = format or detect_format(path)
     parsed = None if template is None else PromptTemplate.parse(template)
@@ -112,8 +110,6 @@ def iter_prompts(
 
 
 class _Survey:
-    """Accumulates the report row by row."""
-
     def __init__(self, limits: Limits, roles: ColumnRoles | None, template: str | None, preview: int) -> None:
         self._limits = limits
         self._roles = roles or ColumnRoles()
@@ -211,7 +207,7 @@ class _Survey:
 
 
 def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetError:
-    """Add line, column and excerpt to a fault that is only known by its path inside the row, or by its row."""
+    """Add line, column and excerpt to a fault that has only a path."""
     line, column = error.line, error.column
     if line is None:
         line, column = READERS[format].place(row, error.path)
@@ -221,7 +217,7 @@ def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetErro
 
 
 def _line_of(row: SourceRow, offset: int, path: ValuePath) -> str:
-    """A line of the row as it stands in the file; for Parquet, the value at fault or the row as JSON."""
+    """A line of the row as in the file; for Parquet, JSON of the faulty value or the row."""
     if row.text is not None:
         return row.text.split("\n")[offset]
     excerpt = {path[0]: row.value[path[0]]} if path and path[0] in row.value else row.value

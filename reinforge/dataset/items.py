@@ -1,11 +1,7 @@
-"""From a row to the `item` that rewards read: the row itself, with `answer` filled from `data.columns.answer`.
+"""Conversion of a row to the `item` that rewards read, wherever a row is scored.
 
-Every place that scores a row makes its item here: jobs, pre-flights, evaluations, replays.
-
-* The row's columns keep their names and values.
-* Where the job names a column as the answer, `item.answer` is that column's value, null included.
-* Where the data has another column called `answer` besides, the named one wins: `item.answer` is the reference
-  answer and nothing else. A row without the named column has no `item.answer` either.
+`data.columns.answer` fills `item.answer`, null included, and replaces a column called `answer`;
+a row without the named column has no `item.answer`.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,7 +14,7 @@ ANSWER = "answer"
 
 
 def item_of(row: Row, roles: ColumnRoles | Mapping[str, Any] | None) -> Row:
-    """What a reward sees of `row`. The same again for an item that was made before."""
+    """The `item` of `row`. Idempotent."""
     column = answer_column(roles)
     if column is None:
         return row
@@ -29,20 +25,20 @@ def item_of(row: Row, roles: ColumnRoles | Mapping[str, Any] | None) -> Row:
 
 
 def item_columns(columns: Collection[str], roles: ColumnRoles | Mapping[str, Any] | None) -> list[str]:
-    """Names that a reward can read as `item.<name>`, in the order of the data."""
+    """Names that a reward can read as `item.<name>`, in order."""
     column = answer_column(roles)
     filled = column is not None and column in columns and ANSWER not in columns
     return [*columns, ANSWER] if filled else list(columns)
 
 
 def answer_column(roles: ColumnRoles | Mapping[str, Any] | None) -> str | None:
-    """The column that fills `item.answer`; None where `item.answer` is the row's own column."""
+    """The column that fills `item.answer`; None if it is the row's own column."""
     named = roles.answer if isinstance(roles, ColumnRoles) else (roles or {}).get(ANSWER)
     return None if named == ANSWER else named
 
 
 def shadowed_answer(columns: Collection[str], roles: ColumnRoles | None) -> str | None:
-    """A note where the data's own `answer` cannot be read, because another column was named as the answer."""
+    """A note where the data's own `answer` is hidden by the named column."""
     column = answer_column(roles)
     if column is None or ANSWER not in columns or column not in columns:
         return None

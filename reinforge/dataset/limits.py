@@ -1,4 +1,4 @@
-"""Size limits of datasets, which bound the memory and time that a hostile file can use."""
+"""Limits that bound the memory and time of a hostile file."""
 
 from dataclasses import dataclass
 
@@ -12,17 +12,17 @@ class Limits:
     max_bytes: int = 4096 * MIB
     """Size of the file."""
     max_row_bytes: int = 8 * MIB
-    """Size of one row: a line of JSONL, a record of CSV, a Parquet row written as JSON."""
+    """Size of a line of JSONL, a record of CSV, or a Parquet row as JSON."""
     max_rows: int = 20_000_000
     max_decoded_bytes: int = 8192 * MIB
-    """Size of all rows written as JSON. Only Parquet, which is compressed, can get there."""
+    """Size of all rows as JSON. Only Parquet, which is compressed, can reach it."""
     max_columns: int = 1000
     max_depth: int = 64
-    """Levels of lists and objects inside a row; the row itself is the first."""
+    """Levels of lists and objects in a row; the row itself is the first."""
 
 
 def inspection_seconds(size: int) -> float:
-    """CPU time for looking at a file of so many bytes; a core of 2024 needs a third of it at most."""
+    """CPU time limit; a core of 2024 needs at most a third."""
     return 900.0 + size / (4 * MIB)
 
 

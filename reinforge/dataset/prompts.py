@@ -1,15 +1,8 @@
 """Conversion of a row to the chat messages of its prompt.
 
-Where the prompt of a row comes from, first match wins:
-
-1. `prompt_template`: text with `{column}` placeholders, becomes one user message;
-2. `roles.messages` or `roles.prompt`: the named column;
-3. the column `messages`, where the row has it;
-4. the column `prompt`.
-
-A `messages` column holds a list of messages; a `prompt` column holds text or such a list. The last message
-comes from the user (or a tool): it is what the policy answers. Text parts of a message are joined by a line
-break.
+They come from `prompt_template` (one user message), else from `roles`, else from the column
+`messages`, else from `prompt`. The last message is from the user or a tool. Text parts are
+joined by a line break.
 """
 
 import json
@@ -24,18 +17,18 @@ from reinforge.dataset.rows import Row
 from reinforge.spec import ColumnRoles
 
 Message = dict[str, Any]
-"""`role`, `content` (text), and what else the row's message has (`name`, `tool_calls` …) that is not null."""
+"""`role`, `content` (text), and other members that are not null (`tool_calls` …)."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MOST_INSERTED = 16 * 1024**2
-"""Characters that a template takes from a row's columns: it may name a column of 8 MiB many times."""
+"""Most characters inserted into a template, which may name a large column many times."""
 _NO_ROLES = ColumnRoles()
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """A parsed template. It inserts whole columns and nothing else: no attributes, indices or formats."""
+    """A parsed template; inserts whole columns only, no attributes, indices or formats."""
 
     pieces: tuple[str, ...]
     """Literal text at even positions, column names at odd ones."""
@@ -58,13 +51,12 @@ class PromptTemplate:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns used, in order of first use."""
         return tuple(dict.fromkeys(self.pieces[1::2]))
 
     def render(self, row: Row) -> str:
-        """The text for one row. Numbers, lists and objects are inserted as JSON.
+        """Numbers, lists and objects become JSON.
 
-        Raises DatasetError `unknown_column`, `missing_value` (the column is null in this row).
+        Raises DatasetError `unknown_column`, `missing_value` (the column is null).
         """
         parts = list(self.pieces)
         size = 0
@@ -87,11 +79,10 @@ def render_messages(
     template: str | PromptTemplate | None = None,
     system_prompt: str | None = None,
 ) -> list[Message]:
-    """The messages of one row, as this module's docstring has it.
+    """`system_prompt` precedes messages that do not start with a system or developer message.
 
-    `system_prompt` is put before messages that do not start with a system or developer message. Raises
-    DatasetError with `path` (where in the row) but without a line: `missing_prompt`, `empty_prompt`,
-    `wrong_type`, `unknown_role`, `unsupported_content`, `last_message`, `unknown_column`, `missing_value`.
+    Raises DatasetError with `path` but no line: `missing_prompt`, `empty_prompt`, `wrong_type`,
+    `unknown_role`, `unsupported_content`, `last_message`, `unknown_column`, `missing_value`.
     """
     messages = _own_messages(row, roles or _NO_ROLES, template)
     if system_prompt and messages[0]["role"] not in ("system", "developer"):
@@ -102,10 +93,9 @@ def render_messages(
 def check_roles(
     columns: Collection[str], roles: ColumnRoles | None = None, template: str | PromptTemplate | None = None
 ) -> None:
-    """Refuse roles or a template that name a column the dataset lacks, and datasets without any prompt.
+    """Refuse roles or a template that name missing columns, and datasets without prompt.
 
-    For use when a job is created, without reading rows. Raises DatasetError `unknown_column` (with `param`),
-    `invalid_template`, `missing_prompt`.
+    Raises DatasetError `unknown_column` (with `param`), `invalid_template`, `missing_prompt`.
     """
     roles = roles or _NO_ROLES
     for part in ("prompt", "messages", "answer", "slice"):

@@ -33,22 +33,21 @@ class _Frozen(BaseModel):
 class ColumnReport(_Frozen):
     name: str
     type: ColumnType
-    """`mixed` when rows differ (integers among numbers are numbers), `null` when no row has a value."""
+    """`mixed` when rows differ (integers among numbers are numbers), `null` without any value."""
     types: dict[str, int]
-    """Rows per type, nulls left out."""
+    """Rows per type, without nulls."""
     null_count: int
-    """Rows where the value is null."""
     missing_count: int
     """Rows that lack the column (JSONL only)."""
     example: str | None
-    """The first value that is not null, as text (JSON unless it is a string), at most 200 characters."""
+    """The first non-null value as text (JSON unless a string), at most 200 characters."""
     mean_characters: float | None
     """Mean length of the column's strings."""
     max_characters: int | None
 
 
 class DatasetWarning(_Frozen):
-    """Something a person should know although the dataset is accepted."""
+    """Notice about a dataset that is accepted."""
 
     code: Literal[
         "single_row", "duplicate_rows", "mixed_types", "missing_values", "no_prompt_column", "two_prompts"
@@ -62,22 +61,19 @@ class DatasetReport(_Frozen):
     format: Format
     bytes: int
     sha256: str
-    """SHA-256 of the file's bytes: the content hash under which it is stored."""
     rows: int
     columns: list[ColumnReport]
     """In order of first appearance."""
     prompt_source: Literal["template", "messages", "prompt"] | None
-    """What prompts are made from; None: not recognised, a job has to give column roles or a template."""
+    """None: a job has to give column roles or a template."""
     duplicate_rows: int
     """Rows equal to an earlier one."""
     preview: list[dict[str, Any]]
-    """The first rows; long texts and lists are cut."""
+    """The first rows, with long texts and lists cut."""
     warnings: list[DatasetWarning]
 
 
 class ColumnStatistics:
-    """Counts for one column."""
-
     def __init__(self) -> None:
         self.types: Counter[ColumnType] = Counter()
         self.first_lines: dict[ColumnType, int] = {}
@@ -127,7 +123,7 @@ class ColumnStatistics:
 
 
 class Columns:
-    """Statistics of all columns, in order of first appearance; their number is bounded."""
+    """Statistics of a bounded number of columns."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -150,7 +146,6 @@ class Columns:
 
 
 def preview_row(row: Row) -> dict[str, Any]:
-    """The row with long texts and lists cut, so that a report stays small."""
     return {name: _preview(value) for name, value in row.items()}
 
 

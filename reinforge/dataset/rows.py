@@ -1,4 +1,4 @@
-"""Row type shared by all readers, and its hash."""
+"""Row type of all readers, and its hash."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 Row = dict[str, Any]
-"""Column name → JSON value: None, bool, int (signed 64 bit), finite float, str, list or dict of these."""
+"""Column name → JSON value: None, bool, int (signed 64 bit), finite float, str, list or dict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +16,14 @@ class SourceRow:
     """1-based line where the row begins; for Parquet the row's number."""
     value: Row
     text: str | None
-    """The row as it stands in the file, kept to point at a fault; None for Parquet."""
+    """The row as in the file, to locate faults; None for Parquet."""
 
 
 def canonical(value: Any) -> bytes:
-    """A JSON value as bytes that depend on its content only, not on the order of keys."""
+    """Bytes of a JSON value that do not depend on the order of keys."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def row_hash(value: Any) -> str:
-    """SHA-256 (hex) of a row or any JSON value (such as a prompt's messages), whatever the order of keys."""
+    """SHA-256 (hex) of any JSON value, whatever the order of keys."""
     return hashlib.sha256(canonical(value)).hexdigest()

@@ -1,4 +1,4 @@
-"""Deterministic split into training and held-out rows, by row or by prompt."""
+"""Deterministic split into training and held-out rows."""
 
 import random
 from collections.abc import Hashable, Iterator, Sequence
@@ -10,11 +10,11 @@ DEFAULT_MOST = 256
 
 
 def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[list[int], list[int]]:
-    """(training indices, held-out indices), 0-based, both ascending and together every row once.
+    """(training indices, held-out indices), 0-based, ascending, together every row once.
 
-    `held_out` is a number of rows (int), a share between 0 and 1 (float), or None: a tenth, at most 256. A
-    share holds out at least one row and leaves at least one for training. A single row is never held out. The
-    same arguments give the same split on every Python version (only `Random.random` is relied on).
+    held_out: a number of rows (int), a share (float), or None: a tenth, at most 256. A share holds
+    out at least one row and leaves at least one; a single row is never held out. The split must be
+    the same on every Python version, so only `Random.random` is used.
 
     Raises DatasetError `invalid_held_out` when no row would be left for training.
     """
@@ -27,11 +27,11 @@ def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[lis
 def split_together(
     keys: Sequence[Hashable], held_out: int | float | None, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Like `split`, with all rows of one key on the same side; `keys` has one per row.
+    """Like `split`, with all rows of one key on the same side.
 
-    Keys are drawn in the order in which `split` would draw rows, and a key whose rows are more than what is still to
-    be held out is passed over, so there may be fewer held-out rows than asked for, never more, and without equal keys
-    it is the same split. When no key fits, the smallest one is held out, if rows are left to train on.
+    Keys are drawn in the order of `split`; one with more rows than remain to be held out is
+    skipped, so fewer rows than requested may be held out, never more. When no key fits, the
+    smallest is held out, if rows are left to train on.
     """
     count = held_out_count(len(keys), held_out)
     rows: dict[Hashable, list[int]] = {}
@@ -51,7 +51,7 @@ def split_together(
 
 
 def _drawn(count: int, seed: int) -> Iterator[int]:
-    """All numbers below `count` once, in an order of the seed's."""
+    """All numbers below `count`, in the seed's order."""
     generator = random.Random(seed)
     # Fisher-Yates; a dict stands for the array, most of which never moves when only a few are drawn.
     moved: dict[int, int] = {}
@@ -62,7 +62,7 @@ def _drawn(count: int, seed: int) -> Iterator[int]:
 
 
 def held_out_count(rows_count: int, held_out: int | float | None) -> int:
-    """How many rows `split` holds out. Raises DatasetError `invalid_held_out`."""
+    """Raises DatasetError `invalid_held_out`."""
     if rows_count < 1:
         raise DatasetError("A dataset without rows cannot be split.", code="empty_file")
     if held_out is None:

@@ -1,12 +1,7 @@
-"""A row's `tools`: what the policy may call, as the chat template gets it.
+"""A row's `tools`: what the policy may call, as the chat template receives it (docs/datasets.md).
 
-The column is reserved beside `messages`. It holds functions as in a chat completion's request, or as JSON text the same
-(CSV has no lists):
-
-    [{"type": "function", "function": {"name": "add", "description": "…", "parameters": {…JSON Schema…}}}]
-
-A bare function (`{"name": …, "parameters": …}`) is taken as one of these. Null, an empty text and an empty list are no
-tools. Members that are null are left out, as in messages: Parquet has them in every row.
+Null, an empty text and an empty list are no tools. Null members are omitted, since Parquet has
+them in every row.
 """
 
 import json
@@ -25,7 +20,6 @@ NO_PLACE_FOR_TOOLS = (
     "The model's chat template has no place for tools: those of the rows are not in the prompts. Describe them in a "
     "message, or take a model that was trained to call tools."
 )
-"""What a person should know about such a model and rows with tools."""
 _HINT = (
     'It is a list such as [{"type": "function", "function": {"name": "add", "parameters": {…}}}]. '
     "Rename the column if it holds something else."
@@ -33,7 +27,10 @@ _HINT = (
 
 
 def row_tools(row: Mapping[str, Any]) -> list[Tool] | None:
-    """The tools of a row, None without any. Raises DatasetError `invalid_tools` with `path`."""
+    """The tools of a row, or their JSON text (CSV has no lists); None without any.
+
+    Raises DatasetError `invalid_tools` with `path`.
+    """
     value = row.get(COLUMN)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
@@ -52,7 +49,7 @@ def row_tools(row: Mapping[str, Any]) -> list[Tool] | None:
 
 
 def tools_of(row: Mapping[str, Any]) -> list[Tool] | None:
-    """As `row_tools`, for rows that nobody has checked: None where they are none that can be used."""
+    """Like `row_tools` for unchecked rows; None for invalid tools."""
     try:
         return row_tools(row)
     except DatasetError:
@@ -60,7 +57,7 @@ def tools_of(row: Mapping[str, Any]) -> list[Tool] | None:
 
 
 def prompt_characters(messages: Sequence[Mapping[str, Any]], tools: list[Tool] | None) -> int:
-    """About how long the prompt of a row will be."""
+    """Estimated length of a row's prompt."""
     texts = sum(len(str(message["content"])) for message in messages)
     return texts + len(json.dumps(tools)) if tools else texts
 

@@ -1,1 +1,1 @@
-"""Readers of dataset files: JSONL, CSV and Parquet."""
+"""Readers of dataset files."""

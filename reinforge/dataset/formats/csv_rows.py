@@ -1,6 +1,6 @@
-"""CSV with a header line. Every cell is a string: CSV has no types, and guessing them changes data ("007").
+"""CSV with a header line. Every cell is a string, since guessing types changes data ("007").
 
-The delimiter is a comma; a header without any comma is split at tabs, else at semicolons.
+A header without any comma is split at tabs, else at semicolons.
 """
 
 import csv
@@ -19,7 +19,6 @@ _QUOTING = (
 
 
 def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
-    """Rows in order. Raises DatasetError at the first fault, with line and column."""
     source = _Source(path, limits)
     # The csv module's limit is global and for one field; `_Source` bounds the whole record before that.
     csv.field_size_limit(max(csv.field_size_limit(), 2 * limits.max_row_bytes))
@@ -45,7 +44,7 @@ def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
 
 
 def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
-    """(line, column) of the cell named first in the path; a record may span lines."""
+    """A record may span lines."""
     text = row.text or ""
     index = list(row.value).index(str(path[0])) if path and path[0] in row.value else 0
     for delimiter in ",\t;":
@@ -56,7 +55,7 @@ def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
 
 
 class _Source:
-    """Lines for `csv.reader`, remembering those of the current record so that a fault can be shown."""
+    """Lines for `csv.reader`; remembers those of the current record."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self._path = path
@@ -97,10 +96,8 @@ class _Source:
 
 
 def field_starts(record: str, delimiter: str) -> tuple[list[int], int | None]:
-    """Offsets at which the fields of one record begin, and the offset of its first fault.
-
-    A fault is a quote that is never closed, something between a closing quote and the delimiter, or a carriage
-    return outside quotes that does not end the record.
+    """Offsets of a record's fields, and of its first fault: an unclosed quote, text between a closing
+    quote and the delimiter, or an unquoted carriage return within the record.
     """
     body = record.removesuffix("\n").removesuffix("\r")
     starts, at = [0], 0

@@ -1,4 +1,4 @@
-"""JSONL: one JSON object per line. Blank lines are skipped; LF and CRLF both end a line."""
+"""JSONL: one JSON object per line; blank lines are skipped."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,6 @@ _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", b
 
 
 def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
-    """Rows in order. Raises DatasetError at the first fault, with line and column."""
     for number, line in text_lines(path, limits):
         text = line.rstrip("\r\n")
         if not text or text.isspace():
@@ -29,7 +28,6 @@ def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
 
 
 def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
-    """(line, column) of a value inside a row."""
     return row.line, strict_json.column_of(row.text or "", path)
 
 

@@ -1,6 +1,6 @@
 """Parquet, read in small batches. Times and decimals become strings; bytes, maps and unions are refused.
 
-A row has no line, so errors carry the row number as `line` and no column; the message names the column.
+Errors have the row number as `line` and no column.
 """
 
 import json
@@ -16,11 +16,10 @@ from reinforge.dataset.limits import Limits, too_many_columns
 from reinforge.dataset.rows import SourceRow
 
 BATCH_ROWS = 64
-"""Small, because dictionary encoding can make a row far larger in memory than in the file."""
+"""Small, since dictionary encoding can make a row far larger in memory than in the file."""
 
 
 def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
-    """Rows in order. Raises DatasetError at the first fault, with the row number."""
     # Here and not at the top: most commands of the CLI never meet Parquet, and pyarrow takes long to load.
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -46,7 +45,6 @@ def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
 
 
 def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
-    """(row number, no column)."""
     return row.line, None
 
 
@@ -61,7 +59,7 @@ def _corrupt(rows_read: int, reason: str) -> DatasetError:
 
 
 def _checked_schema(schema: Any, limits: Limits) -> Any:
-    """The schema to cast to before rows become Python values."""
+    """Schema to cast to before rows become Python values."""
     import pyarrow as pa
 
     if len(schema) > limits.max_columns:
@@ -102,7 +100,7 @@ def _is_deeper(kind: Any, levels: int) -> bool:
 
 
 def _unsupported(kind: Any) -> str | None:
-    """The first type inside `kind` that has no JSON twin."""
+    """The first type inside `kind` without a JSON equivalent."""
     import pyarrow as pa
 
     types = pa.types
@@ -117,7 +115,7 @@ def _unsupported(kind: Any) -> str | None:
 
 
 def _check(value: Any, path: ValuePath, row: int) -> None:
-    """Refuse what JSON could not carry unchanged, as the JSONL reader does."""
+    """Refuse what JSON could not carry unchanged."""
     if isinstance(value, dict):
         for key, inner in value.items():
             _check(inner, (*path, key), row)

@@ -65,10 +65,10 @@ _FOREIGN = (
 
 
 def detect_format(path: Path, filename: str | None = None) -> Format:
-    """The format by the name's ending, or by the content when the ending says nothing.
+    """The format by the name's ending, else by the content.
 
-    Raises DatasetError `empty_file`; `wrong_format`, which names what the file is, when that is not what its
-    name says; `unknown_format`.
+    Raises DatasetError `empty_file`, `unknown_format`, or `wrong_format`, which names what the
+    file is.
     """
     name = filename or path.name
     named = _SUFFIXES.get(Path(name).suffix.lower())
@@ -103,19 +103,18 @@ def detect_format(path: Path, filename: str | None = None) -> Format:
 
 
 def read_source(path: Path, format: Format, limits: Limits) -> Iterator[SourceRow]:
-    """Rows with their place in the file."""
     return READERS[format].read(path, limits)
 
 
 def iter_rows(path: Path | str, format: Format | None = None, limits: Limits | None = None) -> Iterator[Row]:
-    """Rows in order, streaming. `format` None: by name or content. Raises DatasetError at the first fault."""
+    """Stream rows. `format` None: detected. Raises DatasetError at the first fault."""
     path = Path(path)
     for row in read_source(path, format or detect_format(path), limits or Limits()):
         yield row.value
 
 
 def iter_accepted(path: Path, format: Format) -> Iterator[Row]:
-    """Rows of a file that was accepted before: nothing is checked again, which makes JSONL several times as fast."""
+    """Stream rows of an accepted file, unchecked: JSONL is several times as fast."""
     if format != "jsonl":
         yield from iter_rows(path, format)
         return

@@ -1,12 +1,9 @@
-"""One line of JSON, read strictly, with the place of the first fault.
+"""Strict parser of one line of JSON, with the place of the first fault.
 
-Stricter than `json.loads`: refused are duplicate keys, NaN and Infinity, numbers that do not fit (integers
-beyond signed 64 bit, floats that overflow), lone surrogates, escaped NUL and deep nesting. Every one of them
-is silently changed or lost by some part of the platform or by a user's tools (Parquet, PostgreSQL, browsers,
-pandas).
-
-The fast path is the C decoder of the standard library with hooks; where a hook refuses, a slow tokenizer
-finds the place.
+Also refused: duplicate keys, NaN, Infinity, integers beyond signed 64 bit, floats that
+overflow, lone surrogates, escaped NUL, deep nesting. Parquet, PostgreSQL, browsers or pandas
+would silently change or lose them. The C decoder runs first; a slow tokenizer then finds the
+fault.
 """
 
 import json
@@ -32,7 +29,7 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
 class _Refused(Exception):
-    """Raised inside the decoder by a hook; `_first_fault` then finds out what and where."""
+    """Raised by a hook in the decoder; `_first_fault` finds the fault."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -66,10 +63,8 @@ _DECODER = json.JSONDecoder(
 
 
 def parse(text: str, max_depth: int) -> Any:
-    """The value of one JSON text.
-
-    Raises DatasetError with `line` None and `column` counted in `text` (the caller knows the line): codes
-    `truncated_json`, `invalid_json`, `duplicate_key`, `not_finite`, `integer_too_large`, `lone_surrogate`,
+    """Raises DatasetError without `line`, with `column` counted in `text`: `truncated_json`,
+    `invalid_json`, `duplicate_key`, `not_finite`, `integer_too_large`, `lone_surrogate`,
     `nul_byte`, `nesting_too_deep`.
     """
     too_deep = None
@@ -96,13 +91,12 @@ def parse(text: str, max_depth: int) -> Any:
 @dataclass(frozen=True, slots=True)
 class Token:
     path: Path
-    """Where the value sits; for a key: the path of its value."""
+    """For a key: the path of its value."""
     offset: int
     """0-based character."""
     raw: str
     is_key: bool = False
     is_repeated: bool = False
-    """A key that its object already has."""
 
 
 @dataclass(slots=True)
@@ -114,7 +108,7 @@ class _Frame:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Keys and the beginnings of values in order. Slow; ends quietly where the text is no JSON."""
+    """Keys and the beginnings of values. Slow; ends where the text is no JSON."""
     stack: list[_Frame] = []
     position = 0
     while match := _TOKEN.match(text, position):
@@ -146,7 +140,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def column_of(text: str, path: Path) -> int:
-    """1-based column where the value at `path` begins; of the nearest enclosing value when there is none."""
+    """1-based column of the value at `path`, or of its nearest enclosing value."""
     best, depth = 1, -1
     for token in tokens(text):
         if token.is_key or len(token.path) <= depth:

@@ -1,4 +1,4 @@
-"""Lines of a text file, decoded strictly: UTF-8 with or without BOM, no NUL, no line without end."""
+"""Strict reader of text lines: UTF-8, no NUL, bounded length."""
 
 import codecs
 from collections.abc import Iterator
@@ -18,10 +18,9 @@ SAVE_AS_UTF8 = "Save the file as UTF-8, for example: iconv -f {name} -t UTF-8 ol
 
 
 def text_lines(path: Path, limits: Limits) -> Iterator[tuple[int, str]]:
-    """(1-based line number, line with its line break) for every line; the BOM is left out.
+    """(1-based line number, line with its line break), without the BOM.
 
-    Memory is bounded by `limits.max_row_bytes`. Raises DatasetError `wrong_encoding`, `nul_byte`, and
-    DatasetTooLarge `row_too_large`.
+    Raises DatasetError `wrong_encoding`, `nul_byte`, DatasetTooLarge `row_too_large`.
     """
     with path.open("rb") as file:
         number = 0
