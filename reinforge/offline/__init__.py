@@ -1,1 +1,1 @@
-"""`reinforge train`: job files, rewards and the demo without a server."""
+"""Jobs without a server, and the demo."""

@@ -1,7 +1,4 @@
-"""The demo: one GRPO job on the starter model, from prompts and a reward to an adapter, on a platform of its own.
-
-It is the main job as anyone would do it through the SDK; nothing here is known to the rest of the product.
-"""
+"""The demo: one GRPO job on the starter model, through the SDK."""
 
 import hashlib
 import json
@@ -32,7 +29,7 @@ SUMMARY_KEYS = (
 
 
 def job_file() -> Path:
-    """The demo's job file, with its data and reward beside it. Raises Unavailable `demo_files_missing`."""
+    """Raises Unavailable `demo_files_missing`."""
     for folder in (_HERE / "examples", _HERE.parent / "examples"):  # an installed wheel, a checkout
         path = folder / "arithmetic" / "job.yaml"
         if path.is_file():
@@ -45,7 +42,7 @@ def job_file() -> Path:
 
 
 def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
-    """The same job sampled by another engine; None leaves it. Raises InvalidInput `unknown_engine`."""
+    """None leaves the job as it is. Raises InvalidInput `unknown_engine`."""
     if engine is None:
         return spec
     raw = spec.model_dump(exclude_unset=True)
@@ -60,7 +57,7 @@ def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
 
 
 def demo_key(home: Path) -> str:
-    """The demo's own API key, made once and readable by its owner alone; `REINFORGE_BOOTSTRAP_API_KEY` wins."""
+    """The demo's own API key, private to its user; `REINFORGE_BOOTSTRAP_API_KEY` wins."""
     api_key = settings.bootstrap_api_key()
     if api_key:
         return api_key
@@ -76,7 +73,7 @@ def demo_key(home: Path) -> str:
 
 
 def spec_hash(spec: JobSpec) -> str:
-    """Names what the demo would train, contents of its files included, so that a finished one can be shown again."""
+    """Hash of a specification and its files' contents, to find a finished demo."""
     digest = hashlib.sha256()
     paths = [
         spec.data.dataset,
@@ -95,9 +92,9 @@ def spec_hash(spec: JobSpec) -> str:
 def find_or_start(
     client: Reinforge, spec: JobSpec, push: Callable[[Reinforge, JobSpec], JobSpec], *, again: bool
 ) -> tuple[JobDetail, bool]:
-    """The demo job and whether it was there already: a finished or unfinished one of the same specification.
+    """The demo job, and whether a finished or unfinished one of the same specification existed.
 
-    A paused one goes on: what paused it, a sandbox that was away for one, may be mended by now.
+    A paused one is resumed: its cause, such as an absent sandbox, may be fixed by now.
     """
     mark = spec_hash(spec)
     if not again:
@@ -124,7 +121,7 @@ def held_out(metrics: Metrics, key: str) -> tuple[float | None, float | None]:
 def examples(
     client: Reinforge, job: JobDetail, count: int = 2
 ) -> list[tuple[str, CompletionRow, CompletionRow]]:
-    """`(prompt, before, after)` of held-out rows, wrong before and right after where there are such."""
+    """`(prompt, before, after)` of held-out rows, if possible wrong before and right after."""
     steps = client.jobs.completions(job.id, split="held_out", limit=1).steps
     if len(steps) < 2:
         return []
@@ -143,14 +140,14 @@ def examples(
 
 
 def question(client: Reinforge, job: JobDetail, row: CompletionRow) -> str:
-    """What the user asked in the row's prompt, without the chat template around it."""
+    """The prompt's user message, without the chat template."""
     one = client.jobs.completion(job.id, row.split, row.step, row.prompt_no, row.sample_no)
     content = one.prompt_messages[-1].get("content") if one.prompt_messages else None
     return content if isinstance(content, str) else one.prompt
 
 
 def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
-    """The best checkpoint, as downloads have it; the final one where none is better than the base."""
+    """The best checkpoint; the final one where none is better than the base."""
     try:
         return client.jobs.pick_checkpoint(job.id)
     except StateConflict as error:
@@ -160,7 +157,7 @@ def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
 
 
 def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
-    """What `demo-summary.json` holds; the adapter's best checkpoint is unpacked below `home`.
+    """Contents of `demo-summary.json`; the best adapter is unpacked below `home`.
 
     Raises `JobFailure` without success.
     """

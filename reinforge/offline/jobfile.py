@@ -1,10 +1,4 @@
-"""Job files: a `JobSpec` in YAML or JSON, with paths relative to the file.
-
-model: starter-arith
-data: {dataset: additions.jsonl, held_out: heldout.jsonl}
-rewards: [{type: python, name: correct, path: reward.py}]
-limits: {steps: 60}
-"""
+"""Job files: a `JobSpec` in YAML or JSON, with paths relative to the file (docs/job-file.md)."""
 
 import copy
 from functools import cache
@@ -25,7 +19,7 @@ _CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
 
 
 def load(path: str | Path) -> JobSpec:
-    """The validated specification; dataset, held-out and reward paths that exist beside the file become absolute."""
+    """The validated specification, with absolute paths of files that exist beside it."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -50,7 +44,7 @@ def load(path: str | Path) -> JobSpec:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of a job file, for editors: `JobSpec`, and ready rewards beside the others."""
+    """JSON Schema (2020-12) of a job file, for editors: `JobSpec` and ready rewards."""
     job_schema = copy.deepcopy(spec_schema())
     rewards = job_schema["properties"]["rewards"]
     rewards["items"] = {"anyOf": [*rewards["items"]["oneOf"], {"$ref": "#/$defs/ReadyReward"}]}
@@ -73,12 +67,11 @@ def schema() -> dict[str, Any]:
 
 @cache
 def spec_schema() -> dict[str, Any]:
-    """JSON Schema of `JobSpec`."""
     return JobSpec.model_json_schema()
 
 
 def value_of(text: str) -> Any:
-    """One value as a job file has it. Raises InvalidInput."""
+    """Parse one value of a job file. Raises InvalidInput."""
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, RecursionError) as error:
@@ -86,7 +79,7 @@ def value_of(text: str) -> Any:
 
 
 def validate(raw: dict[str, Any]) -> JobSpec:
-    """A `JobSpec`, or one `InvalidInput` whose `errors` name every field at fault."""
+    """Raises one `InvalidInput` whose `errors` name every field at fault."""
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
@@ -103,7 +96,7 @@ def validate(raw: dict[str, Any]) -> JobSpec:
 
 
 def _absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
-    """Raises InvalidInput for a file that is not there."""
+    """Raises InvalidInput for a missing file."""
     raw = dict(raw)
     data = raw.get("data")
     if isinstance(data, dict):
@@ -122,7 +115,7 @@ def _absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
 
 
 def _dataset(value: Any, folder: Path, name: str, param: str) -> Any:
-    """A file beside the job file in full; an id as it is."""
+    """Absolute path of a file beside the job file; an id stays."""
     if not isinstance(value, str):
         return value
     path = folder / value
@@ -145,7 +138,7 @@ def _no_file(path: Path, folder: Path, name: str, param: str) -> InvalidInput:
 
 
 def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Code and grader files always, checkpoints where there is such a folder; a ready reward in full."""
+    """Code and grader files become absolute, checkpoints only if there is such a folder."""
     resolved = expanded(reward) if "ready" in reward else dict(reward)
     if isinstance(resolved.get("path"), str):
         resolved["path"] = str(folder / resolved["path"])
@@ -156,7 +149,7 @@ def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that is given twice, where YAML would silently keep the last."""
+    """Refuses duplicate keys, of which YAML would silently keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys: set[Any] = set()

@@ -1,4 +1,4 @@
-"""The rewards of a job without a server: code and graders from the job file and the files that it names."""
+"""Rewards of a job without a server."""
 
 import hashlib
 import shutil
@@ -16,7 +16,7 @@ from reinforge.spec import JobSpec
 
 
 def write_rewards(spec: JobSpec, folder: Path) -> list[RewardCode]:
-    """Each reward's code or grader as a file in `folder`. Raises InvalidInput, with the field at fault."""
+    """Write each reward's code or grader to `folder`. Raises InvalidInput with the field at fault."""
     entries = []
     for index, reward in enumerate(spec.rewards):
         param = f"rewards[{index}]"
@@ -42,7 +42,7 @@ def write_rewards(spec: JobSpec, folder: Path) -> list[RewardCode]:
 
 
 def read_grader(reward: GraderReward, param: str) -> Grader:
-    """The grader that a reward is, or that its file holds. Raises InvalidInput."""
+    """Raises InvalidInput."""
     grader = grader_of(reward)
     if grader is not None:
         return grader
@@ -53,7 +53,7 @@ def read_grader(reward: GraderReward, param: str) -> Grader:
 
 
 def secret_variables(spec: JobSpec) -> frozenset[str]:
-    """Environment variables with keys and secrets that a job names."""
+    """Environment variables with secrets that a job names."""
     variables = {judge.api_key_env for judge in spec.judges.values()}
     for index, reward in enumerate(spec.rewards):
         if reward.type != "python":
@@ -63,7 +63,7 @@ def secret_variables(spec: JobSpec) -> frozenset[str]:
 
 
 def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:
-    """Folders of the checkpoints that graders load; the base model stands for an empty name. Raises InvalidInput."""
+    """Folders of graders' checkpoints; the base model has an empty name. Raises InvalidInput."""
     folders = {}
     for index, reward in enumerate(code):
         if reward.kind != "grader":

@@ -1,8 +1,4 @@
-"""`reinforge train`: the same loop as on the platform, with no server.
-
-A private sandbox daemon and one trainer process are started; everything lands in one folder: `records.jsonl`,
-`metrics.jsonl`, completions as Parquet blobs, and `adapter/`.
-"""
+"""`reinforge train`: a private sandbox daemon and one trainer process, with one output folder."""
 
 import importlib.util
 import json
@@ -30,9 +26,9 @@ from reinforge.system.launch import end_with_parent
 
 
 def train(spec: JobSpec, out: Path) -> dict[str, Any]:
-    """Run `spec` to its end in the new folder `out`; the last record (`ended`) as a dict.
+    """Run `spec` to its end in the new folder `out`; returns the `ended` record.
 
-    Raises `InvalidInput` for paths that do not exist and `Unavailable` when the sandbox does not come up.
+    Raises `InvalidInput` for missing paths, `Unavailable` without sandbox.
     """
     if out.exists() and any(out.iterdir()):
         raise InvalidInput(
@@ -52,7 +48,7 @@ def train(spec: JobSpec, out: Path) -> dict[str, Any]:
 
 
 def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
-    """Write the run folder: `run.json` and the rewards' code."""
+    """Write `run.json` and the rewards' code."""
     model = model_folder(spec.model)
     dataset = _file(spec.data.dataset, "data.dataset")
     held_out = _file(spec.data.held_out, "data.held_out") if spec.data.held_out else None
@@ -78,7 +74,7 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
 
 
 def _resolved(spec: JobSpec, model: Path) -> JobSpec:
-    """Raises InvalidInput `hidden_size_unknown`. A folder without a configuration is left to the trainer to refuse."""
+    """Raises InvalidInput `hidden_size_unknown`. The trainer refuses a folder without configuration."""
     engine = auto_engine() if spec.rollout.engine == "auto" else spec.rollout.engine
     resolved = spec.resolved(engine=engine, hidden_size=read_hidden_size(model))
     if resolved.optimizer.learning_rate == AUTO and (model / "config.json").is_file():
@@ -87,14 +83,14 @@ def _resolved(spec: JobSpec, model: Path) -> JobSpec:
 
 
 def auto_engine() -> str:
-    """What `rollout.engine: auto` becomes on this machine, as the worker installed here says."""
+    """What `rollout.engine: auto` means on this machine."""
     program = "from worker.serving_client.engine_choice import job_engines; print(job_engines()[0])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     return done.stdout.strip() or "transformers"
 
 
 def model_folder(model: str) -> Path:
-    """A folder given as such, or the built-in model of that name."""
+    """A folder, or the built-in model of that name."""
     folder = Path(model)
     if folder.is_dir():
         return folder.resolve()
@@ -113,10 +109,9 @@ def model_folder(model: str) -> Path:
 
 @contextmanager
 def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset()) -> Iterator[None]:
-    """A sandbox daemon on `socket_path` for as long as the block runs, and no longer than this process lives.
+    """A sandbox daemon that lives no longer than this process.
 
-    without: environment variables that it does not get. The log is `out/logs/sandbox.log`. Raises Unavailable when it
-    does not come up.
+    without: environment variables that it does not get. Raises Unavailable.
     """
     if settings.sandbox_url():  # one on another machine
         yield
@@ -133,7 +128,7 @@ def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset
 
 
 def _run(command: list[str]) -> int:
-    """Run the trainer on this terminal; a signal to us is passed on and waited for, our death is its death."""
+    """Run the trainer on this terminal, pass signals on and wait; it dies with this process."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_us())
     previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
@@ -149,7 +144,7 @@ def _run(command: list[str]) -> int:
 
 
 def _die_with_us() -> Callable[[], None] | None:
-    """For `preexec_fn`. A trainer left alone would wait for the sandbox, which has ended with us; None off Linux."""
+    """A `preexec_fn`, since a trainer left alone would wait for the ended sandbox; None off Linux."""
     us = os.getpid()
     return partial(end_with_parent, us, signal.SIGKILL) if sys.platform == "linux" else None
 
@@ -161,7 +156,7 @@ def _file(path: str, param: str) -> Path:
 
 
 def last_record(path: Path) -> dict[str, Any] | None:
-    """The last whole line of a records file."""
+    """The last complete line of a records file."""
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
