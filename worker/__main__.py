@@ -1,4 +1,4 @@
-"""Entry point: `python -m worker` runs training jobs, `python -m worker calls` the RPC worker."""
+"""`python -m worker` runs training jobs; `python -m worker calls` is the RPC worker."""
 
 import argparse
 import logging
@@ -11,7 +11,7 @@ from worker.machine.gpus import list_gpus
 from worker.settings import WorkerSettings
 
 CALLS_OOM_SCORE = 200
-"""Ended after trainers and served models, before the API and the database."""
+"""Killed after trainers and served models, before the API and the database."""
 
 
 def main(arguments: list[str]) -> int:

@@ -12,7 +12,7 @@ POLL_SECONDS = 0.1
 
 
 def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
-    """Celery's broker settings; the backend's producer uses the same folders."""
+    """The backend's producer uses the same folders."""
     if settings.redis_url:
         return {"broker_url": settings.redis_url}
     messages, control = settings.folder("broker", "queue"), settings.folder("broker", "control")

@@ -38,9 +38,7 @@ trainer_command: Sequence[str] = TRAINER
 
 @dataclass
 class TrainerWorker:
-    """Resources of a Celery process. Runs one job at a time, found by wake-ups or by polling, so
-    that a worker without wake-ups runs jobs too.
-    """
+    """Resources of a Celery process. It runs one job at a time, found by wake-ups or by polling."""
 
     supervisor: Supervisor
     slot: Slot
@@ -88,10 +86,7 @@ class TrainerWorker:
         return worker
 
     def wake(self, job: str) -> None:
-        """Run queued jobs until there are none.
-
-        The wake-up's job is not claimed by its name: others may have waited for longer (`backend.jobs`).
-        """
+        """Run queued jobs until there are none. The backend, not the wake-up, decides which is next."""
         with self._working:
             while not self.supervisor.stop.is_set():
                 with self.gpus.held(self.slot.worker_id, urgent=True) as hold:
@@ -110,9 +105,7 @@ class TrainerWorker:
                     self.supervisor.run(claimed, hold)
 
     def start_polling(self) -> None:
-        """Poll for jobs in a thread that lives as long as the process: the kernel ends a trainer with
-        the thread that started it.
-        """
+        """Poll in a thread that lives as long as the process: the kernel ends a trainer with its thread."""
         self._poller = threading.Thread(target=self._poll, name="poller", daemon=True)
         self._poller.start()
 
@@ -130,7 +123,6 @@ class TrainerWorker:
                 self._working.release()
 
     def _run_queued(self) -> None:
-        """Raises ReinforgeError."""
         claim = self.supervisor.api.claim
         while not self.supervisor.stop.is_set():
             with self.gpus.held(self.slot.worker_id) as hold:
@@ -141,7 +133,7 @@ class TrainerWorker:
                 self.supervisor.run(claimed, hold)
 
     def _claim(self) -> Claimed | None:
-        """Retries while the backend is away: it is mostly restarting. Raises ReinforgeError."""
+        """Retries while the backend is away. Raises ReinforgeError."""
         deadline, pause = time.monotonic() + PATIENCE_SECONDS, 0.2
         while True:
             try:
@@ -152,7 +144,7 @@ class TrainerWorker:
                 pause = min(2 * pause, 2.0)
 
     def shut_down(self) -> None:
-        """End a running trainer; once the job's lease expires another attempt continues."""
+        """End a running trainer; another attempt continues after the lease expires."""
         self.supervisor.stop.set()
 
     def close(self) -> None:

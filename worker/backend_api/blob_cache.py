@@ -44,9 +44,9 @@ class BlobCache:
         token: str | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> None:
-        """Put the blob at `target` (a hard link if possible). `token`: of the job that needs it.
+        """Put the blob at `target` (a hard link if possible). token: of the job that needs it.
 
-        Raises BackendAway, also if the backend keeps sending damaged data.
+        Raises BackendAway, also for damaged data.
         """
         cached = self._folder / sha256
         target.unlink(missing_ok=True)
@@ -65,12 +65,12 @@ class BlobCache:
         return [entry.name for entry in os.scandir(self._folder) if not entry.name.startswith(".")]
 
     def forget(self, names: Iterable[str]) -> None:
-        """Remove blobs from the cache; placed files stay."""
+        """Placed files stay."""
         for name in names:
             (self._folder / name).unlink(missing_ok=True)
 
     def forget_leftovers(self) -> None:
-        """Remove half-downloaded blobs of killed processes."""
+        """Remove killed processes' partial downloads."""
         for entry in os.scandir(self._folder):
             with contextlib.suppress(FileNotFoundError):
                 old = entry.stat().st_mtime < time.time() - _LEFTOVER_SECONDS

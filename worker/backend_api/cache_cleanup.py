@@ -1,4 +1,4 @@
-"""Removes objects that the backend no longer uses from a worker's caches."""
+"""Removes objects that the backend no longer uses from caches."""
 
 import logging
 import threading
@@ -27,7 +27,7 @@ class Cache:
 class Tidying(threading.Thread):
     """Cleans up at once and then every `EVERY_SECONDS`, also while a job runs.
 
-    runs: the folder of the jobs' folders; None for a worker without.
+    runs: folder of the jobs' folders.
     """
 
     def __init__(

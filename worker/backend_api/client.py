@@ -70,14 +70,13 @@ class WorkerApi:
         self._client.close()
 
     def register(self, body: Register) -> None:
-        """Register this worker; repeated as its keep-alive."""
+        """Also the keep-alive."""
         self._post("/workers", body)
 
     def unused(self, cached: Cached) -> Unused:
         return self._post_for(Unused, "/caches", cached) or Unused(objects=[], jobs=[])
 
     def claim(self, worker: str, job: str | None) -> Claimed | None:
-        """The job with its lease, or None if there is none to claim."""
         return self._post_for(Claimed, "/jobs/claim", Claim(worker=worker, job=job))
 
     def heartbeat(self, job: str, job_token: str, body: Heartbeat) -> HeartbeatReply:
@@ -103,7 +102,7 @@ class WorkerApi:
         self._post(f"/calls/{call}/answer", answer)
 
     def put_blob(self, path: Path, sha256: str, kind: str, token: str | None = None) -> None:
-        """Upload an immutable file, unless already stored. token: of its job; default: the worker's."""
+        """Upload an immutable file unless already stored. token: of its job; default: the worker's."""
         url: str = f"/blobs/{sha256}"
         headers = self._headers(token) | {"content-length": str(path.stat().st_size)}
         params: dict[str, str] | None = {"kind": kind}
@@ -123,9 +122,9 @@ class WorkerApi:
         token: str | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> None:
-        """Download a blob, all or nothing. token: of the job; default: the worker's.
+        """Download a blob, all or nothing. Raises BackendAway if its hash does not match.
 
-        Raises BackendAway if the content does not match its hash.
+        token: of the job; default: the worker's.
         """
         part = path.with_name(f"{path.name}.part")
         digest = hashlib.sha256()

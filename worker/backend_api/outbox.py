@@ -21,7 +21,7 @@ class _Place:
 
 
 class Outbox:
-    """Only file positions are in memory. One writer, one sender; any thread may check emptiness."""
+    """Keeps only file positions in memory. One writer, one sender; any thread may check emptiness."""
 
     def __init__(self, path: Path) -> None:
         # Unbuffered: data refused by a full disk would stay in the buffer and fail every later seek and read.
@@ -57,7 +57,6 @@ class Outbox:
         return [RECORD.validate_json(data) for data in batch]
 
     def acknowledge(self, sequence: int) -> None:
-        """Remove records up to `sequence`."""
         with self._change:
             while self._places and self._places[0].sequence <= sequence:
                 self._places.popleft()
@@ -67,7 +66,6 @@ class Outbox:
             self._change.notify_all()
 
     def wait(self, seconds: float) -> bool:
-        """Returns whether there is something to send."""
         with self._change:
             return self._change.wait_for(lambda: bool(self._places), seconds)
 

@@ -20,7 +20,7 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _STORAGE = ("storage_full", "storage_unavailable")
 STORAGE_PATIENCE_SECONDS = 300.0
-"""How long the object store may fail, as the backend reports, before the job pauses."""
+"""How long the object store may fail before the job pauses."""
 
 
 class Sender(threading.Thread):

@@ -44,7 +44,7 @@ from worker.rewards.secrets import Secrets
 
 @dataclass
 class Services:
-    """Resources that raters share; threads and processes start on first use.
+    """Resources that raters share, started on first use.
 
     checkpoints: name in graders → folder; None without torch. own_judges: the process's user
     named the judges, so any address is allowed.

@@ -1,9 +1,8 @@
 """Scorer protocol and its result types.
 
-Statuses are a closed list; an error never becomes a value. Of a row: `ok, not_applicable,
-exception, bad_value, timeout, cpu_limit, memory, crashed, exited, output_flood, deadline,
-skipped`; of the reward: `load_error`; of a service: `sandbox_error, judge_error,
-endpoint_error`.
+Statuses of a row: `ok, not_applicable, exception, bad_value, timeout, cpu_limit, memory,
+crashed, exited, output_flood, deadline, skipped`; of the reward: `load_error`; of a service:
+`sandbox_error, judge_error, endpoint_error`. An error never becomes a value.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
@@ -85,8 +84,6 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Completions scored together."""
-
     key: int
     samples: Sequence[Scorable]
 
@@ -121,7 +118,7 @@ class Scorer(Protocol):
         """Reward name → current revision."""
 
     def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
-        """Scores of each group as it finishes, while later groups arrive.
+        """Scores of each group as it finishes.
 
         Raises JobFailure, always retryable: `reward_errors` (`on_error: pause`),
         `sandbox_unavailable`, `judge_budget`, `reward_model_failed`.

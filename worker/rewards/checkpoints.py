@@ -1,4 +1,4 @@
-"""Rewards from a local checkpoint, computed in a child process, since this module imports no torch."""
+"""Rewards from a local checkpoint. Imports no torch: a child process does."""
 
 import asyncio
 import json
@@ -36,8 +36,8 @@ _ENVIRONMENT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_
 class ModelProcess:
     """Child process for checkpoint rewards. Thread-safe; one request at a time.
 
-    idle_seconds: it ends after this time without a request; the next starts another.
-    order_seconds: a longer request ends it, since a chat template may never return.
+    idle_seconds: without a request it ends; the next starts another. order_seconds: a longer
+    request ends it, since a chat template may never return.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ModelProcess:
             self._end()
 
     def yield_gpu(self) -> None:
-        """End the process if it is idle and a queued job wants its GPU."""
+        """End the process if idle and a queued job wants its GPU."""
         if self._lock.acquire(blocking=False):
             try:
                 if self._launch.hold.requested:
@@ -144,8 +144,6 @@ class ModelProcess:
 
 
 class CheckpointRater(Rater):
-    """Sends filled-in rows in one request."""
-
     def __init__(self, path: str, process: ModelProcess, threads: ThreadPoolExecutor) -> None:
         self._path, self._process, self._threads = path, process, threads
 

@@ -111,7 +111,6 @@ class CompositeScorer:
 
 
 async def _rate(rewards: Sequence[LiveReward], groups: Sequence[Group]) -> list[Results]:
-    """Results per reward and completion, in order."""
     rows = [Row(sample, group.key) for group in groups for sample in group.samples]
     return await side_by_side([_one(reward, rows) for reward in rewards])
 

@@ -13,8 +13,6 @@ from worker.rewards.rater import Rater, Row, failed, ok
 
 
 class DeclarativeRater(Rater):
-    """`string_check` and `text_similarity`."""
-
     def __init__(self, grader: StringCheck | TextSimilarity) -> None:
         self._grader = grader
 

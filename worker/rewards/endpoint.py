@@ -1,9 +1,6 @@
-"""Rewards from a user's server: one signed POST per completion.
+"""Rewards from a user's server (docs/rewards.md).
 
-    {"id": "grd_…", "item": {…}, "sample": {"output_text": …}, "prompt": [{"role", "content"}]}
-    → {"score": 0.5, "reason": "…", "parts": {"style": 0.7}}       score null: not applicable
-
-The id depends only on the scored content, so a server recognises a retry.
+The request's id depends only on the scored content, so a server recognises a retry.
 """
 
 import asyncio
@@ -29,7 +26,7 @@ TEXT_CHARACTERS = 2000
 
 @dataclass
 class EndpointRater(Rater):
-    """secret: signs the requests; None sends them unsigned."""
+    """secret: signs the requests, if any."""
 
     grader: EndpointGrader
     network: NetworkLoop

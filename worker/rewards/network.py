@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 10.0
 
 
 class NetworkLoop:
-    """Event loop in a thread: decoding blocks the trainer's loop, so timeouts there would be wrong."""
+    """Event loop in a thread, since decoding blocks the trainer's loop beyond timeouts."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -66,8 +66,6 @@ class RequestFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Retries with exponential backoff."""
-
     count: int
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -101,7 +99,6 @@ def _pause(state: RetryCallState) -> float:
 
 
 def proxy_for(url: str) -> str | None:
-    """The environment's proxy for an address."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(parts.hostname or ""):
@@ -112,8 +109,8 @@ def proxy_for(url: str) -> str | None:
 class ServerClient:
     """POSTs to a user's server, without following redirects.
 
-    guard: the addresses it checked are the ones called; None allows any. proxied: use the
-    environment's proxy, if any; then the guard decides by name.
+    guard: only addresses it checked are called; None allows any. proxied: use the environment's
+    proxy, if any; then the guard decides by name.
     """
 
     def __init__(self, url: str, guard: Guard | None, *, proxied: bool) -> None:

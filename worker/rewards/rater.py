@@ -24,16 +24,15 @@ class Row:
 
     @cached_property
     def sample(self) -> dict[str, Any]:
-        """Template variables of `sample`."""
         return make_sample(self.scorable.completion, self.scorable.sample)
 
 
 class Rater(ABC):
     @abstractmethod
     async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
-        """One result per row, in order, without names and revisions.
+        """One result per row, in order, without names and revisions. A row's failure is its result.
 
-        A row's failure is its result. Raises JobFailure when it cannot score at all.
+        Raises JobFailure when it cannot score at all.
         """
 
     def spared(self, rows: int) -> None:  # noqa: B027 - most raters cost nothing

@@ -1,8 +1,4 @@
-"""The sandbox configured for this process; prints its jail's status as JSON if run.
-
-SANDBOX_URL       tcp://host:port or unix:///path; wins over SANDBOX_SOCKET
-SANDBOX_KEY_FILE  copy of the key file of a sandbox on another machine
-"""
+"""The sandbox that SANDBOX_URL or SANDBOX_SOCKET names; prints its jail's status as JSON if run."""
 
 import json
 import os

@@ -30,11 +30,11 @@ class CodeReward:
     on_error: Literal["drop", "zero", "pause"]
     timeout_seconds: float
     judges: Mapping[str, Rater] = field(default_factory=dict)
-    """Judges that rate each row first, outside of the sandbox."""
+    """Rate each row first, outside of the sandbox."""
 
 
 Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
-"""Scores rows in the sandbox. Blocks; thread-safe; retries infrastructure failures."""
+"""Scores rows. Blocks; thread-safe; retries infrastructure failures."""
 
 
 def sandbox_call(client: SandboxClient) -> Call:
@@ -59,7 +59,7 @@ def scoring_threads(count: int | None = None) -> ThreadPoolExecutor:
 
 
 class CodeRater(Rater):
-    """Python reward; rows whose judges failed carry the judge's error."""
+    """Rows whose judges failed carry the judge's error."""
 
     def __init__(self, reward: CodeReward, call: Call, threads: ThreadPoolExecutor) -> None:
         self._reward, self._call, self._threads = reward, call, threads
@@ -140,7 +140,6 @@ def _row(row: Row, judges: Mapping[str, RewardResult]) -> RewardRow:
 
 
 def _judge_reply(result: RewardResult) -> dict[str, Any]:
-    """The value of `sample["judges"][name]`."""
     return {"result": result.value, "label": result.labels.get(""), "reason": result.reason}
 
 

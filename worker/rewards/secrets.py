@@ -16,7 +16,6 @@ class Secrets:
     """Signs requests to endpoints."""
 
     def environment(self) -> dict[str, str]:
-        """Variables for a child process, read by `take_secrets`."""
         if not self.judges and self.signing is None:
             return {}
         return {VARIABLE: json.dumps({"judges": self.judges, "signing": self.signing})}

@@ -13,7 +13,6 @@ from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""Interval of checks, the first included."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from worker.sandbox.outcome import ProgramRun, Validation
 
 
 def validate_grader(client: SandboxClient | None, reward: NamedGrader) -> ValidatedReward:
-    """The grader's parts, with the columns that code reads; the caller reads templates."""
+    """The grader's parts, with columns that code reads; the caller reads templates."""
     columns: dict[str, list[str]] = {}
     error = _fault(client, reward.grader, columns)
     entries = [
@@ -75,7 +75,7 @@ def _error(code: str, message: str) -> LoadError:
 
 
 def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
-    """Columns that the entry reads; none if the source has several functions and `entry` is None."""
+    """Columns that `entry` reads; none if it is None and there are several functions."""
     called = [candidate for candidate in outcome.entries if entry is None or candidate.name == entry]
     return called[0].columns if len(called) == 1 else []
 
@@ -83,7 +83,7 @@ def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
 def grade(
     sandbox: SandboxClient | None, models: ModelStore, process: ModelProcess, request: GraderScoring
 ) -> ScoreResult:
-    """Score rows, which are one group. Raises Unavailable `sandbox_unavailable`."""
+    """Score rows of one group. Raises Unavailable `sandbox_unavailable`."""
     grader = request.grader
     client, jail = proved(sandbox) if runs_code(grader) else (None, None)
     try:

@@ -15,7 +15,7 @@ REPORT_SECONDS = 1.0
 def inspect(
     api: WorkerApi, store: ModelStore, apart: Apart, call_id: str, request: InspectRequest
 ) -> ModelFacts:
-    """Facts about a base model. A download continues after the caller disconnects, to be cached."""
+    """A download continues after the caller disconnects, to be cached."""
     progress, seq = InspectionProgress(), 0
 
     def report() -> None:

@@ -1,4 +1,4 @@
-"""Background thread that reports progress, so that a slow worker is not taken for a dead one."""
+"""Background thread that reports progress."""
 
 import logging
 import threading
@@ -33,9 +33,8 @@ class InspectionProgress:
 
 
 class ProgressThread:
-    """Calls `report` after `first` seconds and then every `every` seconds.
-
-    It stops at a refusal, saved in `refused`; an unreachable backend is retried.
+    """Calls `report` after `first` seconds, then every `every` seconds, so that a slow worker is not
+    taken for a dead one. It stops at a refusal, saved in `refused`.
     """
 
     def __init__(self, report: Callable[[], None], *, first: float, every: float, name: str) -> None:

@@ -34,15 +34,15 @@ from worker.serving_client.protocol import Order, Reply, SamplePrompt
 log = logging.getLogger(__name__)
 
 ASK_SECONDS = 0.5
-"""Interval of asking the backend whether the caller waits, while no reply comes."""
+"""Interval of asking the backend whether the caller still waits."""
 AWAY_SECONDS = 15.0
 """How long an unreachable backend is retried."""
 REPORT_SECONDS = 2.0
-"""Interval of progress reports while the model is fetched."""
+"""Interval of progress reports."""
 QUIET_SECONDS = 300.0
-"""Adapters requested within this time are not removed: the sampling process may still have to read them."""
+"""Adapters requested within this time are not removed: they may still be read."""
 CACHED_ADAPTERS = 16
-"""Most unpacked archives; more than concurrent orders."""
+"""More than concurrent orders."""
 _POST_EVERY_SECONDS = 0.05
 _PAUSE_SECONDS = 0.2
 
@@ -50,7 +50,7 @@ _EVENTS: TypeAdapter[list[SamplingEvent]] = TypeAdapter(list[SamplingEvent])
 
 
 class Sampler:
-    """Sampling for one worker process. Thread-safe. folder: its own, emptied at the start."""
+    """Thread-safe. folder: its own, emptied at the start."""
 
     def __init__(
         self, api: WorkerApi, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
@@ -66,7 +66,7 @@ class Sampler:
         self._apart.close()
 
     def sample(self, call_id: str, request: SamplingRequest) -> NoResult:
-        """Sample completions; returns once the backend has all events.
+        """Returns once the backend has all events.
 
         Raises InvalidInput, Unavailable, WorkerApiRefused (the caller has disconnected), BackendAway.
         """
@@ -99,7 +99,7 @@ class Sampler:
         )
 
     def _files(self, call_id: str, request: SamplingRequest, chunks: "_Chunks") -> Path:
-        """The model's folder, with progress reports, since a first request may download it."""
+        """Reports progress, since a first request may download the model."""
         progress, pinned = InspectionProgress(), request.model_sha256
         with ProgressThread(
             lambda: chunks.status(_so_far(progress)), first=REPORT_SECONDS, every=REPORT_SECONDS, name=call_id
@@ -146,7 +146,7 @@ class Sampler:
         return folder
 
     def cached(self) -> list[str]:
-        """Hashes of unpacked archives, without those just requested."""
+        """Hashes of archives, without those just requested."""
         with self._unpacking:
             if not self._adapters.is_dir():
                 return []
@@ -187,7 +187,6 @@ class _Chunks:
         self._seq, self._posted_at = seq, time.monotonic()
 
     def pause(self) -> None:
-        """Limits posts to one per `_POST_EVERY_SECONDS`."""
         time.sleep(max(0.0, self._posted_at + _POST_EVERY_SECONDS - time.monotonic()))
 
 
@@ -214,7 +213,6 @@ def _forward(replies: Replies, chunks: _Chunks) -> None:
 
 
 def _next(replies: Replies) -> list[Reply]:
-    """Available replies, after a short wait for the first."""
     batch = []
     try:
         batch.append(replies.get(timeout=ASK_SECONDS))

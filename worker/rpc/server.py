@@ -1,13 +1,4 @@
-"""RPC server: several threads answer the backend's synchronous calls.
-
-    validate        load reward sources in the sandbox and list their functions
-    score           score completions in the sandbox
-    render          prompts through a model's chat template, and their lengths
-    inspect_model   facts about a base model, from its files
-    sample          completions of a model, streamed from its own process
-
-Nothing here loads torch.
-"""
+"""RPC server: several threads answer the backend's synchronous calls. Loads no torch."""
 
 import logging
 import signal
@@ -69,8 +60,6 @@ ResultT = TypeVar("ResultT", bound=BaseModel)
 
 
 class CallWorker:
-    """Answers calls, one at a time in every thread that runs `loop`."""
-
     def __init__(
         self,
         api: WorkerApi,
@@ -134,7 +123,7 @@ class CallWorker:
                 self.stop.wait(_AWAY_SECONDS)
 
     def yield_gpu(self) -> None:
-        """Have idle reward models free the GPU for a queued job."""
+        """Have idle reward models free the GPU."""
         self._reward_models.yield_gpu()
 
     def start(self, number: int, kinds: list[CallKind]) -> threading.Thread:
@@ -143,14 +132,13 @@ class CallWorker:
         return thread
 
     def replace_dead(self, threads: list[threading.Thread], kinds: list[list[CallKind]]) -> None:
-        """Restart threads that have ended."""
         for number, thread in enumerate(threads):
             if not thread.is_alive() and not self.stop.is_set():
                 log.error("%s has ended; it is started again", thread.name)
                 threads[number] = self.start(number, kinds[number])
 
     def answer(self, call: CallMessage) -> CallAnswer:
-        """The call's answer. Failures are answers too; it raises nothing."""
+        """Failures are answers too; raises nothing."""
         began = time.monotonic()
         try:
             answer = CallAnswer(result=dump(self._handlers[call.kind](call)))

@@ -47,7 +47,6 @@ def log_tail(path: Path) -> str:
 
 
 def where(thread: threading.Thread) -> str:
-    """The current stack of a thread."""
     frame = sys._current_frames().get(thread.ident or 0)
     return "".join(traceback.format_stack(frame)) if frame is not None else "(the thread has ended)"
 

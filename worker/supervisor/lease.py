@@ -73,7 +73,7 @@ class HeartbeatThread(threading.Thread):
                 return
 
     def send_heartbeat(self) -> None:
-        """Commands that `on_command` could not deliver are repeated with the next."""
+        """Undelivered commands are repeated with the next."""
         body = Heartbeat(attempt=self._claimed.attempt, applied_commands=list(self._applied))
         sent_at = _now()
         try:

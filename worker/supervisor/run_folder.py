@@ -22,7 +22,7 @@ from worker.models.sources import ModelStore
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
 """Codes of a registered object whose data is lost."""
 _PLACED = frozenset({"dataset", "held_out", "resume"})
-"""Files that `prepare` writes, without their suffix."""
+"""Input files, without suffix."""
 RETAINED_JOBS = 20
 """Older jobs' folders are removed, except of jobs that a worker of this machine runs."""
 
@@ -56,7 +56,7 @@ class RunFolder:
 
 
 def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
-    """An empty folder; removes jobs beyond `RETAINED_JOBS`."""
+    """Removes jobs beyond `RETAINED_JOBS`."""
     path = runs / claimed.job / str(claimed.attempt)
     if path.exists():
         shutil.rmtree(path)
@@ -156,7 +156,7 @@ def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
 
 
 def _checkpoints(claimed: Claimed, models: ModelStore, on_progress: ProgressCallback) -> dict[str, str]:
-    """Folders of the graders' checkpoints; the base model's is in the manifest."""
+    """Folders of graders' checkpoints, without the base model's."""
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}
     return {name: str(models.resolve(name, on_progress=on_progress)) for name in sorted(names)}
@@ -173,7 +173,7 @@ def forget_jobs(runs: Path, jobs: Iterable[str]) -> None:
 
 
 def forget_data(runs: Path) -> None:
-    """Remove input data of jobs that no worker is running; another attempt fetches it again."""
+    """Remove input data of jobs that no worker is running."""
     for job in job_folders(runs):
         with _alone(runs / job) as alone:
             for path in (runs / job).glob("*/*") if alone else ():

@@ -1,7 +1,7 @@
-"""Numbered slots of worker processes on a machine, and their leftover trainers.
+"""Numbered slots of worker processes, and their leftover trainers.
 
-A slot's lock ends with its process, so a pid file in a newly taken slot names a trainer
-without supervisor.
+A slot's lock ends with its process; a pid file in a newly taken slot names a trainer without
+supervisor.
 """
 
 import fcntl
@@ -58,7 +58,6 @@ def mark(run: Path) -> dict[str, str]:
 
 
 def remember_process(slot: Slot, pid: int, run: Path) -> None:
-    """Record a trainer for `end_leftover`."""
     process = identify(pid)
     note = {"pid": pid, "start": process.started if process else None, "boot": _boot(), "run": str(run)}
     fresh = slot.pid_file.with_suffix(".new")
@@ -71,7 +70,7 @@ def forget_process(slot: Slot) -> None:
 
 
 def end_leftover(slot: Slot) -> list[int]:
-    """Kill the processes that the slot's former holder left; returns their ids."""
+    """Kill what the slot's former holder left; returns process ids."""
     try:
         note = json.loads(slot.pid_file.read_text())
         leader, start, boot, run = int(note["pid"]), note["start"], note["boot"], str(note["run"])

@@ -1,9 +1,9 @@
 """Runs one claimed job.
 
     main thread    prepare → start the trainer → watch it → (explain) → wait for delivery
-    heart          heartbeats, commands            (`worker.supervisor.lease`)
-    sender         blobs and records, in order     (`worker.backend_api.sender`)
-    reader         the trainer's pipe → outbox     (`worker.supervisor.trainer_process`)
+    heart          heartbeats, commands
+    sender         blobs and records, in order
+    reader         the trainer's pipe → outbox
 
 Once the lease is lost the trainer ends within two seconds and nothing more is sent.
 """
@@ -48,7 +48,6 @@ TICK_SECONDS = 0.1
 
 class Outcome(StrEnum):
     DELIVERED = "delivered"
-    """The job's end is stored."""
     LEASE_LOST = "lease_lost"
     STOPPED = "stopped"
     """This worker is stopping; another attempt continues the job."""
@@ -58,8 +57,6 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Supervisor:
-    """Runs jobs on this worker, one at a time."""
-
     api: WorkerApi
     slot: Slot
     runs: Path
@@ -67,14 +64,13 @@ class Supervisor:
     models: ModelStore
     sandbox: str | Path | None
     stop: threading.Event
-    """Set when the worker has to stop."""
     command: Sequence[str] = TRAINER
     heartbeat_seconds: float = HEARTBEAT_SECONDS
     storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS
     silence_limits: SilenceLimits = DEFAULT
 
     def run(self, claimed: Claimed, gpus: Hold | None = None) -> Outcome:
-        """Run a job to its end. Call it in a thread that outlives the job."""
+        """Run one job to its end. Call it in a thread that outlives the job."""
         log.info("%s attempt %s begins", claimed.job, claimed.attempt)
         lease = Lease(claimed.lease_seconds)
         try:
@@ -281,7 +277,6 @@ class _Attempt:
         self.ended = self.ended or record.kind == "ended"
 
     def _end(self, failure: JobFailure, *, tail: str | None = None) -> None:
-        """Write the missing end record."""
         self._keep(_ended(failure, sequence=self.last_sequence + 1, step=self.last_step, tail=tail))
 
     def _command(self, command: Command) -> bool:

@@ -1,7 +1,7 @@
 """The trainer as a child process: records out, commands in.
 
-It ends in every case: at EOF on its standard input, with the thread that started it
-(`reinforge.system.launch`), by `close`, or by its pid file in a later supervisor.
+It ends at EOF on its standard input, with the thread that started it, by `close`, or by its
+pid file in a later supervisor.
 """
 
 import os
@@ -28,7 +28,7 @@ _END_SECONDS = 10.0
 
 
 class TrainerProcess:
-    """One run of the trainer. Start it in a thread that outlives it: the kernel ends it with that thread."""
+    """Start it in a thread that outlives it: the kernel ends it with that thread."""
 
     def __init__(
         self,
@@ -82,11 +82,10 @@ class TrainerProcess:
         return self._process.wait(seconds)
 
     def command(self, command: Command) -> bool:
-        """Send a command; False if the trainer no longer listens."""
+        """False if the trainer no longer listens."""
         return self._process.send(command.model_dump_json().encode() + b"\n")
 
     def dump_stacks(self) -> None:
-        """Have it log its threads' stacks, if it can."""
         self._process.signal(signal.SIGUSR1)
         self.wait(SAY_SECONDS)
 
@@ -99,7 +98,7 @@ class TrainerProcess:
         self.close()
 
     def close(self) -> None:
-        """Kill the rest of the group and read the last records."""
+        """Kill the group and read the last records."""
         if self._closed:
             return
         self._process.kill()

@@ -10,7 +10,7 @@ from reinforge.records import Phase, Record, StepMetrics
 
 STALLED = "stalled"
 PREPARING = "preparing"
-"""Phase before the trainer: the worker fetches its inputs."""
+"""Before the trainer starts."""
 BETWEEN = "between_steps"
 """Before the first phase, and between a step's metrics and the next phase."""
 SECONDS: Mapping[str, float] = {
@@ -37,7 +37,7 @@ class SilenceLimits:
 
     @classmethod
     def parse(cls, text: str) -> "SilenceLimits":
-        """`600` for all phases, `generating=3600,saving=60` for these, or both: `600,loading=3600`.
+        """`600` for all phases, `generating=3600,saving=60`, or both: `600,loading=3600`.
 
         Raises InvalidInput `invalid_stall_seconds`.
         """
@@ -87,7 +87,6 @@ class PreparationWatchdog:
         self._received_at = self._clock()
 
     def overdue(self) -> JobFailure | None:
-        """As `Watchdog.overdue`."""
         silent = self._clock() - self._received_at
         if silent < self._seconds:
             return None
@@ -116,7 +115,6 @@ class Watchdog:
             self._place, self._step = None, record.step
 
     def overdue(self) -> JobFailure | None:
-        """The failure of a trainer that was silent for too long."""
         silent = self._clock() - self._received_at
         phase = self._place.phase if self._place is not None else BETWEEN
         if silent < self._bounds.seconds[phase]:

@@ -32,7 +32,6 @@ from worker.rollout.vllm.sizing import batch_limits, sizes
 from worker.training.reporting.job_reporter import JobReporter
 
 LOG = "vllm.log"
-"""File in the run folder."""
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
 """Limit for keys and values on the CPU, unless one completion needs more."""
@@ -71,8 +70,8 @@ def rollout_engine(
     folder: Path,
     longest: int,
 ) -> RolloutEngine:
-    """model: the folder of `base`. folder: the run folder. longest: tokens of the longest prompt
-    with its completion. Raises like `check_engine`.
+    """folder: the run folder. longest: tokens of the longest prompt with its completion. Raises like
+    `check_engine`.
     """
     if spec.rollout.engine == "vllm":
         check_engine(spec)
@@ -152,7 +151,7 @@ def own_engine(
 
 
 def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:
-    """Server options of a job. Raises JobFailure `gpu_memory_short`."""
+    """Raises JobFailure `gpu_memory_short`."""
     model, rollout = base.model, spec.rollout
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
     plain = Options(

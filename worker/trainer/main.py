@@ -60,7 +60,7 @@ from worker.training.reporting.metrics import peak_memory_gib
 
 POLICY, CRITIC = "policy", "critic"
 SANDBOX_PATIENCE_SECONDS = 30.0
-"""How long a job waits for an unresponsive sandbox before it pauses."""
+"""For an unresponsive sandbox, before the job pauses."""
 
 
 def main() -> None:
@@ -262,7 +262,6 @@ class Job:
         return dataclasses.replace(prompts, max_tokens=limit)
 
     def _columns(self, prompts: Prompts) -> list[tuple[str, list[str]]]:
-        """Name and columns of each data file."""
         files = [(self.manifest.dataset_path, prompts.train)]
         if self.manifest.held_out_path is not None:
             files.append((self.manifest.held_out_path, prompts.held_out))
@@ -360,9 +359,7 @@ def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
 
 @contextmanager
 def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
-    """The first Ctrl-C or SIGTERM ends the job after the current step, with a resume state; the
-    second at once.
-    """
+    """The first Ctrl-C or SIGTERM ends the job after the current step, the second at once."""
     with ProgressDisplay() as display:
         reporter = LocalReporter(folder, show=display.show, first_sequence=manifest.first_sequence)
 

@@ -13,10 +13,7 @@ from worker.algorithm.plugin_functions import OwnFunctionError, own_function
 
 
 def checked_spec(raw: dict[str, Any]) -> JobSpec:
-    """The specification, checked for package parts that cannot be used here.
-
-    Raises JobFailure `package_missing` or `package_broken`, both retryable.
-    """
+    """Raises JobFailure `package_missing` or `package_broken`, both retryable."""
     algorithm = raw.get("algorithm") or {}
     for name, version in (algorithm.get("packages") or {}).items():
         if problem := plugins.package_problem(name, version):

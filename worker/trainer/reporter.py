@@ -26,7 +26,6 @@ R = TypeVar("R", bound=BaseRecord)
 
 class Reporter(Protocol):
     folder: Path
-    """The run folder; files that a killed trainer leaves are removed with it."""
 
     def report(self, record: type[R], **fields: Any) -> R:
         """Number, stamp and send one record. Raises OSError."""
@@ -44,7 +43,7 @@ class Reporter(Protocol):
         """Call `interrupt` from another thread as soon as a cancel arrives."""
 
     def on_pause(self, interrupt: Callable[[], None] | None) -> None:
-        """Like `on_cancel` for a pause, until called with None: for work that the next attempt repeats."""
+        """Like `on_cancel` for a pause, for work that the next attempt can repeat; None ends this."""
 
     @property
     def cancelling(self) -> bool:
@@ -81,7 +80,7 @@ class RunFolder:
         return made
 
     def _append(self, line: bytes) -> None:
-        """Add a whole line to `records.jsonl`, or nothing. Raises OSError."""
+        """Whole line or nothing. Raises OSError."""
         size = os.fstat(self._records.fileno()).st_size
         try:
             if self._records.write(line) != len(line):
@@ -141,7 +140,7 @@ class RunFolder:
         return self._cancel.is_set()
 
     def receive(self, command: Command) -> None:
-        """Queue a command. A cancel or pause also calls its interrupt at once."""
+        """A cancel or pause also calls its interrupt at once."""
         with self._lock:
             self._commands.append(command)
             to_pause = self._interrupt_to_pause
@@ -157,7 +156,7 @@ class RunFolder:
 
 
 class PipeReporter(RunFolder):
-    """Reporter with a supervisor: sends records on file descriptor 3, reads commands on standard input.
+    """Sends records on file descriptor 3, reads commands on standard input.
 
     The process ends at once, without a record, if the supervisor closes either.
     """
@@ -186,7 +185,7 @@ class PipeReporter(RunFolder):
 
 
 class LocalReporter(RunFolder):
-    """Reporter without a supervisor; shows records to the user."""
+    """Shows records to the user."""
 
     def __init__(
         self,

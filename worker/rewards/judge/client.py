@@ -1,4 +1,4 @@
-"""Client of a judge: a server with OpenAI's chat completions."""
+"""Client of a judge's chat completions."""
 
 import asyncio
 import json
@@ -93,7 +93,7 @@ class JudgeClient:
 
     @asynccontextmanager
     async def _paid(self) -> AsyncIterator[None]:
-        """Context of a call that costs. Raises JobFailure `judge_budget`."""
+        """Raises JobFailure `judge_budget`."""
         while not self.ledger.admit(self.name):
             await asyncio.sleep(_BUDGET_PAUSE_SECONDS)
         try:

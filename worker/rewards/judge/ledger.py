@@ -9,12 +9,12 @@ from reinforge.errors import JobFailure
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Usage of one answer. cost: in the currency of the judge's prices; 0 from the cache."""
+    """cost: in the currency of the judge's prices; 0 from the cache."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens that the server had cached."""
+    """Prompt tokens cached by the server."""
     cost: float = 0.0
     from_cache: bool = False
 
@@ -108,7 +108,7 @@ class Ledger:
             self._count("spared", calls)
 
     def metrics(self) -> dict[str, float]:
-        """Counts since the last call, and costs since the job's start."""
+        """Counts since the last call, costs since the job's start."""
         with self._lock:
             since, self._since = self._since, {}
             if not since and not self.cost:

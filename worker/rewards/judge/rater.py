@@ -109,7 +109,6 @@ class RankingRater(Rater):
 async def judged(
     question: Callable[[], Awaitable[Answer]], result: Callable[[Answer], RewardResult], judge: str
 ) -> RewardResult:
-    """`judge_error` when the judge fails."""
     began = time.monotonic()
     usage: dict[str, float] = {}
     try:

@@ -18,10 +18,7 @@ REASON_CHARACTERS = 2000
 
 
 class JudgeFailed(Exception):
-    """A judge gave no score. `code`: judge_not_allowed (its address), judge_timeout,
-    judge_unreachable, judge_server_error, judge_refused_request, judge_refusal,
-    judge_out_of_tokens, judge_too_large, judge_malformed.
-    """
+    """A judge gave no score; docs/rewards.md lists the codes."""
 
     def __init__(self, code: str, message: str, usage: dict[str, float] | None = None) -> None:
         super().__init__(message)
@@ -35,9 +32,8 @@ class ReplyForm:
 
     field: str
     schema: dict[str, Any]
-    """Schema of `field`."""
     words: str
-    """Description of `field`, for judges without schema support."""
+    """For judges without schema support."""
 
     @property
     def json_schema(self) -> dict[str, Any]:

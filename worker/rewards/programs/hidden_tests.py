@@ -2,7 +2,7 @@
 
 Accepted: a list of test sources (MBPP's `test_list`), one source with asserts or a
 `check(candidate)` (HumanEval's `test`), a list of `{input, output}`, `{call, expected}` or
-`{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or any of them as JSON text.
+`{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or their JSON text.
 
 Only `assert call == literal` is split: the call runs in the sandbox. Other tests run beside
 the program, which can fool them (`in_process`). Sources are never compiled or run here.
@@ -169,7 +169,7 @@ def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """names: all names in it. bound: names that it assigns."""
+    """names: all names in it; bound: those it assigns."""
 
     node: ast.stmt
     names: set[str]
@@ -177,8 +177,8 @@ class _Statement:
 
 
 def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
-    """One test per assert that can be split (its call shares no mutable state with another
-    statement), one `in_process` test for all others.
+    """One test per assert whose call shares no mutable state with another statement, one
+    `in_process` test for all others.
     """
     setup: list[_Statement] = []
     remaining: list[ast.stmt] = []
@@ -248,7 +248,6 @@ def _bound(node: ast.stmt) -> set[str]:
 
 
 def _calls_check(node: ast.stmt) -> bool:
-    """`check(function)`, which some datasets append."""
     call = node.value if isinstance(node, ast.Expr) else None
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check"
 

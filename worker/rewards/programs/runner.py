@@ -1,7 +1,6 @@
-"""Scores a program by the share of hidden tests that it passes.
+"""Scores a program by the share of hidden tests that it passes, each in its own sandbox process.
 
-Each test runs in a sandbox process of its own; expected values are compared here, so a
-program cannot read them, overload their `==` or exit early with success.
+Expected values are compared here: a program cannot read them or overload their `==`.
 """
 
 import math
@@ -23,15 +22,7 @@ _MAX_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class CodeTests:
-    """How completions are tested.
-
-    tests: column with the tests (see `hidden_tests`). entry: column, or the name itself, of the
-    function that HumanEval's tests call `candidate`. code: the last fenced block, or the whole
-    text. prefix: column with source that precedes the completion's. output: comparison by lines
-    without trailing blanks, by words, or exactly. tolerance: absolute and relative, of numbers
-    in outputs (`words`) and values. all_or_nothing: 1 if every test passes, else 0. in_process:
-    skip or count tests in the program's own process, which it can fool.
-    """
+    """How completions are tested; fields as in `reinforge.grading.own_types.ProgramTests`."""
 
     tests: str = "tests"
     entry: str | None = None
@@ -130,7 +121,6 @@ def _entry(item: Mapping[str, Any], settings: CodeTests) -> str | None:
 def _run(
     program: str, tests: Sequence[HiddenTest], limits: ProgramLimits, run_programs: RunPrograms
 ) -> list[ProgramResult] | ProgramsOutcome:
-    """One result per test, or why there is none."""
     results: dict[int, ProgramResult] = {}
     by_setup: dict[str, list[int]] = {}
     for number, test in enumerate(tests):
@@ -168,7 +158,7 @@ def _judge(
 
 
 def _failure(number: int, test: HiddenTest, result: ProgramResult) -> str:
-    """Why a test failed, in one line for people; no model reads it."""
+    """One line for people; no model reads it."""
     where = f"test {number + 1}" + (" (in-process)" if test.in_process is not None else "")
     if result.status != "ok":
         lines = (result.message or "").strip().splitlines()
