@@ -18,5 +18,5 @@ def normalised(messages: Sequence[Message]) -> str:
 
 
 def prompt_key(text: str) -> int:
-    """64-bit hash of a normalised prompt; a million have a collision with probability 1 in 30 million."""
+    """64-bit hash; a million prompts have a collision with probability 1 in 30 million."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -11,7 +11,7 @@ Path = tuple[str | int, ...]
 
 
 class DatasetError(InvalidInput):
-    """One fault of a dataset, with a code listed in `reinforge.dataset`.
+    """One fault of a dataset; `reinforge.dataset` lists the codes.
 
     For Parquet `line` is the row number and `column` None. excerpt: the line around the fault,
     which is at `excerpt[caret]`, with invisible characters escaped; for Parquet the value as

@@ -207,7 +207,6 @@ class _Survey:
 
 
 def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetError:
-    """Add line, column and excerpt to a fault that has only a path."""
     line, column = error.line, error.column
     if line is None:
         line, column = READERS[format].place(row, error.path)

@@ -10,7 +10,6 @@ MIB = 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class Limits:
     max_bytes: int = 4096 * MIB
-    """Size of the file."""
     max_row_bytes: int = 8 * MIB
     """Size of a line of JSONL, a record of CSV, or a Parquet row as JSON."""
     max_rows: int = 20_000_000

@@ -42,7 +42,6 @@ class ColumnReport(_Frozen):
     example: str | None
     """The first non-null value as text (JSON unless a string), at most 200 characters."""
     mean_characters: float | None
-    """Mean length of the column's strings."""
     max_characters: int | None
 
 

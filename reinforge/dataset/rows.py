@@ -13,7 +13,7 @@ Row = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     line: int
-    """1-based line where the row begins; for Parquet the row's number."""
+    """1-based line where the row begins; for Parquet the row number."""
     value: Row
     text: str | None
     """The row as in the file, to locate faults; None for Parquet."""

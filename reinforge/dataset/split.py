@@ -51,7 +51,6 @@ def split_together(
 
 
 def _drawn(count: int, seed: int) -> Iterator[int]:
-    """All numbers below `count`, in the seed's order."""
     generator = random.Random(seed)
     # Fisher-Yates; a dict stands for the array, most of which never moves when only a few are drawn.
     moved: dict[int, int] = {}

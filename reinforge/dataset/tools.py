@@ -27,7 +27,7 @@ _HINT = (
 
 
 def row_tools(row: Mapping[str, Any]) -> list[Tool] | None:
-    """The tools of a row, or their JSON text (CSV has no lists); None without any.
+    """The row's tools, which may be JSON text (CSV has no lists); None without any.
 
     Raises DatasetError `invalid_tools` with `path`.
     """
@@ -57,7 +57,6 @@ def tools_of(row: Mapping[str, Any]) -> list[Tool] | None:
 
 
 def prompt_characters(messages: Sequence[Mapping[str, Any]], tools: list[Tool] | None) -> int:
-    """Estimated length of a row's prompt."""
     texts = sum(len(str(message["content"])) for message in messages)
     return texts + len(json.dumps(tools)) if tools else texts
 

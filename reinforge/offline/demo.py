@@ -73,7 +73,7 @@ def demo_key(home: Path) -> str:
 
 
 def spec_hash(spec: JobSpec) -> str:
-    """Hash of a specification and its files' contents, to find a finished demo."""
+    """Hash of a specification and its files' contents."""
     digest = hashlib.sha256()
     paths = [
         spec.data.dataset,
@@ -110,7 +110,6 @@ def find_or_start(
 
 
 def held_out(metrics: Metrics, key: str) -> tuple[float | None, float | None]:
-    """First and last value of a held-out series."""
     for series in metrics.series:
         if series.key == key and series.kind == "held_out":
             values = [value for value in series.values if value is not None]
@@ -140,7 +139,6 @@ def examples(
 
 
 def question(client: Reinforge, job: JobDetail, row: CompletionRow) -> str:
-    """The prompt's user message, without the chat template."""
     one = client.jobs.completion(job.id, row.split, row.step, row.prompt_no, row.sample_no)
     content = one.prompt_messages[-1].get("content") if one.prompt_messages else None
     return content if isinstance(content, str) else one.prompt

@@ -115,7 +115,6 @@ def _absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
 
 
 def _dataset(value: Any, folder: Path, name: str, param: str) -> Any:
-    """Absolute path of a file beside the job file; an id stays."""
     if not isinstance(value, str):
         return value
     path = folder / value

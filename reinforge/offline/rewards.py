@@ -53,7 +53,6 @@ def read_grader(reward: GraderReward, param: str) -> Grader:
 
 
 def secret_variables(spec: JobSpec) -> frozenset[str]:
-    """Environment variables with secrets that a job names."""
     variables = {judge.api_key_env for judge in spec.judges.values()}
     for index, reward in enumerate(spec.rewards):
         if reward.type != "python":
@@ -63,7 +62,7 @@ def secret_variables(spec: JobSpec) -> frozenset[str]:
 
 
 def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:
-    """Folders of graders' checkpoints; the base model has an empty name. Raises InvalidInput."""
+    """Folders of graders' checkpoints; the base model's name is empty. Raises InvalidInput."""
     folders = {}
     for index, reward in enumerate(code):
         if reward.kind != "grader":

@@ -48,7 +48,6 @@ def train(spec: JobSpec, out: Path) -> dict[str, Any]:
 
 
 def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
-    """Write `run.json` and the rewards' code."""
     model = model_folder(spec.model)
     dataset = _file(spec.data.dataset, "data.dataset")
     held_out = _file(spec.data.held_out, "data.held_out") if spec.data.held_out else None
@@ -90,7 +89,6 @@ def auto_engine() -> str:
 
 
 def model_folder(model: str) -> Path:
-    """A folder, or the built-in model of that name."""
     folder = Path(model)
     if folder.is_dir():
         return folder.resolve()
@@ -156,7 +154,7 @@ def _file(path: str, param: str) -> Path:
 
 
 def last_record(path: Path) -> dict[str, Any] | None:
-    """The last complete line of a records file."""
+    """The last complete line."""
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:

@@ -21,7 +21,7 @@ RETRY_SECONDS = 1.0
 
 
 class Presence(threading.Thread):
-    """Registers every `EVERY_SECONDS` until stopped; sooner while the backend is away."""
+    """Registers every `EVERY_SECONDS`; sooner while the backend is away."""
 
     def __init__(
         self,

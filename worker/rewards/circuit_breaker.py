@@ -50,7 +50,7 @@ def refuse_if_all_failed(scores: Sequence[Score]) -> None:
 
 
 def top_message(results: Iterable[RewardResult]) -> str | None:
-    """The most frequent message; of equals the first."""
+    """The most frequent message."""
     counted = Counter(result.message for result in results if result.message)
     return counted.most_common(1)[0][0] if counted else None
 

@@ -23,7 +23,7 @@ def render(apart: Apart, models: ModelStore, request: RenderingRequest) -> Rende
 
 
 def render_rows(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """`PromptRows` → `RenderingResult` as JSON values; runs in a child process."""
+    """`PromptRows` → `RenderingResult`, as JSON values; runs in a child process."""
     request = PromptRows.model_validate(payload)
     prompts = renderer(folder)
     tools = request.tools or [None] * len(request.rows)

@@ -99,7 +99,6 @@ class Sampler:
         )
 
     def _files(self, call_id: str, request: SamplingRequest, chunks: "_Chunks") -> Path:
-        """Reports progress, since a first request may download the model."""
         progress, pinned = InspectionProgress(), request.model_sha256
         with ProgressThread(
             lambda: chunks.status(_so_far(progress)), first=REPORT_SECONDS, every=REPORT_SECONDS, name=call_id

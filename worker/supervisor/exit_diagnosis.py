@@ -24,7 +24,6 @@ MEMORY_HINT = (
 )
 DISK_HINT = "Free some space on the worker's disk, then resume the job."
 RETRYABLE = frozenset({"disk_full", "out_of_memory"})
-"""Causes that people can fix."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class _Attempt:
     last_step: int = 0
     ended: bool = False
     cancelling: bool = False
-    """A cancel came before the trainer started."""
+    """Before the trainer started."""
     sender: Sender = field(init=False)
     heart: HeartbeatThread = field(init=False)
     watchdog: Watchdog = field(init=False)

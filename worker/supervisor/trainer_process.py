@@ -40,7 +40,7 @@ class TrainerProcess:
         secrets: Mapping[str, str] | None = None,
         gpus: Hold | None = None,
     ) -> None:
-        """secrets: its own environment variables. gpus: those to use; it holds their locks."""
+        """secrets: its own environment variables. gpus: it holds their locks."""
         gpus = gpus or Hold()
         self._slot = slot
         self._on_record = on_record

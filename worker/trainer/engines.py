@@ -137,7 +137,7 @@ def own_engine(
 ) -> RolloutEngine:
     """An engine in this process, with forks on idle cores.
 
-    prompts, completions: sampled at once. warn: receives recovered errors.
+    prompts, completions: sampled at once.
     """
     cores = host.threads.count if torch.get_num_threads() == 1 and base.model.device.type == "cpu" else 1
     processes = process_count(cores, prompts, completions)

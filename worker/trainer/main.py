@@ -188,7 +188,6 @@ class Job:
             return asyncio.run(_closing(engine, training))
 
     def _resume(self, path: Path, policy: LoraPolicy, critic: LoraCritic | None) -> None:
-        """Load the job's own resume state, or the one it was forked from."""
         resume, fork = path.read_bytes(), self.manifest.fork
         self.position, state, critic_state = (
             unpack_resume_state(resume) if fork is None else start_of(resume, fork, POLICY)

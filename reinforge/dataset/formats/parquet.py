@@ -59,7 +59,6 @@ def _corrupt(rows_read: int, reason: str) -> DatasetError:
 
 
 def _checked_schema(schema: Any, limits: Limits) -> Any:
-    """Schema to cast to before rows become Python values."""
     import pyarrow as pa
 
     if len(schema) > limits.max_columns:
@@ -100,7 +99,6 @@ def _is_deeper(kind: Any, levels: int) -> bool:
 
 
 def _unsupported(kind: Any) -> str | None:
-    """The first type inside `kind` without a JSON equivalent."""
     import pyarrow as pa
 
     types = pa.types

@@ -67,8 +67,7 @@ _FOREIGN = (
 def detect_format(path: Path, filename: str | None = None) -> Format:
     """The format by the name's ending, else by the content.
 
-    Raises DatasetError `empty_file`, `unknown_format`, or `wrong_format`, which names what the
-    file is.
+    Raises DatasetError `empty_file`, `unknown_format`, `wrong_format` (names what the file is).
     """
     name = filename or path.name
     named = _SUFFIXES.get(Path(name).suffix.lower())

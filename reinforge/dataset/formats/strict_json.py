@@ -1,9 +1,8 @@
 """Strict parser of one line of JSON, with the place of the first fault.
 
-Also refused: duplicate keys, NaN, Infinity, integers beyond signed 64 bit, floats that
-overflow, lone surrogates, escaped NUL, deep nesting. Parquet, PostgreSQL, browsers or pandas
-would silently change or lose them. The C decoder runs first; a slow tokenizer then finds the
-fault.
+Refuses what Parquet, PostgreSQL, browsers or pandas would silently change or lose: duplicate
+keys, NaN, Infinity, integers beyond signed 64 bit, floats that overflow, lone surrogates,
+escaped NUL, deep nesting. The C decoder runs first; a slow tokenizer then finds the fault.
 """
 
 import json
@@ -29,7 +28,7 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
 class _Refused(Exception):
-    """Raised by a hook in the decoder; `_first_fault` finds the fault."""
+    """Raised by a hook in the decoder."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -158,7 +158,7 @@ def _code(error: RequestFailed) -> str:
 
 
 def _count(counts: dict[str, Any], name: str) -> int:
-    """Tokens, 0 if missing. Raises JudgeFailed."""
+    """Raises JudgeFailed."""
     value = counts.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         return 0

@@ -152,7 +152,7 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
 
 
 def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
-    """Statements with the body of `check(candidate)` inlined and `candidate` renamed."""
+    """The body of `check(candidate)` inlined, with `candidate` renamed."""
     statements = [node for node in tree.body if not _calls_check(node)]
     check = next(
         (node for node in statements if isinstance(node, ast.FunctionDef) and node.name == "check"), None
