@@ -38,6 +38,7 @@ class ReinforgeError(Exception):
         param: str | None = None,
         errors: list[dict[str, Any]] | None = None,
         current: dict[str, Any] | None = None,
+        faults: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -47,6 +48,8 @@ class ReinforgeError(Exception):
         self.errors = errors or []
         self.current = current
         """What the thing is now, where that is why the request was refused."""
+        self.faults = faults
+        """Of a file: `bad_rows`, `good_rows`, and whether they are `skippable`; `errors` lists the first ones."""
 
     def envelope(self, request_id: str | None = None) -> dict[str, Any]:
         """The JSON body that both API surfaces answer with."""
@@ -59,7 +62,8 @@ class ReinforgeError(Exception):
             "errors": self.errors,
             "request_id": request_id,
         }
-        return {"error": error if self.current is None else error | {"current": self.current}}
+        optional = {"current": self.current, "faults": self.faults}
+        return {"error": error | {name: value for name, value in optional.items() if value is not None}}
 
 
 class InvalidInput(ReinforgeError):

@@ -277,6 +277,9 @@ class RunManifest(RecordModel):
     dataset_path: str
     """Rows as uploaded; the format follows the suffix (`.jsonl`, `.csv`, `.parquet`)."""
     held_out_path: str | None = None
+    dataset_numbers: list[str] = Field(default_factory=list)
+    """Columns of CSV that rewards read as numbers."""
+    held_out_numbers: list[str] = Field(default_factory=list)
     rewards: list[RewardCode]
     sandbox_socket: str
     judges: dict[str, Judge] = Field(default_factory=dict)

@@ -11,7 +11,7 @@ from backend.access.work_slots import unless_disconnected
 from backend.data.database import Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service
-from backend.datasets.uploads.inspection import inspect_file
+from backend.datasets.uploads.inspection import inspected
 from backend.datasets.uploads.multipart import receive
 from backend.http.conditional import tagged
 from backend.http.cursors import encode_cursor
@@ -37,6 +37,7 @@ _UPLOAD = {
                     "properties": {
                         "file": {"type": "string", "format": "binary"},
                         "name": {"type": "string"},
+                        "skip_bad_rows": {"type": "boolean", "default": False},
                     },
                 }
             }
@@ -52,8 +53,8 @@ _MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "parquet": "app
 async def create(
     request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
 ) -> Response:
-    """Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the line and column of the first
-    error.
+    """Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the lines and columns of the first
+    20 errors. With `skip_bad_rows`, bad rows of JSONL and CSV are skipped.
     """
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
@@ -62,12 +63,16 @@ async def create(
         name = upload.fields.get("name") or None
         if name is not None and len(name) > 200:
             raise InvalidInput("`name` is longer than 200 characters.", param="name")
-        report = await inspect_file(upload.path, upload.filename, limit)
-        await require_storage(session, who.project_id, report.bytes)  # the length may be unknown in advance
-        await session.commit()
-        await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+        skip_bad_rows = _flag(upload.fields, "skip_bad_rows")
+        async with inspected(upload.path, upload.filename, limit, skip_bad_rows=skip_bad_rows) as file:
+            report = file.report
+            await require_storage(session, who.project_id, report.bytes)  # may be unknown in advance
+            await session.commit()
+            await objects.keep_file(file.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
     if (
-        stored := await once.begin(session, fingerprint(upload.sha256, upload.filename, name or ""))
+        stored := await once.begin(
+            session, fingerprint(upload.sha256, upload.filename, name or "", "skip" if skip_bad_rows else "")
+        )
     ) is not None:
         return stored
     dataset = await service.add(session, who.project_id, report, name, who.name)
@@ -102,7 +107,7 @@ async def rows(
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Rows as stored in the file; fewer than `limit` if they would exceed 4 MiB of JSON.
+    """Rows of the file, with numbers in number columns of CSV; fewer than `limit` if they would exceed 4 MiB of JSON.
 
     The next page starts at `offset` plus the number of rows returned.
     """
@@ -119,7 +124,7 @@ async def rows(
 
 @router.get("/datasets/{id}/content", operation_id="downloadDataset", response_class=StreamingResponse)
 async def content(id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader) -> Response:
-    """The file, byte for byte as uploaded."""
+    """The file, byte for byte as uploaded, without skipped rows."""
     dataset = await service.get(session, who.project_id, id)
     headers = attachment(dataset.filename) | {"content-length": str(dataset.bytes)}
     return stream_object(
@@ -136,3 +141,10 @@ async def content(id: str, request: Request, session: Session, objects: ObjectsD
 async def delete(id: str, session: Session, who: Writer) -> None:
     """Refused while an unfinished job needs it."""
     await service.delete(session, who.project_id, id)
+
+
+def _flag(fields: dict[str, str], name: str) -> bool:
+    value = fields.get(name, "false").lower()
+    if value not in ("true", "false"):
+        raise InvalidInput(f"`{name}` is neither true nor false.", param=name)
+    return value == "true"

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -94,11 +94,13 @@ async def read_in_process(read: Callable[..., T], *arguments: Any) -> T:
         ) from error
 
 
-def read_rows_json(path: str, format: Format, offset: int, limit: int) -> list[bytes]:
+def read_rows_json(
+    path: str, format: Format, offset: int, limit: int, numbers: Sequence[str] = ()
+) -> list[bytes]:
     """Read at least one row, more while they fit `ANSWER_BYTES`."""
     rows: list[bytes] = []
     size = 0
-    for row in islice(iter_rows(Path(path), format), offset, offset + limit):
+    for row in islice(iter_rows(Path(path), format, numbers=numbers), offset, offset + limit):
         text = orjson.dumps(row)
         size += len(text)
         if rows and size > ANSWER_BYTES:

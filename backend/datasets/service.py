@@ -11,11 +11,12 @@ from backend.data.objects import Objects, object_key
 from backend.datasets import repository
 from backend.datasets.reading import read_in_background, read_rows_json
 from backend.models import Dataset, now
-from reinforge.dataset import DatasetReport
+from reinforge.dataset import DatasetReport, number_columns, suggest_columns
 from reinforge.errors import NotFound, StateConflict
 from reinforge.records import Blob
 from reinforge.schemas import resources
 from reinforge.schemas.datasets import PromptView
+from reinforge.spec import ColumnRoles
 from reinforge.system.folder_cache import FolderCache
 
 CACHED_FILES = 16
@@ -31,6 +32,11 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
 
 def blob(dataset: Dataset) -> Blob:
     return Blob(sha256=dataset.sha256, bytes=dataset.bytes)
+
+
+def numbers(dataset: Dataset) -> list[str]:
+    """Columns of CSV that rewards read as numbers."""
+    return number_columns(dataset.format, dataset.columns)
 
 
 def cache_folder(home: Path) -> Path:
@@ -73,6 +79,7 @@ async def add(
         ],
         warnings=[warning.message for warning in report.warnings],
         preview=report.preview,
+        skipped=report.skipped.model_dump() if report.skipped else None,
         created_by=created_by,
         created_at=moment,
         expires_at=None if lifetime_seconds is None else moment + timedelta(seconds=lifetime_seconds),
@@ -127,7 +134,11 @@ async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources
     newest = await repository.newest_of_name(session, datasets)
     return [
         resources.Dataset.model_validate(dataset).model_copy(
-            update={"jobs": jobs.get(dataset.id, 0), "newest": newest.get(dataset.id)}
+            update={
+                "jobs": jobs.get(dataset.id, 0),
+                "newest": newest.get(dataset.id),
+                "suggested_columns": _suggestion(dataset),
+            }
         )
         for dataset in datasets
     ]
@@ -139,7 +150,8 @@ async def rows(objects: Objects, dataset: Dataset, cache: Path, *, offset: int, 
     Raises TooManyRequests, TooLarge `file_too_complex`, Unavailable.
     """
     path = await local_file(objects, dataset, cache)
-    return await read_in_background(dataset, read_rows_json, str(path), dataset.format, offset, limit)
+    arguments = (str(path), dataset.format, offset, limit, numbers(dataset))
+    return await read_in_background(dataset, read_rows_json, *arguments)
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
@@ -177,6 +189,13 @@ def _local_file(objects: Objects, sha256: str, format: str, cache: Path) -> Path
         objects.store.get_file(object_key(sha256), path)
         files.evict(keep={name})
     return path
+
+
+def _suggestion(dataset: Dataset) -> ColumnRoles | None:
+    view = PromptView.model_validate(dataset.prompt_view)
+    if view.prompt_template is not None:
+        return None
+    return suggest_columns(dataset.columns, dataset.preview, view.columns)
 
 
 def _unknown_dataset(id: str) -> NotFound:

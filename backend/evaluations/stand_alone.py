@@ -187,13 +187,20 @@ async def chosen_rows(
     return [pool[place * len(pool) // count] for place in range(count)]
 
 
-def read_rows(path: str, format: Format, view: str, indexes: list[int]) -> list[EvaluationPrompt]:
+def read_rows(
+    path: str, format: Format, view: str, indexes: list[int], numbers: Sequence[str] = ()
+) -> list[EvaluationPrompt]:
     """Call outside the event loop. Raises DatasetError, TooLarge."""
     how = PromptView.model_validate_json(view)
     remaining, prompts, characters = iter(indexes), [], 0
     following = next(remaining, None)
     rows = iter_prompts(
-        Path(path), format, roles=how.columns, template=how.prompt_template, system_prompt=how.system_prompt
+        Path(path),
+        format,
+        roles=how.columns,
+        template=how.prompt_template,
+        system_prompt=how.system_prompt,
+        numbers=numbers,
     )
     for row in rows:
         if row.index == following:
@@ -220,7 +227,13 @@ async def prompts_to_sample(
     rows = await chosen_rows(objects, cache, dataset, settings, view)
     path = await datasets.local_file(objects, dataset, cache)
     return await read_in_background(
-        dataset, read_rows, str(path), dataset.format, view.model_dump_json(), rows
+        dataset,
+        read_rows,
+        str(path),
+        dataset.format,
+        view.model_dump_json(),
+        rows,
+        datasets.numbers(dataset),
     )
 
 

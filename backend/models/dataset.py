@@ -29,6 +29,8 @@ class Dataset(Created, Base):
     preview: Mapped[list[dict[str, Any]]]
     prompt_view: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
     """`PromptView` without its defaults."""
+    skipped: Mapped[dict[str, Any] | None]
+    """`SkippedRows` of an upload with bad rows."""
     created_by: Mapped[str | None]
     expires_at: Mapped[datetime | None]
     """Deleted later, once no unfinished job needs it."""

@@ -40,7 +40,7 @@ from backend.models import (
 )
 from backend.projects.export_pieces import Pieces, columns, few, fields, small
 
-_DATASET = ("id", "name", "filename", "format", "bytes", "rows", "sha256", "columns", "created_at")
+_DATASET = ("id", "name", "filename", "format", "bytes", "rows", "sha256", "columns", "skipped", "created_at")
 _REWARD = (
     "id",
     "name",

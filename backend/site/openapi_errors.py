@@ -45,6 +45,19 @@ ENVELOPE: dict[str, Any] = {
                     },
                 },
                 "request_id": {**_TEXT_OR_NULL, "description": "The same as `x-request-id`; the log has it."},
+                "faults": {
+                    "type": "object",
+                    "description": "Of a file: how many rows are bad; `errors` lists the first 20.",
+                    "required": ["bad_rows", "good_rows", "skippable"],
+                    "properties": {
+                        "bad_rows": {"type": "integer"},
+                        "good_rows": {"type": "integer"},
+                        "skippable": {
+                            "type": "boolean",
+                            "description": "Send it again with `skip_bad_rows` to keep the good rows.",
+                        },
+                    },
+                },
                 "current": {
                     "type": "object",
                     "additionalProperties": True,

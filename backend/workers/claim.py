@@ -29,6 +29,7 @@ from backend.models import (
     RewardRevision,
     StepRollouts,
 )
+from reinforge.dataset import number_columns
 from reinforge.grading.multi import Grader, leaves
 from reinforge.grading.multi import judges as judges_named
 from reinforge.grading.source import parse_grader
@@ -103,8 +104,10 @@ async def _claimed(
         model_sha256=job.model_sha256,
         dataset=Blob(sha256=dataset.sha256, bytes=dataset.bytes),
         dataset_format=dataset.format,
+        dataset_numbers=number_columns(dataset.format, dataset.columns),
         held_out=Blob(sha256=held_out.sha256, bytes=held_out.bytes) if held_out else None,
         held_out_format=held_out.format if held_out else None,
+        held_out_numbers=number_columns(held_out.format, held_out.columns) if held_out else [],
         rewards=rewards,
         judges=connections,
         judge_keys=keys,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TransferSpeedColumn
 
 from reinforge import settings
@@ -16,6 +17,7 @@ from reinforge.cli.jobs.weights import Final, Step, choose, require_job, warn_of
 from reinforge.cli.output import Json, Quiet, err, number, out
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
+from reinforge.schemas.resources import Dataset
 
 datasets = typer.Typer(help="Upload and list datasets.", no_args_is_help=True)
 models = typer.Typer(help="Register and list base models.", no_args_is_help=True)
@@ -39,6 +41,9 @@ class SplitBy(StrEnum):
 def push_dataset(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL, CSV or Parquet.")],
     name: Annotated[str | None, typer.Option(help="Default: the file's name.")] = None,
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Leave out bad rows of JSONL and CSV.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,16 +67,35 @@ def push_dataset(
             what = f"{file.name}: every row is checked" if done == total else file.name
             bar.update(task, description=what, completed=done, total=total, visible=True)
 
-        dataset = client.datasets.push(file, name=name, progress=show)
+        try:
+            dataset = client.datasets.push(file, name=name, skip_bad_rows=skip_bad_rows, progress=show)
+        except InvalidInput as error:
+            if error.faults is not None and error.faults["skippable"]:
+                error.hint = f"{error.hint or ''} To leave out the bad rows: --skip-bad-rows".strip()
+            raise
     if json:
         output.print_json(dataset)
         return
-    for warning in dataset.warnings:
-        err.print(f"[yellow]note[/yellow] {warning}")
+    _print_notes(dataset)
     err.print(
         f"{dataset.rows:,} rows, {output.size(dataset.bytes)}, columns: {', '.join(c['name'] for c in dataset.columns)}"
     )
     out.print(dataset.id)
+
+
+def _print_notes(dataset: Dataset) -> None:
+    if dataset.skipped is not None:
+        places = ", ".join(str(line) for line in dataset.skipped.lines[:10])
+        more = ", …" if dataset.skipped.rows > 10 else ""
+        err.print(
+            f"[yellow]note[/yellow] {dataset.skipped.rows:,} bad rows are left out (lines {places}{more})"
+        )
+    for warning in dataset.warnings:
+        err.print(f"[yellow]note[/yellow] {escape(warning)}")
+    if (suggested := dataset.suggested_columns) is not None:
+        columns = suggested.model_dump(exclude_none=True)
+        roles = " ".join(f"--column {role}={name}" for role, name in columns.items())
+        err.print(f"[yellow]note[/yellow] suggested columns: {escape(roles)}")
 
 
 @datasets.command("render")

@@ -87,6 +87,8 @@ def print_error(error: ReinforgeError) -> None:
             err.print(f"  {place}")
         if detail.get("excerpt"):
             err.print(f"  [dim]{escape(str(detail['excerpt']))}[/dim]")
+    if error.faults is not None:
+        err.print(f"  {error.faults['bad_rows']:,} bad rows, {error.faults['good_rows']:,} good ones")
     if error.hint:
         err.print(f"[dim]hint[/dim]  {escape(error.hint)}")
 

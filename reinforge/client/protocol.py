@@ -68,6 +68,7 @@ def error_from(response: httpx.Response) -> ReinforgeError:
             param=body.get("param"),
             errors=body.get("errors"),
             current=body.get("current"),
+            faults=body.get("faults"),
         )
     )
 

@@ -10,6 +10,7 @@ from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import InvalidInput, ReinforgeError, Unavailable
 from reinforge.reward_library.jobs import expanded
 from reinforge.schemas.jobs import JobError
+from reinforge.schemas.resources import Dataset
 from reinforge.schemas.uploads import DatasetUpload
 from reinforge.spec import JobSpec
 from reinforge.states import FINAL, JobStatus
@@ -74,6 +75,12 @@ def sample_error(error: dict[str, Any]) -> ReinforgeError:
 def complete_seconds(size: int) -> float:
     """Seconds to wait for the inspection of an upload, which may be queued behind others."""
     return 3600.0 + 4 * inspection_seconds(size)
+
+
+def uploaded_hashes(dataset: Dataset, skip_bad_rows: bool) -> set[str]:
+    """SHA-256 of files whose upload gives this dataset."""
+    skipped = dataset.skipped if skip_bad_rows else None
+    return {dataset.sha256, skipped.sha256} if skipped else {dataset.sha256}
 
 
 def part_of(file: IO[bytes], upload: DatasetUpload, number: int) -> bytes:

@@ -16,13 +16,15 @@ Codes of `DatasetError`:
 from reinforge.dataset.equal import normalised, prompt_key
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.formats.reading import Format, detect_format, iter_accepted, iter_rows
-from reinforge.dataset.inspection import PromptRow, inspect, iter_prompts
+from reinforge.dataset.inspection import PromptRow, inspect, inspect_skipping, iter_prompts, numbers_of
 from reinforge.dataset.items import item_columns, item_of, shadowed_answer
 from reinforge.dataset.limits import Limits
+from reinforge.dataset.numbers import number_columns, with_numbers
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import ColumnReport, DatasetReport, DatasetWarning
 from reinforge.dataset.rows import Row, row_hash
 from reinforge.dataset.split import held_out_count, split, split_together
+from reinforge.dataset.suggestion import suggest_columns
 from reinforge.dataset.tools import NO_PLACE_FOR_TOOLS, Tool, prompt_characters, row_tools, tools_of
 from reinforge.spec import ColumnRoles
 
@@ -45,12 +47,15 @@ __all__ = [
     "detect_format",
     "held_out_count",
     "inspect",
+    "inspect_skipping",
     "item_columns",
     "item_of",
     "iter_accepted",
     "iter_prompts",
     "iter_rows",
     "normalised",
+    "number_columns",
+    "numbers_of",
     "prompt_characters",
     "prompt_key",
     "render_messages",
@@ -59,5 +64,7 @@ __all__ = [
     "shadowed_answer",
     "split",
     "split_together",
+    "suggest_columns",
     "tools_of",
+    "with_numbers",
 ]

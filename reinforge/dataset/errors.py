@@ -34,6 +34,8 @@ class DatasetError(InvalidInput):
     ) -> None:
         super().__init__(message, code=code, hint=hint, param=param)
         self.path = path
+        self.bad_rows: dict[int, int] = {}
+        """Of a whole file: first line of every bad row → number of lines."""
         self.line: int | None = None
         self.column: int | None = None
         self.excerpt: str | None = None

@@ -1,7 +1,7 @@
 """Inspection of a dataset file in one pass."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,13 +10,24 @@ import orjson
 
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.errors import Path as ValuePath
+from reinforge.dataset.faults import Faults, without_lines
 from reinforge.dataset.formats.reading import READERS, Format, detect_format, empty_file, read_source
 from reinforge.dataset.items import item_of
 from reinforge.dataset.limits import Limits, readable, row_too_large
+from reinforge.dataset.numbers import TEXT_COLUMNS, number_columns, with_numbers
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
-from reinforge.dataset.report import Columns, DatasetReport, DatasetWarning, preview_row
+from reinforge.dataset.report import (
+    OUTLIERS_NAMED,
+    ColumnReport,
+    Columns,
+    DatasetReport,
+    DatasetWarning,
+    preview_row,
+)
 from reinforge.dataset.rows import Row, SourceRow, canonical
+from reinforge.dataset.suggestion import REQUIRED_PROMPT_NAMES, named
 from reinforge.dataset.tools import Tool, prompt_characters, row_tools
+from reinforge.schemas.datasets import DatasetFault, SkippedRows
 from reinforge.spec import ColumnRoles
 
 DISTINCT_ROWS_REMEMBERED = 1_000_000
@@ -52,7 +63,7 @@ def inspect(
 
     Every row must give a prompt if there are `roles` or `template`, or the first row has
     `messages` or `prompt`; else the file is accepted with the warning `no_prompt_column`. Raises
-    DatasetError at the first fault.
+    the first fault, with the others (`reinforge.dataset.faults`).
     """
     path, limits = Path(path), limits or Limits()
     name = filename or path.name
@@ -66,11 +77,13 @@ def inspect(
     format = detect_format(path, name)
     survey = _Survey(limits, roles, template, preview_rows)
     reader = READERS[format]
-    for row in reader.read(path, limits):
-        try:
-            survey.add(row)
-        except DatasetError as error:
-            raise _located(error, row, format) from None
+    faults = Faults()
+    try:
+        for row in reader.read(path, limits, faults.add):
+            _add(row, format, survey, faults)
+    except DatasetError as error:
+        faults.end(error)
+    faults.check(survey.rows - survey.bad_rows, removable=format != "parquet")
     if survey.rows == 0:
         raise empty_file(name)
     return DatasetReport(
@@ -79,12 +92,33 @@ def inspect(
         bytes=size,
         sha256=_sha256(path),
         rows=survey.rows,
-        columns=[column.report(key, survey.rows) for key, column in survey.columns.by_name.items()],
+        columns=survey.column_reports(format),
         prompt_source=survey.prompt_source,
         duplicate_rows=survey.duplicates,
         preview=survey.preview,
         warnings=survey.warnings(),
     )
+
+
+def inspect_skipping(
+    path: Path, filename: str, limits: Limits, to: Path, *, listed_lines: int = 1000
+) -> DatasetReport:
+    """Like `inspect`; if rows are bad and can be skipped, `to` is the file without them."""
+    try:
+        return inspect(path, filename, limits)
+    except DatasetError as error:
+        if error.faults is None or not error.faults["skippable"]:
+            raise
+        bad = error
+    without_lines(path, to, bad.bad_rows)
+    report = inspect(to, filename, limits)
+    skipped = SkippedRows(
+        rows=len(bad.bad_rows),
+        lines=list(bad.bad_rows)[:listed_lines],
+        faults=[DatasetFault.model_validate(fault) for fault in bad.errors],
+        sha256=_sha256(path),
+    )
+    return report.model_copy(update={"skipped": skipped})
 
 
 def iter_prompts(
@@ -95,8 +129,12 @@ def iter_prompts(
     template: str | None = None,
     system_prompt: str | None = None,
     limits: Limits | None = None,
+    numbers: Collection[str] = (),
 ) -> Iterator[PromptRow]:
-    """Stream rows with their messages. Raises DatasetError at the first fault."""
+    """Stream rows with their messages. `numbers`: columns of CSV that rewards read as numbers.
+
+    Raises DatasetError at the first fault.
+    """
     path = Path(path)
     format = format or detect_format(path)
     parsed = None if template is None else PromptTemplate.parse(template)
@@ -106,7 +144,27 @@ def iter_prompts(
             tools = row_tools(row.value)
         except DatasetError as error:
             raise _located(error, row, format) from None
-        yield PromptRow(index, item_of(row.value, roles), messages, tools)
+        yield PromptRow(index, item_of(with_numbers(row.value, numbers), roles), messages, tools)
+
+
+def _add(row: SourceRow, format: Format, survey: "_Survey", faults: Faults) -> None:
+    """Raises faults after which the file cannot be read."""
+    try:
+        survey.add(row)
+    except DatasetError as error:
+        fault = _located(error, row, format)
+        if isinstance(fault, DatasetTooLarge) or survey.rows == 0:
+            raise fault from None
+        survey.bad_rows += 1
+        text = row.text or ""
+        faults.add(fault, row.line, max(1, text.rstrip("\r\n").count("\n") + 1), len(text))
+
+
+def numbers_of(path: Path | str) -> list[str]:
+    """Columns of a local CSV file that rewards read as numbers; reads all of it. Raises DatasetError."""
+    if detect_format(Path(path)) != "csv":
+        return []
+    return number_columns("csv", [column.model_dump() for column in inspect(path).columns])
 
 
 class _Survey:
@@ -121,6 +179,9 @@ class _Survey:
         self.prompt_source: PromptSource | None = None
         self.columns = Columns(limits)
         self.rows = 0
+        self.bad_rows = 0
+        """Of `rows`."""
+        self._guessed_prompt: str | None = None
         self.duplicates = 0
         self.preview: list[dict[str, Any]] = []
 
@@ -128,12 +189,16 @@ class _Survey:
         self._count(row)
         if self.rows == 0:
             self.prompt_source = self._recognise(row.value)
+            if self.prompt_source is None:
+                self._guessed_prompt = named(row.value, REQUIRED_PROMPT_NAMES)
         self.rows += 1
         self.columns.add(row)
         if self.prompt_source is not None:
             render_messages(row.value, self._roles, self._template)
             row_tools(row.value)
             self._has_both = self._has_both or ("messages" in row.value and "prompt" in row.value)
+        elif self._guessed_prompt is not None:
+            _check_filled(row.value, self._guessed_prompt)
         if len(self.preview) < self._preview_rows:
             self.preview.append(preview_row(row.value))
 
@@ -167,6 +232,14 @@ class _Survey:
         elif len(self._row_digests) < DISTINCT_ROWS_REMEMBERED:
             self._row_digests.add(digest)
 
+    def column_reports(self, format: Format) -> list[ColumnReport]:
+        """Columns of CSV become numbers, in `preview` too."""
+        columns = self.columns.by_name
+        names = columns.keys() - TEXT_COLUMNS if format == "csv" else set()
+        numbers = {name for name in names if columns[name].use_numbers()}
+        self.preview = [with_numbers(row, numbers) for row in self.preview]
+        return [column.report(name, self.rows) for name, column in columns.items()]
+
     def warnings(self) -> list[DatasetWarning]:
         warnings = []
         if self.rows == 1:
@@ -199,11 +272,29 @@ class _Survey:
             if column.type == "mixed":
                 message = f'The type of "{name}" changes between rows: {column.describe_mixture()}.'
                 warnings.append(DatasetWarning(code="mixed_types", message=message, column=name))
+            if name not in TEXT_COLUMNS and (outliers := column.outliers()):
+                message = (
+                    f'{column.numbers.total():,} of {self.rows:,} values of "{name}" are numbers; '
+                    f"{'this one is' if outliers == 1 else 'these are'} not: {column.describe_outliers()}"
+                    f"{', …' if outliers > OUTLIERS_NAMED else ''}."
+                )
+                warnings.append(DatasetWarning(code="not_a_number", message=message, column=name))
             absent = self.rows - column.types.total()
             if absent:
                 message = f'"{name}" is null or missing in {absent:,} of {self.rows:,} rows.'
                 warnings.append(DatasetWarning(code="missing_values", message=message, column=name))
         return warnings
+
+
+def _check_filled(row: Row, column: str) -> None:
+    value = row.get(column, "")
+    if column in row and (value is None or (isinstance(value, str) and not value.strip())):
+        raise DatasetError(
+            f'"{column}" is empty, and it looks like the prompt.',
+            code="empty_prompt",
+            path=(column,),
+            hint=f'Fill it in or drop the row. If "{column}" is not the prompt, rename the column.',
+        )
 
 
 def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetError:

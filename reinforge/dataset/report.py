@@ -9,7 +9,9 @@ from pydantic import BaseModel, ConfigDict
 from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.formats.reading import Format
 from reinforge.dataset.limits import Limits, too_many_columns
+from reinforge.dataset.numbers import MOST_CHARACTERS, number_of
 from reinforge.dataset.rows import Row, SourceRow
+from reinforge.schemas.datasets import SkippedRows
 
 ColumnType = Literal["string", "integer", "number", "boolean", "list", "object", "mixed", "null"]
 
@@ -22,6 +24,7 @@ _TYPES: dict[type, ColumnType] = {
     dict: "object",
 }
 EXAMPLE_CHARACTERS = 200
+OUTLIERS_NAMED = 3
 PREVIEW_CHARACTERS = 2000
 PREVIEW_ITEMS = 50
 
@@ -49,7 +52,13 @@ class DatasetWarning(_Frozen):
     """Notice about a dataset that is accepted."""
 
     code: Literal[
-        "single_row", "duplicate_rows", "mixed_types", "missing_values", "no_prompt_column", "two_prompts"
+        "single_row",
+        "duplicate_rows",
+        "mixed_types",
+        "missing_values",
+        "no_prompt_column",
+        "two_prompts",
+        "not_a_number",
     ]
     message: str
     column: str | None = None
@@ -70,6 +79,7 @@ class DatasetReport(_Frozen):
     preview: list[dict[str, Any]]
     """The first rows, with long texts and lists cut."""
     warnings: list[DatasetWarning]
+    skipped: SkippedRows | None = None
 
 
 class ColumnStatistics:
@@ -80,6 +90,10 @@ class ColumnStatistics:
         self.example: str | None = None
         self.characters = 0
         self.max_characters = 0
+        self.numbers: Counter[ColumnType] = Counter()
+        """Texts that are numbers."""
+        self.first_others: list[tuple[int, str]] = []
+        """Line and beginning of the first texts that are not."""
 
     def add(self, value: Any, line: int) -> None:
         if value is None:
@@ -92,9 +106,39 @@ class ColumnStatistics:
         if kind == "string":
             self.characters += len(value)
             self.max_characters = max(self.max_characters, len(value))
+            self._count_number(value, line)
         if self.example is None:
             text = value if kind == "string" else json.dumps(value, ensure_ascii=False)
             self.example = _cut(text, EXAMPLE_CHARACTERS)
+
+    def _count_number(self, text: str, line: int) -> None:
+        number = number_of(text)
+        if number is not None:
+            self.numbers["integer" if isinstance(number, int) else "number"] += 1
+        elif len(self.first_others) < OUTLIERS_NAMED:
+            self.first_others.append((line, text[:MOST_CHARACTERS]))
+
+    def use_numbers(self) -> bool:
+        """Make a column of texts that are all numbers a column of numbers; whether it is one."""
+        strings = self.types["string"]
+        if not strings or self.nulls or self.numbers.total() != strings:
+            return False
+        self.types, self.characters, self.max_characters = self.numbers, 0, 0
+        return True
+
+    def outliers(self) -> int:
+        """Texts that are no numbers in a column of numbers, if they are few."""
+        others = self.types["string"] - self.numbers.total()
+        is_number = self.type == "string" and self.numbers.total() >= 4
+        return others if is_number and others <= max(1, self.types["string"] // 10) else 0
+
+    def describe_outliers(self) -> str:
+        """`"sixty-eight" on line 39, nothing on line 40`."""
+        named = (
+            f'"{text}" on line {line}' if text else f"nothing on line {line}"
+            for line, text in self.first_others
+        )
+        return ", ".join(named)
 
     @property
     def type(self) -> ColumnType:

@@ -16,6 +16,7 @@ from typing import Any
 from reinforge import settings
 from reinforge.base_models.config import read_hidden_size
 from reinforge.base_models.learning_rate import AUTO, unknown_hidden_size
+from reinforge.dataset import numbers_of
 from reinforge.errors import InvalidInput
 from reinforge.offline.rewards import checkpoints, secret_variables, write_rewards
 from reinforge.platform.supervisor import Service
@@ -62,6 +63,8 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
         model_path=str(model),
         dataset_path=str(dataset),
         held_out_path=str(held_out) if held_out else None,
+        dataset_numbers=numbers_of(dataset),
+        held_out_numbers=numbers_of(held_out) if held_out else [],
         rewards=code,
         sandbox_socket=settings.sandbox_url() or str(socket_path),
         judges=spec.judges,

@@ -16,6 +16,26 @@ class PromptView(Request):
     system_prompt: str | None = Field(default=None, max_length=65_536)
 
 
+class DatasetFault(Response):
+    code: str
+    message: str
+    line: int | None = None
+    """From 1, in the uploaded file."""
+    column: int | None = None
+
+
+class SkippedRows(Response):
+    """Bad rows of the uploaded file that the dataset does not have."""
+
+    rows: int
+    lines: list[int]
+    """Where they began in the uploaded file, at most the first 1,000."""
+    faults: list[DatasetFault]
+    """The first 20."""
+    sha256: str
+    """Of the uploaded file."""
+
+
 class DatasetUpdate(Request):
     """What is not given stays as it is."""
 

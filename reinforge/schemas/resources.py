@@ -8,8 +8,9 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from reinforge.base_models.learning_rate import AutoLearningRate
 from reinforge.base_models.memory import MemoryEstimate
 from reinforge.schemas.common import Editable, Request, Response, Timestamp
-from reinforge.schemas.datasets import PromptView
+from reinforge.schemas.datasets import PromptView, SkippedRows
 from reinforge.schemas.jobs import JobError, RewardResult
+from reinforge.spec import ColumnRoles
 
 
 class Dataset(Editable):
@@ -27,6 +28,10 @@ class Dataset(Editable):
     """Each `{name, type, nulls, example}`."""
     warnings: list[str] = []
     preview: list[dict[str, Any]] = []
+    skipped: SkippedRows | None = None
+    """With `skip_bad_rows`: the file's rows that are not in the dataset."""
+    suggested_columns: ColumnRoles | None = None
+    """A guess at the columns that `prompt_view` leaves open, by name and content."""
     prompt_view: PromptView = PromptView()
     """How its rows become prompts, as people set it; new jobs start from it."""
     created_at: Timestamp

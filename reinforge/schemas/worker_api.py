@@ -77,8 +77,11 @@ class Claimed(Response):
     model_sha256: str | None
     dataset: Blob
     dataset_format: str
+    dataset_numbers: list[str] = []
+    """Columns of CSV that rewards read as numbers."""
     held_out: Blob | None = None
     held_out_format: str | None = None
+    held_out_numbers: list[str] = []
     rewards: list[ClaimedReward]
     judges: dict[str, Judge] = {}
     """Those that the rewards ask."""

@@ -118,6 +118,8 @@ def prepare(
         model_path=str(model),
         dataset_path=str(dataset),
         held_out_path=str(held_out) if held_out else None,
+        dataset_numbers=claimed.dataset_numbers,
+        held_out_numbers=claimed.held_out_numbers,
         rewards=[_write_reward(folder, reward) for reward in claimed.rewards],
         judges=claimed.judges,
         # Beside the attempts, so that they share paid results.

@@ -252,6 +252,8 @@ class Job:
             renderer=texts,
             seed=spec.seed,
             max_tokens=prompt_limit(spec, base.context_length),
+            numbers=manifest.dataset_numbers,
+            held_out_numbers=manifest.held_out_numbers,
         )
         longest = prompts.check()
         if spec.rollout.engine != "vllm":

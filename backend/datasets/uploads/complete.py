@@ -13,7 +13,7 @@ from backend.data.database import Database
 from backend.data.objects import Objects, object_key
 from backend.datasets import service
 from backend.datasets.uploads import numbered_parts, resumable
-from backend.datasets.uploads.inspection import as_error, inspect_file
+from backend.datasets.uploads.inspection import InspectedFile, as_error, inspected
 from backend.datasets.uploads.inspection_child import TOO_COMPLEX
 from backend.models import Upload, UploadPart
 from backend.usage import check_storage
@@ -28,9 +28,18 @@ _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 async def complete(
-    database: Database, objects: Objects, project_id: str, id: str, by: str, *, folder: Path, limit: int
+    database: Database,
+    objects: Objects,
+    project_id: str,
+    id: str,
+    by: str,
+    *,
+    folder: Path,
+    limit: int,
+    skip_bad_rows: bool = False,
 ) -> DatasetUpload:
-    """Idempotent. A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it.
+    """Idempotent. A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it,
+    unless its bad rows can be skipped.
 
     Raises NotFound, StateConflict, InvalidInput (`missing_parts`, `wrong_sha256`, `part_mismatch`), StorageError.
     """
@@ -40,14 +49,14 @@ async def complete(
             upload = await resumable.find(session, project_id, id, numbered=True)
             if upload.status == "completed":
                 return await numbered_parts.view(session, objects, upload)
-            if upload.error is not None:
+            if upload.error is not None and not (skip_bad_rows and upload.status == "pending"):
                 raise as_error(upload.error["status"], upload.error)
             upload = await numbered_parts.pending(session, project_id, id)
             parts = await numbered_parts.arrived(session, objects, upload)
             _require_all(upload, parts)
             resumable.keep_while_checked(upload)
         try:
-            report = await _stored(objects, upload, parts, folder, limit)
+            report = await _stored(objects, upload, parts, folder, limit, skip_bad_rows)
         except (InvalidInput, TooLarge) as error:
             if error.code != TOO_COMPLEX:  # a killed reader proves nothing about the file
                 await _refuse(database, objects, upload, error)
@@ -63,7 +72,12 @@ async def complete(
 
 
 async def _stored(
-    objects: Objects, upload: Upload, parts: Sequence[UploadPart], folder: Path, limit: int
+    objects: Objects,
+    upload: Upload,
+    parts: Sequence[UploadPart],
+    folder: Path,
+    limit: int,
+    skip_bad_rows: bool,
 ) -> DatasetReport:
     with scratch_file(folder, "upload-") as file:
         if upload.bucket_upload is None:
@@ -71,21 +85,27 @@ async def _stored(
         else:
             await anyio.to_thread.run_sync(_from_bucket, objects, upload, parts, file)
         path = Path(file.name)
-        report = await inspect_file(path, upload.filename, limit)
-        if upload.sha256 is not None and report.sha256 != upload.sha256:
-            raise InvalidInput(
-                f"The file's SHA-256 is {report.sha256}, and the upload was announced with {upload.sha256}.",
-                code="wrong_sha256",
-                param="sha256",
-                hint="The file has changed while it was sent. Send it again as it is now.",
-            )
-        if upload.bucket_upload is None:
-            await objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
-        else:
-            await objects.keep_copy(
-                resumable.bucket_key(upload), sha256=report.sha256, bytes=report.bytes, kind="dataset"
-            )
-    return report
+        async with inspected(path, upload.filename, limit, skip_bad_rows=skip_bad_rows) as file_to_store:
+            await _store(objects, upload, file_to_store)
+    return file_to_store.report
+
+
+async def _store(objects: Objects, upload: Upload, file: InspectedFile) -> None:
+    report = file.report
+    sha256 = report.sha256 if report.skipped is None else report.skipped.sha256
+    if upload.sha256 is not None and sha256 != upload.sha256:
+        raise InvalidInput(
+            f"The file's SHA-256 is {sha256}, and the upload was announced with {upload.sha256}.",
+            code="wrong_sha256",
+            param="sha256",
+            hint="The file has changed while it was sent. Send it again as it is now.",
+        )
+    if upload.bucket_upload is None or report.skipped is not None:
+        await objects.keep_file(file.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+    else:
+        await objects.keep_copy(
+            resumable.bucket_key(upload), sha256=report.sha256, bytes=report.bytes, kind="dataset"
+        )
 
 
 async def join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
@@ -153,7 +173,10 @@ async def _refuse(
 ) -> None:
     async with database.transaction() as session:
         upload_row = await resumable.find(session, upload.project_id, upload.id, numbered=True)
-        if upload_row.status == "pending":
-            upload_row.error = {"status": error.status} | error.envelope()["error"]
-            await resumable.end(session, upload_row, "refused")
+        if upload_row.status != "pending":
+            return
+        upload_row.error = {"status": error.status} | error.envelope()["error"]
+        if error.faults is not None and error.faults["skippable"]:
+            return  # its parts are needed to complete it without the bad rows
+        await resumable.end(session, upload_row, "refused")
     await resumable.clear_bucket(objects, upload)

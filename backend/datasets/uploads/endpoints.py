@@ -123,13 +123,29 @@ async def part_url(
 
 @router.post("/{id}/complete", operation_id="completeDatasetUpload")
 async def complete_upload(
-    id: str, database: DatabaseDep, settings: SettingsDep, objects: ObjectsDep, who: Writer
+    id: str,
+    database: DatabaseDep,
+    settings: SettingsDep,
+    objects: ObjectsDep,
+    who: Writer,
+    skip_bad_rows: bool = False,
 ) -> DatasetUpload:
-    """Join the parts, inspect the file and create the dataset. Idempotent."""
+    """Join the parts, inspect the file and create the dataset. Idempotent.
+
+    If bad rows can be skipped (`faults.skippable` of the error), the upload stays open: complete it again with
+    `skip_bad_rows`.
+    """
     folder = settings.home_folder / "uploads"
     limit = settings.upload_limit_bytes
     return await complete.complete(
-        database, objects, who.project_id, id, who.name, folder=folder, limit=limit
+        database,
+        objects,
+        who.project_id,
+        id,
+        who.name,
+        folder=folder,
+        limit=limit,
+        skip_bad_rows=skip_bad_rows,
     )
 
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from backend.processes.pool import MEMORY_BYTES
 from reinforge.dataset import DatasetReport
 from reinforge.dataset.limits import inspection_seconds
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
+from reinforge.storage.base import scratch_file
 
 CROWDED = 4
 """Wall time factor of low-priority children."""
@@ -22,14 +26,42 @@ AT_ONCE = 2
 _turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
 
 
-async def inspect_file(path: Path, filename: str, limit: int) -> DatasetReport:
-    """Raises InvalidInput or TooLarge with the first error's line and column in `errors[0]`."""
+@dataclass(frozen=True, slots=True)
+class InspectedFile:
+    path: Path
+    """What to store: without the bad rows, if they are skipped."""
+    report: DatasetReport
+
+
+@asynccontextmanager
+async def inspected(
+    path: Path, filename: str, limit: int, *, skip_bad_rows: bool
+) -> AsyncIterator[InspectedFile]:
+    """Like `inspect_file`; a file without the bad rows is deleted after the block."""
+    if not skip_bad_rows:
+        yield InspectedFile(path, await inspect_file(path, filename, limit))
+        return
+    with scratch_file(path.parent, "upload-") as file:
+        to = Path(file.name)
+        report = await inspect_file(path, filename, limit, skipping_to=to)
+        yield InspectedFile(path if report.skipped is None else to, report)
+
+
+async def inspect_file(
+    path: Path, filename: str, limit: int, *, skipping_to: Path | None = None
+) -> DatasetReport:
+    """Raises InvalidInput or TooLarge with the first errors' lines and columns in `errors`.
+
+    skipping_to: skip bad rows; if there are any, that file gets the others.
+    """
     turns = _turns.get(None)
     if turns is None:
         _turns.set(turns := anyio.CapacityLimiter(AT_ONCE))
     async with turns:
-        seconds = inspection_seconds(path.stat().st_size)
-        arguments = (str(path), filename, str(limit), str(MEMORY_BYTES), str(int(seconds)))
+        seconds = inspection_seconds(path.stat().st_size) * (1 if skipping_to is None else 2)
+        arguments = [str(path), filename, str(limit), str(MEMORY_BYTES), str(int(seconds))]
+        if skipping_to is not None:
+            arguments.append(str(skipping_to))
         output, status = await run_child(
             "backend.datasets.uploads.inspection_child", *arguments, seconds=CROWDED * seconds
         )
@@ -63,4 +95,5 @@ def as_error(status: int, inner: dict[str, Any]) -> ReinforgeError:
         hint=inner.get("hint"),
         param=inner.get("param") or "file",
         errors=inner.get("errors"),
+        faults=inner.get("faults"),
     )

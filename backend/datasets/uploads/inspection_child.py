@@ -1,6 +1,7 @@
-"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS`: inspect a file.
+"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS [TO]`: inspect a file.
 
-Prints {"report": …} or {"error": …}. Bounded, since files may be hostile.
+Prints {"report": …} or {"error": …}. With TO, bad rows are skipped, and if there are any, that file has the
+others. Bounded, since files may be hostile.
 """
 
 import json
@@ -9,7 +10,7 @@ import sys
 from pathlib import Path
 
 from backend.processes.child import NICE
-from reinforge.dataset import DatasetReport, Limits, inspect
+from reinforge.dataset import DatasetReport, Limits, inspect, inspect_skipping
 from reinforge.errors import ReinforgeError, TooLarge
 from reinforge.system.priority import give_way
 
@@ -20,7 +21,8 @@ TOO_COMPLEX = "file_too_complex"
 def main(arguments: list[str]) -> None:
     path, filename, limit, memory = Path(arguments[0]), arguments[1], int(arguments[2]), int(arguments[3])
     bound(memory, int(arguments[4]))
-    sys.stdout.write(json.dumps(_look(path, filename, limit)))
+    to = Path(arguments[5]) if len(arguments) > 5 else None
+    sys.stdout.write(json.dumps(_look(path, filename, limit, to)))
 
 
 def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
@@ -31,9 +33,12 @@ def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
     give_way(NICE)
 
 
-def _look(path: Path, filename: str, limit: int) -> dict[str, object]:
+def _look(path: Path, filename: str, limit: int, to: Path | None) -> dict[str, object]:
     try:
-        report: DatasetReport = inspect(path, filename, Limits(max_bytes=limit))
+        limits = Limits(max_bytes=limit)
+        report: DatasetReport = (
+            inspect(path, filename, limits) if to is None else inspect_skipping(path, filename, limits, to)
+        )
     except ReinforgeError as error:
         return {"status": error.status, "error": error.envelope()["error"]}
     except MemoryError:

@@ -105,7 +105,7 @@ async def note_part(
     await session.execute(
         statement.on_conflict_do_update(index_elements=["upload_id", "number"], set_=values)
     )
-    upload.expires_at = now() + LIFETIME
+    upload.expires_at, upload.error = now() + LIFETIME, None
 
 
 async def arrived(session: AsyncSession, objects: Objects, upload: Upload) -> list[UploadPart]:

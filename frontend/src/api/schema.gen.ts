@@ -124,7 +124,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Job
-         * @description Immediate when no worker has the job; otherwise it is `cancelling` until its worker has stopped.
+         * @description Cancel a job: immediate when no worker has it, otherwise `cancelling` until its worker has stopped.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -144,8 +144,8 @@ export interface paths {
         put?: never;
         /**
          * Pause Job
-         * @description Immediate when no worker has started the job; otherwise it is `pausing` until its worker has finished
-         *     the current step, saved a checkpoint and stopped. A worker that does not stop in time is terminated.
+         * @description Pause a job: immediate when no worker has started it; otherwise it is `pausing` until its worker has
+         *     finished the current step, saved a checkpoint and stopped, or is terminated.
          */
         post: operations["pauseJob"];
         delete?: never;
@@ -313,7 +313,7 @@ export interface paths {
         put?: never;
         /**
          * Fork Job
-         * @description Create a job that continues from a step of this one, validated like any other. This job is not changed.
+         * @description Create a job that continues from a step of this one, which is not changed.
          *
          *     `forked_from.carried` lists what continues unchanged; everything else starts fresh.
          */
@@ -479,9 +479,8 @@ export interface paths {
          * @description Search the completions of all steps by text and numbers. Filters combine with AND.
          *
          *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
-         *     digits match whole words; other terms, such as `<think>` or `"12 + 30"`, match literally.
-         *     Case-insensitive, within the first 2,000 characters of a completion. Completions without a reward sort
-         *     last.
+         *     digits match whole words; others, such as `<think>` or `"12 + 30"`, match literally. Case is
+         *     ignored; the first 2,000 characters are searched. Completions without a reward sort last.
          */
         get: operations["searchCompletions"];
         put?: never;
@@ -580,7 +579,7 @@ export interface paths {
          * Get Training Check
          * @description Whether the job is training: an answer, the evidence in its curves, and what to do.
          *
-         *     Its errors and warnings are stored as findings, too, from the time they are first noticed.
+         *     Its errors and warnings are also stored as findings.
          */
         get: operations["getTrainingCheck"];
         put?: never;
@@ -816,7 +815,7 @@ export interface paths {
          * Sign In
          * @description Exchange a one-time token, an API key, or an e-mail address with password for a session cookie.
          *
-         *     429 `too_many_attempts` after ten wrong passwords within a quarter of an hour.
+         *     429 `too_many_attempts` after ten wrong passwords in a quarter of an hour.
          */
         post: operations["signIn"];
         delete?: never;
@@ -940,10 +939,9 @@ export interface paths {
         put?: never;
         /**
          * Transfer Key
-         * @description Take over a key that another member created: its secret stays the same, and removing that member no
-         *     longer revokes it.
+         * @description Take over another member's key: removing that member no longer revokes it, and your rights bound it.
          *
-         *     From then on your rights bound it. Anyone who has the secret can still use it. For owners.
+         *     Its secret stays the same, also for others who have it. For owners.
          */
         post: operations["transferApiKey"];
         delete?: never;
@@ -1012,10 +1010,9 @@ export interface paths {
         post?: never;
         /**
          * Delete Project
-         * @description Delete the project with all its data, for owners; `name` must be the project's name.
+         * @description Delete the project with all its data; `name` must be its name. For owners.
          *
-         *     409 `project_busy` while a worker has one of its jobs. Files are deleted from the object store within
-         *     about a day.
+         *     409 `project_busy` while a worker has one of its jobs. Files are deleted within about a day.
          */
         delete: operations["deleteProject"];
         options?: never;
@@ -1059,8 +1056,7 @@ export interface paths {
          * @description A tar of the project's data, for owners.
          *
          *     Datasets, rewards, golden cases; jobs with specification, metrics, completions, events, log, labels and
-         *     checkpoints; evaluations with their completions, adapters, deployments and usage. Never includes keys,
-         *     passwords or other secrets.
+         *     checkpoints; evaluations with their completions, adapters, deployments and usage. Never includes secrets.
          */
         get: operations["exportProject"];
         put?: never;
@@ -1153,7 +1149,7 @@ export interface paths {
          * Create Link
          * @description A new one-time sign-in link for a member. For owners.
          *
-         *     403 `user_of_other_projects` for a member of other projects: the link would give access to those.
+         *     403 `user_of_other_projects` for a member of others: the link would give access to those.
          */
         post: operations["createMemberSignInLink"];
         delete?: never;
@@ -1173,7 +1169,7 @@ export interface paths {
         put?: never;
         /**
          * Create Reset
-         * @description A one-time link with which the member sets a new password. For owners; 403 as for sign-in links.
+         * @description A one-time link for setting a new password. For owners; 403 as for sign-in links.
          */
         post: operations["createPasswordReset"];
         delete?: never;
@@ -1197,7 +1193,7 @@ export interface paths {
         put?: never;
         /**
          * Create Invitation
-         * @description A one-time link with which one person can join the project. For owners.
+         * @description A one-time link for one person to join the project. For owners.
          */
         post: operations["createInvitation"];
         delete?: never;
@@ -1338,8 +1334,8 @@ export interface paths {
         };
         /**
          * List Entries
-         * @description Audit log: actor, action and target, newest first; for owners. `q`: words that all occur in an entry,
-         *     such as a name, an id, or a part of the operation.
+         * @description Audit log, newest first; for owners. `q`: words that all occur in an entry, such as a name, an id, or
+         *     a part of the operation.
          */
         get: operations["listAuditEntries"];
         put?: never;
@@ -1385,8 +1381,8 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the line and column of the first
-         *     error.
+         * @description Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the lines and columns of the first
+         *     20 errors. With `skip_bad_rows`, bad rows of JSONL and CSV are skipped.
          */
         post: operations["createDataset"];
         delete?: never;
@@ -1429,7 +1425,7 @@ export interface paths {
         };
         /**
          * Rows
-         * @description Rows as stored in the file; fewer than `limit` if they would exceed 4 MiB of JSON.
+         * @description Rows of the file, with numbers in number columns of CSV; fewer than `limit` if they would exceed 4 MiB of JSON.
          *
          *     The next page starts at `offset` plus the number of rows returned.
          */
@@ -1451,7 +1447,7 @@ export interface paths {
         };
         /**
          * Content
-         * @description The file, byte for byte as uploaded.
+         * @description The file, byte for byte as uploaded, without skipped rows.
          */
         get: operations["downloadDataset"];
         put?: never;
@@ -1574,7 +1570,7 @@ export interface paths {
          * Put Part
          * @description The body is the part; without `sha256` only its size is checked.
          *
-         *     Sending a part again is harmless; different bytes replace the first ones.
+         *     A part that is sent again replaces the first.
          */
         put: operations["putDatasetUploadPart"];
         post?: never;
@@ -1595,8 +1591,7 @@ export interface paths {
         put?: never;
         /**
          * Part Url
-         * @description A URL for sending the part directly to the object store. 409 `not_direct` when the store has no HTTP
-         *     API.
+         * @description A URL for sending the part directly to the object store; 409 `not_direct` if it has no HTTP API.
          */
         post: operations["createDatasetUploadPartUrl"];
         delete?: never;
@@ -1615,8 +1610,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Complete
-         * @description Join the parts, inspect the file and create a dataset. Idempotent.
+         * Complete Upload
+         * @description Join the parts, inspect the file and create the dataset. Idempotent.
+         *
+         *     If bad rows can be skipped (`faults.skippable` of the error), the upload stays open: complete it again with
+         *     `skip_bad_rows`.
          */
         post: operations["completeDatasetUpload"];
         delete?: never;
@@ -1656,7 +1654,7 @@ export interface paths {
          * Get
          * @description Duplicate prompts, and held-out prompts that also train, for the split by seed or another dataset.
          *
-         *     `status` is `running` when it takes longer than `wait`: request it again.
+         *     `status` is `running` if it takes longer than `wait`: request it again.
          */
         get: operations["reportDataset"];
         put?: never;
@@ -1982,7 +1980,8 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Refused while a job, an adapter or a deployment needs it. Shared models: administrators only.
+         * @description Delete a model. Refused while a job, an adapter or a deployment needs it. Shared models:
+         *     administrators only.
          */
         delete: operations["deleteModel"];
         options?: never;
@@ -2041,7 +2040,7 @@ export interface paths {
         };
         /**
          * Get
-         * @description Its progress and, once it has ended, its report.
+         * @description The pre-flight's progress and, once it has ended, its report.
          */
         get: operations["getPreflight"];
         put?: never;
@@ -2557,7 +2556,7 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Refused while an unfinished job needs it. Finished jobs still refer to it, and its bytes stay for them.
+         * @description Refused while an unfinished job needs it. Its bytes stay for the finished jobs that refer to it.
          */
         delete: operations["deleteFile"];
         options?: never;
@@ -2632,7 +2631,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Complete
+         * Complete Upload
          * @description Join the parts and inspect the file. A rejected file leaves the upload unchanged.
          */
         post: operations["completeUpload"];
@@ -2668,8 +2667,7 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description Newest first. Filter with `metadata[key]=value`, for several keys; `metadata=null` for jobs without
-         *     any.
+         * @description Newest first. Filter with `metadata[key]=value`, for several keys; `metadata=null`: jobs without any.
          */
         get: operations["listFineTuningJobs"];
         put?: never;
@@ -2987,7 +2985,7 @@ export interface paths {
          * @description Complete a conversation with a base model, a job's adapter or checkpoint, or a deployment.
          *
          *     With `stream`, chunks arrive as server-sent events; an error after the first chunk is an event with
-         *     `error`, and the stream ends without `[DONE]`. Disconnecting stops the worker.
+         *     `error`, and `[DONE]` is missing. Disconnecting stops the worker.
          */
         post: operations["createChatCompletion"];
         delete?: never;
@@ -3455,7 +3453,7 @@ export interface components {
         };
         /**
          * AutoLearningRate
-         * @description What `auto` is for one base model.
+         * @description Value of `auto` for one base model.
          */
         AutoLearningRate: {
             /** Value */
@@ -3472,10 +3470,7 @@ export interface components {
              * @description The rule was measured at this size.
              */
             measured: boolean;
-            /**
-             * Reason
-             * @description How the value was found, in one sentence.
-             */
+            /** Reason */
             reason: string;
         };
         /**
@@ -3608,10 +3603,7 @@ export interface components {
             /** Bytes */
             bytes: number;
         };
-        /**
-         * BrokerState
-         * @description One process's view of its broker.
-         */
+        /** BrokerState */
         BrokerState: {
             /**
              * Kind
@@ -4235,9 +4227,19 @@ export interface components {
             dataset: components["schemas"]["Blob"];
             /** Dataset Format */
             dataset_format: string;
+            /**
+             * Dataset Numbers
+             * @default []
+             */
+            dataset_numbers?: string[];
             held_out?: components["schemas"]["Blob"] | null;
             /** Held Out Format */
             held_out_format?: string | null;
+            /**
+             * Held Out Numbers
+             * @default []
+             */
+            held_out_numbers?: string[];
             /** Rewards */
             rewards: components["schemas"]["ClaimedReward"][];
             /**
@@ -4839,6 +4841,8 @@ export interface components {
             preview?: {
                 [key: string]: unknown;
             }[];
+            skipped?: components["schemas"]["SkippedRows"] | null;
+            suggested_columns?: components["schemas"]["ColumnRoles"] | null;
             /**
              * @default {
              *       "columns": {}
@@ -4857,6 +4861,17 @@ export interface components {
             jobs?: number;
             /** Newest */
             newest?: string | null;
+        };
+        /** DatasetFault */
+        DatasetFault: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Line */
+            line?: number | null;
+            /** Column */
+            column?: number | null;
         };
         /** DatasetOverlap */
         DatasetOverlap: {
@@ -6391,7 +6406,7 @@ export interface components {
         };
         /**
          * Groups
-         * @description Shares of groups; they add up to 1. A group without any reward is left out.
+         * @description Shares of groups; groups without any reward are skipped.
          */
         Groups: {
             /**
@@ -6411,8 +6426,8 @@ export interface components {
             mixed: number;
             /**
              * Useful
-             * @description Rewards differ, so that the group teaches something: mixed ones, and others whose reward is graded. With one
-             *     completion per prompt: all of them, if rewards differ over the batch.
+             * @description Rewards differ, so that the group teaches something. With one completion per prompt: all, if they differ
+             *     over the batch.
              */
             useful: number;
         };
@@ -8420,7 +8435,7 @@ export interface components {
         };
         /**
          * MemoryEstimate
-         * @description Bytes; null where the configuration does not say enough.
+         * @description Bytes; null where the configuration says too little.
          */
         MemoryEstimate: {
             /** Weights */
@@ -8432,19 +8447,19 @@ export interface components {
             adapter?: number | null;
             /**
              * Activations
-             * @description Activations of a micro-batch of 4,096 tokens, logits included.
+             * @description Activations and logits of a micro-batch of 4,096 tokens.
              */
             activations?: number | null;
             /** Kv Per Token */
             kv_per_token?: number | null;
             /**
              * Serve
-             * @description Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if that is shorter).
+             * @description Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if shorter).
              */
             serve?: number | null;
             /**
              * Train
-             * @description Weights, adapter, activations and, while it samples, the cache.
+             * @description Weights, adapter, activations and the cache while sampling.
              */
             train?: number | null;
         };
@@ -9498,17 +9513,17 @@ export interface components {
         PassRates: {
             /**
              * Per Group
-             * @description Completions per row that this rests on.
+             * @description Completions per row.
              */
             per_group: number;
             /**
              * Histogram
-             * @description Entry c: rows of which c completions pass.
+             * @description Entry c: rows with c passing completions.
              */
             histogram: number[];
             /**
              * Pass At
-             * @description k → probability that at least one of k completions passes (unbiased estimate, mean over rows).
+             * @description k → probability that one of k completions passes (unbiased, mean over rows).
              */
             pass_at: {
                 [key: string]: number;
@@ -9768,7 +9783,7 @@ export interface components {
             reasons: components["schemas"]["Reason"][];
             /**
              * Completions
-             * @description Sampled and scored for this report.
+             * @description Completions sampled and scored.
              */
             completions: number;
             /** Reward Mean */
@@ -9779,12 +9794,12 @@ export interface components {
             groups: components["schemas"]["Groups"];
             /**
              * Useful Batch
-             * @description Completions of a step that are expected to teach something.
+             * @description Completions per step that are expected to teach something.
              */
             useful_batch: number;
             /**
              * Error Share
-             * @description Completions whose reward failed.
+             * @description Share of completions whose reward failed.
              */
             error_share: number;
             /**
@@ -9794,22 +9809,22 @@ export interface components {
             errors: {
                 [key: string]: number;
             };
-            /** @description Median, mean and 95th percentile of the time inside the rewards per completion, in milliseconds. */
+            /** @description Milliseconds in the rewards per completion: median, mean, 95th percentile. */
             reward_ms: components["schemas"]["Range"] | null;
-            /** @description Per completion: 10th percentile, mean and 95th percentile. */
+            /** @description Tokens per completion: 10th percentile, mean, 95th percentile. */
             tokens: components["schemas"]["Range"];
             /** Truncated Share */
             truncated_share: number;
             /**
              * Duplicate Share
-             * @description Completions equal to an earlier one of their group.
+             * @description Share of completions equal to an earlier one of their group.
              */
             duplicate_share: number;
             /** Seconds Per Step */
             seconds_per_step: number;
-            /** @description Hours of the whole job: as measured, and if every completion grew to the limit. */
+            /** @description Hours of the whole job: as measured, and with completions at the limit. */
             hours: components["schemas"]["Range"];
-            /** @description Peak of the trainer: as measured, and if every completion grew to the limit. */
+            /** @description Peak of the trainer: as measured, and with completions at the limit. */
             memory_gib: components["schemas"]["Range"];
             /** @description Completion tokens of the whole job. */
             tokens_in_all: components["schemas"]["Range"];
@@ -9819,7 +9834,7 @@ export interface components {
             suggestions?: components["schemas"]["Suggestion"][];
             /**
              * Notes
-             * @description Worth knowing, whatever the verdict.
+             * @description Notes that hold for any verdict.
              */
             notes?: string[];
         };
@@ -10450,7 +10465,7 @@ export interface components {
         };
         /**
          * Range
-         * @description An estimate with its ends.
+         * @description An estimate with bounds.
          */
         Range: {
             /** Low */
@@ -12224,6 +12239,20 @@ export interface components {
             type: "single_turn";
         };
         /**
+         * SkippedRows
+         * @description Bad rows of the uploaded file that the dataset does not have.
+         */
+        SkippedRows: {
+            /** Rows */
+            rows: number;
+            /** Lines */
+            lines: number[];
+            /** Faults */
+            faults: components["schemas"]["DatasetFault"][];
+            /** Sha256 */
+            sha256: string;
+        };
+        /**
          * SoftOverlong
          * @description Penalty for nearing the token limit: 0 until limit - cache tokens, then linear to `weight` (DAPO).
          */
@@ -12604,7 +12633,7 @@ export interface components {
         Suggestion: {
             /**
              * Field
-             * @description Place in the job.
+             * @description Path in the job.
              */
             field: string;
             /** Value */
@@ -13659,6 +13688,13 @@ export interface components {
                 }[];
                 /** @description The same as `x-request-id`; the log has it. */
                 request_id: string | null;
+                /** @description Of a file: how many rows are bad; `errors` lists the first 20. */
+                faults?: {
+                    bad_rows: number;
+                    good_rows: number;
+                    /** @description Send it again with `skip_bad_rows` to keep the good rows. */
+                    skippable: boolean;
+                };
                 /** @description Of a 412: what the thing is now. */
                 current?: {
                     [key: string]: unknown;
@@ -16217,6 +16253,8 @@ export interface operations {
                     /** Format: binary */
                     file: string;
                     name?: string;
+                    /** @default false */
+                    skip_bad_rows?: boolean;
                 };
             };
         };
@@ -16629,7 +16667,9 @@ export interface operations {
     };
     completeDatasetUpload: {
         parameters: {
-            query?: never;
+            query?: {
+                skip_bad_rows?: boolean;
+            };
             header?: never;
             path: {
                 id: string;

@@ -13,7 +13,7 @@ from reinforge.cli.connection import connect
 from reinforge.cli.evaluation.views import Columns, Template, reward_of, roles
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, err, number, out
-from reinforge.dataset import ColumnRoles, PromptTemplate, item_of, iter_rows
+from reinforge.dataset import ColumnRoles, PromptTemplate, item_of, iter_rows, numbers_of
 from reinforge.dataset.prompts import unknown_column
 from reinforge.errors import InvalidInput
 from reinforge.schemas.jobs import RewardResult
@@ -124,7 +124,7 @@ def _cases_of_rows(
 ) -> list[dict[str, Any]]:
     parsed = None if template is None else PromptTemplate.parse(template)
     cases = []
-    for row in islice(iter_rows(dataset), count):
+    for row in islice(iter_rows(dataset, numbers=numbers_of(dataset)), count):
         if columns.answer is not None and columns.answer not in row:
             raise unknown_column(columns.answer, row, "--column")
         prompt = str(row.get(columns.prompt or "prompt", "")) if parsed is None else parsed.render(row)

@@ -12,7 +12,7 @@ from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.uploads import send
 from reinforge.client.protocol import WORKER_SECONDS
-from reinforge.client.shared import Progress, complete_seconds
+from reinforge.client.shared import Progress, complete_seconds, uploaded_hashes
 from reinforge.errors import Unavailable
 from reinforge.schemas.dataset_reports import DatasetOverlap
 from reinforge.schemas.datasets import RenderedPrompts, SplitView, TokenLengths
@@ -31,12 +31,16 @@ class AsyncDatasets:
         name: str | None = None,
         reuse: bool = True,
         in_parts: bool | None = None,
+        skip_bad_rows: bool = False,
         progress: Progress | None = None,
     ) -> Dataset:
         """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is not sent twice.
 
         Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push again to
         send what is missing. `progress` gets the bytes that have arrived.
+
+        A refused file's `faults` counts its bad rows, and `errors` lists the first 20. With `skip_bad_rows` those
+        of JSONL and CSV are skipped; the dataset's `skipped` lists them.
         """
         path = Path(path)
         name = name or path.name
@@ -46,17 +50,24 @@ class AsyncDatasets:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         if reuse:
             async for dataset in self.list():
-                if dataset.sha256 == sha256 and dataset.name == name:
+                if dataset.name == name and sha256 in uploaded_hashes(dataset, skip_bad_rows):
                     return dataset
         if in_parts:
-            return await send(self._transport, path, name=name, sha256=sha256, progress=progress)
+            return await send(
+                self._transport,
+                path,
+                name=name,
+                sha256=sha256,
+                skip_bad_rows=skip_bad_rows,
+                progress=progress,
+            )
         with path.open("rb") as file:
             files = {"file": (path.name, file, "application/octet-stream")}
             answer = await self._transport.request(
                 "POST",
                 "/datasets",
                 files=files,
-                data={"name": name},
+                data={"name": name} | ({"skip_bad_rows": "true"} if skip_bad_rows else {}),
                 timeout=complete_seconds(path.stat().st_size),
             )
         return Dataset.model_validate(answer.json())
@@ -103,7 +114,7 @@ class AsyncDatasets:
         return Dataset.model_validate(await self._transport.patch(f"/datasets/{id}", fields, etag=etag))
 
     async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
-        """Write the file as uploaded to `to`; `progress(bytes so far, total or None)`."""
+        """Write the file as uploaded, without skipped rows, to `to`; `progress(bytes so far, total or None)`."""
         return await save(self._transport, f"/datasets/{id}/content", to, progress=progress)
 
     async def render(

@@ -12,7 +12,13 @@ from reinforge.schemas.uploads import DatasetUpload, PartDestination
 
 
 async def send(
-    transport: AsyncTransport, path: Path, *, name: str, sha256: str, progress: Progress | None = None
+    transport: AsyncTransport,
+    path: Path,
+    *,
+    name: str,
+    sha256: str,
+    skip_bad_rows: bool = False,
+    progress: Progress | None = None,
 ) -> Dataset:
     """Upload a file in parts, or resume its unfinished upload.
 
@@ -32,7 +38,9 @@ async def send(
         if progress:
             progress(upload.bytes, upload.bytes)
         ended = await transport.post(
-            f"/uploads/{upload.id}/complete", at_least=complete_seconds(upload.bytes)
+            f"/uploads/{upload.id}/complete",
+            params={"skip_bad_rows": "true"} if skip_bad_rows else None,
+            at_least=complete_seconds(upload.bytes),
         )
     except ServerUnreachable as error:
         error.hint = (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reinforge.client.protocol import WORKER_SECONDS
-from reinforge.client.shared import Progress, complete_seconds
+from reinforge.client.shared import Progress, complete_seconds, uploaded_hashes
 from reinforge.client.sync.downloads import save
 from reinforge.client.sync.paging import iterate
 from reinforge.client.sync.transport import Transport
@@ -31,12 +31,16 @@ class Datasets:
         name: str | None = None,
         reuse: bool = True,
         in_parts: bool | None = None,
+        skip_bad_rows: bool = False,
         progress: Progress | None = None,
     ) -> Dataset:
         """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is not sent twice.
 
         Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push again to
         send what is missing. `progress` gets the bytes that have arrived.
+
+        A refused file's `faults` counts its bad rows, and `errors` lists the first 20. With `skip_bad_rows` those
+        of JSONL and CSV are skipped; the dataset's `skipped` lists them.
         """
         path = Path(path)
         name = name or path.name
@@ -46,17 +50,24 @@ class Datasets:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         if reuse:
             for dataset in self.list():
-                if dataset.sha256 == sha256 and dataset.name == name:
+                if dataset.name == name and sha256 in uploaded_hashes(dataset, skip_bad_rows):
                     return dataset
         if in_parts:
-            return send(self._transport, path, name=name, sha256=sha256, progress=progress)
+            return send(
+                self._transport,
+                path,
+                name=name,
+                sha256=sha256,
+                skip_bad_rows=skip_bad_rows,
+                progress=progress,
+            )
         with path.open("rb") as file:
             files = {"file": (path.name, file, "application/octet-stream")}
             answer = self._transport.request(
                 "POST",
                 "/datasets",
                 files=files,
-                data={"name": name},
+                data={"name": name} | ({"skip_bad_rows": "true"} if skip_bad_rows else {}),
                 timeout=complete_seconds(path.stat().st_size),
             )
         return Dataset.model_validate(answer.json())
@@ -101,7 +112,7 @@ class Datasets:
         return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=etag))
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
-        """Write the file as uploaded to `to`; `progress(bytes so far, total or None)`."""
+        """Write the file as uploaded, without skipped rows, to `to`; `progress(bytes so far, total or None)`."""
         return save(self._transport, f"/datasets/{id}/content", to, progress=progress)
 
     def render(

@@ -13,7 +13,13 @@ from reinforge.schemas.uploads import DatasetUpload, PartDestination
 
 
 def send(
-    transport: Transport, path: Path, *, name: str, sha256: str, progress: Progress | None = None
+    transport: Transport,
+    path: Path,
+    *,
+    name: str,
+    sha256: str,
+    skip_bad_rows: bool = False,
+    progress: Progress | None = None,
 ) -> Dataset:
     """Upload a file in parts, or resume its unfinished upload.
 
@@ -32,7 +38,11 @@ def send(
                 done += len(data)
         if progress:
             progress(upload.bytes, upload.bytes)
-        ended = transport.post(f"/uploads/{upload.id}/complete", at_least=complete_seconds(upload.bytes))
+        ended = transport.post(
+            f"/uploads/{upload.id}/complete",
+            params={"skip_bad_rows": "true"} if skip_bad_rows else None,
+            at_least=complete_seconds(upload.bytes),
+        )
     except ServerUnreachable as error:
         error.hint = (
             "What has arrived is kept for a day: push the same file again, and it goes on from there."

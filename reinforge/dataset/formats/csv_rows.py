@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
+from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats.text import text_lines
 from reinforge.dataset.limits import Limits, row_too_large, too_many_columns
 from reinforge.dataset.rows import SourceRow
@@ -18,8 +19,8 @@ _QUOTING = (
 )
 
 
-def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
-    source = _Source(path, limits)
+def read(path: Path, limits: Limits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
+    source = _Source(path, limits, on_fault)
     # The csv module's limit is global and for one field; `_Source` bounds the whole record before that.
     csv.field_size_limit(max(csv.field_size_limit(), 2 * limits.max_row_bytes))
     header: list[str] = []
@@ -29,7 +30,8 @@ def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise _malformed(source, str(error)) from None
+            source.refuse(_malformed(source, str(error)), isolated=source.is_isolated() and bool(header))
+            continue
         if cells is None:
             return
         if not cells:
@@ -37,8 +39,9 @@ def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
         if not header:
             _check_header(cells, source)
             header = cells
+            source.has_header = True
         elif len(cells) != len(header):
-            raise _ragged(header, cells, source)
+            source.refuse(_ragged(header, cells, source), isolated=True)
         else:
             yield SourceRow(source.first_line, dict(zip(header, cells, strict=True)), source.text())
 
@@ -57,10 +60,12 @@ def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
 class _Source:
     """Lines for `csv.reader`; remembers those of the current record."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    def __init__(self, path: Path, limits: Limits, on_fault: OnFault) -> None:
         self._path = path
         self.limits = limits
-        self._lines = text_lines(path, limits)
+        self._lines = text_lines(path, limits, self._on_bad_line)
+        self._on_fault = on_fault
+        self.has_header = False
         self._held: list[str] = []
         self._size = 0
         self.first_line = 0
@@ -69,6 +74,22 @@ class _Source:
     def start_record(self) -> None:
         self._held.clear()
         self._size = 0
+
+    def is_isolated(self) -> bool:
+        """Whether the current record is one line with all its quotes closed."""
+        return len(self._held) == 1 and self._held[0].count('"') % 2 == 0
+
+    def refuse(self, fault: DatasetError, *, isolated: bool) -> None:
+        """Raises the fault if it leaves open where the next record begins."""
+        if not isolated:
+            raise fault
+        self._on_fault(fault, self.first_line, len(self._held), self._size)
+
+    def _on_bad_line(self, fault: DatasetError, raw: bytes) -> None:
+        if self._held or not self.has_header or raw.count(b'"') % 2:
+            raise fault
+        assert fault.line is not None
+        self._on_fault(fault, fault.line, 1, len(raw))
 
     def __iter__(self) -> Iterator[str]:
         for number, line in self._lines:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
+from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats import strict_json
 from reinforge.dataset.formats.text import text_lines
 from reinforge.dataset.limits import Limits
@@ -13,17 +14,23 @@ from reinforge.dataset.rows import SourceRow
 _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 
 
-def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
-    for number, line in text_lines(path, limits):
+def read(path: Path, limits: Limits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
+    def on_bad_line(error: DatasetError, raw: bytes) -> None:
+        assert error.line is not None
+        on_fault(error, error.line, 1, len(raw))
+
+    for number, line in text_lines(path, limits, on_bad_line):
         text = line.rstrip("\r\n")
         if not text or text.isspace():
             continue
         try:
             value = strict_json.parse(text, limits.max_depth)
         except DatasetError as error:
-            raise error.at(number, error.column, text) from None
+            on_fault(error.at(number, error.column, text), number, 1, len(text))
+            continue
         if not isinstance(value, dict):
-            raise _not_an_object(value, text, number)
+            on_fault(_not_an_object(value, text, number), number, 1, len(text))
+            continue
         yield SourceRow(number, value, text)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
+from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats.strict_json import INT64
 from reinforge.dataset.limits import Limits, too_many_columns
 from reinforge.dataset.rows import SourceRow
@@ -19,7 +20,7 @@ BATCH_ROWS = 64
 """Small, since dictionary encoding can make a row far larger in memory than in the file."""
 
 
-def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
+def read(path: Path, limits: Limits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
     # Here and not at the top: most commands of the CLI never meet Parquet, and pyarrow takes long to load.
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -31,7 +32,11 @@ def read(path: Path, limits: Limits) -> Iterator[SourceRow]:
             for batch in file.iter_batches(batch_size=BATCH_ROWS):
                 for value in pa.Table.from_batches([batch]).cast(target).to_pylist():
                     number += 1
-                    _check(value, (), number)
+                    try:
+                        _check(value, (), number)
+                    except DatasetError as error:
+                        on_fault(error, number, 1, 0)
+                        continue
                     yield SourceRow(number, value, None)
     except UnicodeDecodeError as error:
         message = f"A text after row {number} is not valid UTF-8 ({error.reason})."

@@ -1,7 +1,7 @@
 """Format detection, and readers of all formats."""
 
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,8 +10,10 @@ import orjson
 
 from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
+from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats import csv_rows, jsonl, parquet
 from reinforge.dataset.limits import Limits
+from reinforge.dataset.numbers import with_numbers
 from reinforge.dataset.rows import Row, SourceRow
 
 Format = Literal["jsonl", "csv", "parquet"]
@@ -19,7 +21,8 @@ Format = Literal["jsonl", "csv", "parquet"]
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    read: Callable[[Path, Limits], Iterator[SourceRow]]
+    read: Callable[[Path, Limits, OnFault], Iterator[SourceRow]]
+    """Faults of rows go to `OnFault`; those of the file are raised."""
     place: Callable[[SourceRow, ValuePath], tuple[int, int | None]]
     """(line, column) of a value inside a row."""
 
@@ -102,14 +105,23 @@ def detect_format(path: Path, filename: str | None = None) -> Format:
 
 
 def read_source(path: Path, format: Format, limits: Limits) -> Iterator[SourceRow]:
-    return READERS[format].read(path, limits)
+    return READERS[format].read(path, limits, raise_fault)
 
 
-def iter_rows(path: Path | str, format: Format | None = None, limits: Limits | None = None) -> Iterator[Row]:
-    """Stream rows. `format` None: detected. Raises DatasetError at the first fault."""
+def iter_rows(
+    path: Path | str,
+    format: Format | None = None,
+    limits: Limits | None = None,
+    *,
+    numbers: Collection[str] = (),
+) -> Iterator[Row]:
+    """Stream rows. `format` None: detected. `numbers`: columns of CSV whose cells are numbers.
+
+    Raises DatasetError at the first fault.
+    """
     path = Path(path)
     for row in read_source(path, format or detect_format(path), limits or Limits()):
-        yield row.value
+        yield with_numbers(row.value, numbers)
 
 
 def iter_accepted(path: Path, format: Format) -> Iterator[Row]:

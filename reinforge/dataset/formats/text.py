@@ -1,10 +1,10 @@
 """Strict reader of text lines: UTF-8, no NUL, bounded length."""
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from reinforge.dataset.errors import DatasetError
+from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.limits import Limits, row_too_large
 
 # UTF-32 first: its little-endian mark begins with UTF-16's.
@@ -17,8 +17,13 @@ FOREIGN_MARKS = (
 SAVE_AS_UTF8 = "Save the file as UTF-8, for example: iconv -f {name} -t UTF-8 old > new"
 
 
-def text_lines(path: Path, limits: Limits) -> Iterator[tuple[int, str]]:
+OnBadLine = Callable[[DatasetError, bytes], None]
+
+
+def text_lines(path: Path, limits: Limits, on_bad_line: OnBadLine | None = None) -> Iterator[tuple[int, str]]:
     """(1-based line number, line with its line break), without the BOM.
+
+    Lines that `on_bad_line` accepts are omitted.
 
     Raises DatasetError `wrong_encoding`, `nul_byte`, DatasetTooLarge `row_too_large`.
     """
@@ -29,7 +34,16 @@ def text_lines(path: Path, limits: Limits) -> Iterator[tuple[int, str]]:
             if number == 1:
                 _refuse_foreign_encoding(raw)
                 raw = raw.removeprefix(codecs.BOM_UTF8)
-            yield number, _decode(raw, number, limits)
+            try:
+                text = _decode(raw, number, limits)
+            except DatasetTooLarge:
+                raise
+            except DatasetError as error:
+                if on_bad_line is None:
+                    raise
+                on_bad_line(error, raw)
+                continue
+            yield number, text
 
 
 def _decode(raw: bytes, number: int, limits: Limits) -> str:

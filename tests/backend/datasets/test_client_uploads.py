@@ -106,6 +106,18 @@ class TestClient:
             client.datasets.push(file, in_parts=True)
         assert (caught.value.code, caught.value.errors[0]["line"]) == ("truncated_json", 101)
 
+    @pytest.mark.parametrize("in_parts", [False, True])
+    def test_bad_rows_are_skipped_once(self, client: Reinforge, tmp_path: Path, in_parts: bool) -> None:
+        bad = written(tmp_path / f"bad{in_parts}.jsonl", rows(20, start=61_000) + b'[]\n{"prompt": " "}\n')
+        with pytest.raises(InvalidInput) as caught:
+            client.datasets.push(bad, in_parts=in_parts)
+        assert caught.value.faults == {"bad_rows": 2, "good_rows": 20, "skippable": True}
+        assert [fault["line"] for fault in caught.value.errors] == [21, 22]
+        dataset = client.datasets.push(bad, in_parts=in_parts, skip_bad_rows=True)
+        assert dataset.skipped is not None
+        assert (dataset.rows, dataset.skipped.lines) == (20, [21, 22])
+        assert client.datasets.push(bad, in_parts=in_parts, skip_bad_rows=True).id == dataset.id
+
 
 class TestBucket:
     @pytest.fixture(autouse=True)

@@ -58,8 +58,8 @@ class Sender:
         upload: dict[str, Any] = answer.json()
         return upload
 
-    def complete(self) -> httpx.Response:
-        return self.backend.api.post(f"/uploads/{self.id}/complete", timeout=120)
+    def complete(self, **params: Any) -> httpx.Response:
+        return self.backend.api.post(f"/uploads/{self.id}/complete", params=params, timeout=120)
 
 
 def digest(data: bytes) -> str:
@@ -184,6 +184,28 @@ class TestThroughTheServer:
         assert refused(sender.complete(), 422, "truncated_json")["errors"][0]["line"] == 51
         assert datasets(backend) == before
         assert [path for path in (backend.home / "uploads").iterdir() if path.is_file()] == []
+
+    def test_bad_rows_can_be_skipped_without_sending_the_parts_again(self, backend: Backend) -> None:
+        content = rows(50, start=6500) + b'{"prompt": \n'
+        sender = Sender(backend, content)
+        for number in range(1, sender.upload["part_count"] + 1):
+            sender.put(number)
+        faults = refused(sender.complete(), 422, "truncated_json")["faults"]
+        assert faults == {"bad_rows": 1, "good_rows": 50, "skippable": True}
+        same = Sender(backend, content)
+        assert (same.id, same.upload["missing"]) == (sender.id, [])
+        made = sender.complete(skip_bad_rows=True).json()["dataset"]
+        assert (made["rows"], made["skipped"]["rows"], made["skipped"]["lines"]) == (50, 1, [51])
+        assert made["skipped"]["sha256"] == digest(content)
+        assert backend.api.get(f"/datasets/{made['id']}/content").content == rows(50, start=6500)
+        assert sender.state()["status"] == "completed"
+        assert [path for path in (backend.home / "uploads").iterdir() if path.is_file()] == []
+
+    def test_a_file_that_cannot_be_read_to_its_end_ends_the_upload(self, backend: Backend) -> None:
+        sender = Sender(backend, b'prompt,answer\n1,2\n3,"4\n', filename="open.csv")
+        sender.put(1)
+        assert "faults" not in refused(sender.complete(skip_bad_rows=True), 422, "invalid_csv")
+        assert sender.state()["status"] == "refused"
 
     def test_a_cancelled_upload_takes_nothing_more(self, backend: Backend) -> None:
         sender = Sender(backend, rows(60, start=7000))

@@ -113,13 +113,24 @@ class Prompts:
 
 
 def load_prompts(
-    data: DataSpec, dataset: Path, held_out: Path | None, *, renderer: Renderer, seed: int, max_tokens: int
+    data: DataSpec,
+    dataset: Path,
+    held_out: Path | None,
+    *,
+    renderer: Renderer,
+    seed: int,
+    max_tokens: int,
+    numbers: Sequence[str] = (),
+    held_out_numbers: Sequence[str] = (),
 ) -> Prompts:
-    """Read and split the rows. Raises JobFailure `data_error`."""
+    """Read and split the rows. `numbers`: columns of CSV that rewards read as numbers.
+
+    Raises JobFailure `data_error`.
+    """
     try:
-        rows = list(_rows(dataset, data))
+        rows = list(_rows(dataset, data, numbers))
         if held_out is not None:
-            train, held_rows = rows, list(_rows(held_out, data))
+            train, held_rows = rows, list(_rows(held_out, data, held_out_numbers))
         else:
             train_indices, held_indices = _split(rows, data, seed)
             train, held_rows = [rows[i] for i in train_indices], [rows[i] for i in held_indices]
@@ -144,9 +155,13 @@ def _split(rows: Sequence[PromptRow], data: DataSpec, seed: int) -> tuple[list[i
     return split_together(keys, data.held_out_rows, seed)
 
 
-def _rows(path: Path, data: DataSpec) -> Iterator[PromptRow]:
+def _rows(path: Path, data: DataSpec, numbers: Sequence[str]) -> Iterator[PromptRow]:
     return iter_prompts(
-        path, roles=data.columns, template=data.prompt_template, system_prompt=data.system_prompt
+        path,
+        roles=data.columns,
+        template=data.prompt_template,
+        system_prompt=data.system_prompt,
+        numbers=numbers,
     )
 
 

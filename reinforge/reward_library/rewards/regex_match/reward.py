@@ -17,7 +17,7 @@ def grade(sample, item):
     if "<think>" in text:
         return {"score": 0.0, "reason": "the thinking never ends"}
     flags = regex.ASCII | (regex.IGNORECASE if IGNORE_CASE else 0)
-    pattern = regex.compile(item.get("pattern") or PATTERN, flags)
+    pattern = regex.compile(str(item.get("pattern") or PATTERN), flags)
     try:
         if WHOLE:
             fits = pattern.fullmatch(text.strip(), timeout=SECONDS) is not None

@@ -1,0 +1,76 @@
+"""All faults of a file, with bounded memory."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from reinforge.dataset.errors import DatasetError
+
+OnFault = Callable[[DatasetError, int, int, int], None]
+"""(fault, first line of the bad row, its lines, its characters). Raises if reading cannot go on."""
+
+LISTED = 20
+"""Faults that an error lists; the others are counted."""
+MOST_BAD_ROWS = 10_000
+MOST_BAD_CHARACTERS = 32 * 1024 * 1024
+"""Locating faults is slow: past either limit the rest of the file is not read."""
+
+
+class Faults:
+    """Faults of rows, and the one after which nothing could be read."""
+
+    def __init__(self) -> None:
+        self.bad_rows: dict[int, int] = {}
+        """First line → number of lines, ascending."""
+        self.listed: list[dict[str, Any]] = []
+        self._first: DatasetError | None = None
+        self._characters = 0
+        self._is_complete = True
+
+    def add(self, fault: DatasetError, first_line: int, lines: int, characters: int) -> None:
+        self._list(fault)
+        self.bad_rows[first_line] = lines
+        self._characters += characters
+        if len(self.bad_rows) >= MOST_BAD_ROWS or self._characters > MOST_BAD_CHARACTERS:
+            self._is_complete = False
+            raise fault
+
+    def end(self, fault: DatasetError) -> None:
+        """Reading has ended at `fault`."""
+        if self._is_complete:
+            self._is_complete = False
+            self._list(fault)
+
+    def check(self, good_rows: int, *, removable: bool) -> None:
+        """Raises the first fault, with the others in `errors` and their count in `faults`."""
+        if self._first is None:
+            return
+        if self.bad_rows:
+            self._first.errors, self._first.bad_rows = self.listed, self.bad_rows
+            self._first.faults = {
+                "bad_rows": len(self.bad_rows),
+                "good_rows": good_rows,
+                "skippable": removable and self._is_complete and good_rows > 0,
+            }
+        raise self._first
+
+    def _list(self, fault: DatasetError) -> None:
+        self._first = self._first or fault
+        if len(self.listed) < LISTED:
+            self.listed += fault.errors
+
+
+def raise_fault(fault: DatasetError, first_line: int, lines: int, characters: int) -> NoReturn:
+    raise fault
+
+
+def without_lines(path: Path, to: Path, bad_rows: dict[int, int]) -> None:
+    """Copy a text file without bad rows, by first line and number of lines."""
+    with path.open("rb") as source, to.open("wb") as target:
+        remaining = 0
+        for number, line in enumerate(source, 1):
+            remaining = max(remaining, bad_rows.get(number, 0))
+            if remaining:
+                remaining -= 1
+            else:
+                target.write(line)

@@ -1,0 +1,43 @@
+"""Numbers among the cells of a CSV file.
+
+A cell is a number only if the number is written the same way, so that no text changes: `007`, `1.50`, `1e5` and
+integers of more than 15 digits stay text. A column holds numbers if all its cells do.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from reinforge.dataset.rows import Row
+
+TEXT_COLUMNS = frozenset({"prompt", "messages", "tools"})
+"""Never numbers."""
+MOST_CHARACTERS = 24
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,16})?\Z")
+
+
+def number_of(text: str) -> int | float | None:
+    """`"125"` → 125, `"0.5"` → 0.5, `"007"` → None."""
+    if not 0 < len(text) <= MOST_CHARACTERS or (match := _NUMBER.match(text)) is None:
+        return None
+    number = int(text) if match[1] is None else float(text)
+    return number if str(number) == text else None
+
+
+def with_numbers(row: Row, columns: Collection[str]) -> Row:
+    """The row with the cells of `columns` as numbers."""
+    if not columns:
+        return row
+    return {name: _converted(value) if name in columns else value for name, value in row.items()}
+
+
+def number_columns(format: str, columns: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the columns that rewards read as numbers, of a stored dataset."""
+    if format != "csv":
+        return []
+    return [column["name"] for column in columns if column["type"] in ("integer", "number")]
+
+
+def _converted(value: Any) -> Any:
+    number = number_of(value) if isinstance(value, str) else None
+    return value if number is None else number
