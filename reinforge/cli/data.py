@@ -42,7 +42,7 @@ def push_dataset(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL, CSV or Parquet.")],
     name: Annotated[str | None, typer.Option(help="Default: the file's name.")] = None,
     skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Leave out bad rows of JSONL and CSV.")
+        bool, typer.Option("--skip-bad-rows", help="Skip bad rows of JSONL and CSV.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -71,7 +71,7 @@ def push_dataset(
             dataset = client.datasets.push(file, name=name, skip_bad_rows=skip_bad_rows, progress=show)
         except InvalidInput as error:
             if error.faults is not None and error.faults["skippable"]:
-                error.hint = f"{error.hint or ''} To leave out the bad rows: --skip-bad-rows".strip()
+                error.hint = f"{error.hint or ''} To skip the bad rows: --skip-bad-rows".strip()
             raise
     if json:
         output.print_json(dataset)
@@ -88,7 +88,7 @@ def _print_notes(dataset: Dataset) -> None:
         places = ", ".join(str(line) for line in dataset.skipped.lines[:10])
         more = ", …" if dataset.skipped.rows > 10 else ""
         err.print(
-            f"[yellow]note[/yellow] {dataset.skipped.rows:,} bad rows are left out (lines {places}{more})"
+            f"[yellow]note[/yellow] {dataset.skipped.rows:,} bad rows are skipped (lines {places}{more})"
         )
     for warning in dataset.warnings:
         err.print(f"[yellow]note[/yellow] {escape(warning)}")

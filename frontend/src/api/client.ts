@@ -19,6 +19,9 @@ export type ErrorDetail = {
 };
 
 /** A failed request: the server's error envelope, or a substitute if no server answered. */
+/** How many rows of a refused file are bad; `errors` lists the first faults. */
+export type FileFaults = { bad_rows: number; good_rows: number; skippable: boolean };
+
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -28,6 +31,7 @@ export class ApiError extends Error {
     readonly param: string | null = null,
     readonly errors: ErrorDetail[] = [],
     readonly requestId: string | null = null,
+    readonly faults: FileFaults | null = null,
   ) {
     super(message);
     this.name = "ApiError";
@@ -60,6 +64,7 @@ export function toApiError(status: number, body: unknown): ApiError {
     (error.param as string) ?? null,
     (error.errors as ErrorDetail[]) ?? [],
     (error.request_id as string) ?? null,
+    (error.faults as FileFaults) ?? null,
   );
 }
 

@@ -135,7 +135,7 @@ export function useUpload(onDone: (dataset: Dataset) => void) {
   const abort = useRef<AbortController>(null);
   useEffect(() => () => abort.current?.abort(), []);
 
-  const start = async (file: File) => {
+  const start = async (file: File, skipBadRows = false) => {
     abort.current?.abort();
     const controller = new AbortController();
     abort.current = controller;
@@ -149,8 +149,10 @@ export function useUpload(onDone: (dataset: Dataset) => void) {
     try {
       const dataset =
         file.size > LARGE_BYTES
-          ? await sendInParts(file, onProgress, controller.signal)
-          : await sendFile<Dataset>("/api/v1/datasets", file, onProgress, controller.signal);
+          ? await sendInParts(file, onProgress, controller.signal, skipBadRows)
+          : await sendFile<Dataset>("/api/v1/datasets", file, onProgress, controller.signal, {
+              skip_bad_rows: String(skipBadRows),
+            });
       setUpload({ phase: "idle" });
       void client.invalidateQueries({ queryKey: datasetKeys.list });
       onDone(dataset);

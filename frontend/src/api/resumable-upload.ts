@@ -29,6 +29,7 @@ export async function sendInParts(
   file: File,
   tell: (progress: PartsProgress) => void,
   signal: AbortSignal,
+  skipBadRows = false,
 ): Promise<Dataset> {
   let sent = 0;
   const progress = (bytes: number) => {
@@ -37,12 +38,13 @@ export async function sendInParts(
   };
   for (;;) {
     try {
-      return await attempt(file, progress, signal);
+      return await attempt(file, progress, signal, skipBadRows);
     } catch (error) {
       if (signal.aborted && signal.reason === CANCELLED) await cancel(file);
       if (signal.aborted || !(error instanceof ApiError)) throw error;
       if (error.status !== 0 && error.status < 500) {
-        localStorage.removeItem(placeOf(file));
+        // Without the bad rows it can be completed from what has arrived.
+        if (!error.faults?.skippable) localStorage.removeItem(placeOf(file));
         throw error;
       }
       tell({ sent, total: file.size, waiting: true });
@@ -51,7 +53,12 @@ export async function sendInParts(
   }
 }
 
-async function attempt(file: File, progress: (bytes: number) => void, signal: AbortSignal): Promise<Dataset> {
+async function attempt(
+  file: File,
+  progress: (bytes: number) => void,
+  signal: AbortSignal,
+  skipBadRows: boolean,
+): Promise<Dataset> {
   const upload = (await unfinished(file, signal)) ?? (await begin(file, signal));
   let done = upload.parts.reduce((sum, part) => sum + part.bytes, 0);
   progress(done);
@@ -67,7 +74,10 @@ async function attempt(file: File, progress: (bytes: number) => void, signal: Ab
     progress(done);
   }
   const ended = await unwrap(
-    http.POST("/api/v1/uploads/{id}/complete", { params: { path: { id: upload.id } }, signal }),
+    http.POST("/api/v1/uploads/{id}/complete", {
+      params: { path: { id: upload.id }, query: { skip_bad_rows: skipBadRows } },
+      signal,
+    }),
   );
   localStorage.removeItem(placeOf(file));
   if (!ended.dataset)

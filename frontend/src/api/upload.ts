@@ -8,8 +8,10 @@ export function sendFile<T>(
   file: File,
   onProgress: (progress: UploadProgress) => void,
   signal: AbortSignal,
+  fields: Readonly<Record<string, string>> = {},
 ): Promise<T> {
   const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
   form.append("file", file);
   return sendBytes<T>("POST", address, form, onProgress, signal);
 }

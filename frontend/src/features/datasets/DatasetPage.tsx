@@ -2,7 +2,7 @@ import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useAccess } from "@/api/access";
 import { contentAddress, type Dataset, datasetQuery, useDeleteDataset } from "@/api/datasets";
 import { jobsUsingQuery } from "@/api/jobs-using";
@@ -12,10 +12,10 @@ import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { JobsUsing } from "@/components/JobsUsing";
-import { Notice } from "@/components/Notice";
 import { Page, Tag } from "@/components/Page";
 import { TabNav } from "@/components/TabNav";
 import { ago, bytes, count } from "@/lib/format";
+import { DatasetNotes } from "./DatasetNotes";
 import styles from "./DatasetPage.module.css";
 import type { DatasetPlace, OnPlace } from "./place";
 import { RowsTab } from "./RowsTab";
@@ -92,15 +92,6 @@ function JobsTab({ id }: { id: string }) {
   return <JobsUsing label="Jobs using the dataset" jobs={rows} />;
 }
 
-const asksForPrompt = (warning: string) => warning.startsWith('No "messages"');
-
-/** Remaining notes: a missing prompt column does not matter once one is selected. */
-function openWarnings(dataset: Dataset | undefined): string[] {
-  const view = dataset?.prompt_view;
-  const settled = view?.prompt_template || view?.columns?.prompt || view?.columns?.messages;
-  return (dataset?.warnings ?? []).filter((warning) => !settled || !asksForPrompt(warning));
-}
-
 type Props = { id: string; place: DatasetPlace; onPlace: OnPlace; onDeleted: () => void };
 
 /** One dataset: its rows, the prompts they become, and who uses them. */
@@ -108,7 +99,7 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
   const query = useQuery(datasetQuery(id));
   const { refusal } = useAccess();
   const dataset = query.data;
-  const warnings = openWarnings(dataset);
+  const [applied, setApplied] = useState(0);
   const crumbs = [
     <Link key="datasets" to="/datasets">
       Datasets
@@ -154,40 +145,24 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
             {tab("jobs", "Used in")}
           </TabNav>
           <div className={styles.stack}>
-            {dataset?.newest && (
-              <Notice
-                tone="info"
-                title="Newer version available"
-                action={
-                  <Link to="/datasets/$id" params={{ id: dataset.newest }}>
-                    Open the newest version
-                  </Link>
-                }
-              >
-                A newer dataset has the same name. Jobs that use this version keep using it.
-              </Notice>
-            )}
-            {warnings.length > 0 && (
-              <Notice
-                tone="warn"
-                title="Note"
-                action={
-                  warnings.some(asksForPrompt) &&
-                  place.tab !== "prompts" &&
-                  tab("prompts", "Choose the columns")
-                }
-              >
-                <ul className={styles.warnings}>
-                  {warnings.map((warning) => (
-                    <li key={warning}>{warning}</li>
-                  ))}
-                </ul>
-              </Notice>
+            {dataset && (
+              <DatasetNotes
+                dataset={dataset}
+                refusal={refusal}
+                toPrompts={place.tab !== "prompts" && tab("prompts", "Choose the columns")}
+                onApplied={() => setApplied((times) => times + 1)}
+              />
             )}
             {place.tab === "jobs" && <JobsTab id={id} />}
             {place.tab === "prompts" && dataset && (
               <Suspense fallback={<div className={styles.waiting} aria-busy="true" />}>
-                <PromptsTab dataset={dataset} refusal={refusal} place={place} onPlace={onPlace} />
+                <PromptsTab
+                  key={applied}
+                  dataset={dataset}
+                  refusal={refusal}
+                  place={place}
+                  onPlace={onPlace}
+                />
               </Suspense>
             )}
             {place.tab === "report" && dataset && (

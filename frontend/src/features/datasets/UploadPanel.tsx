@@ -83,6 +83,7 @@ export function UploadPanel({ refusal, onDone }: { refusal: string | null; onDon
             upload.error.offline ? "Not uploaded" : `${upload.file.name} was rejected; no data was saved`
           }
           error={upload.error}
+          onSkip={() => void start(upload.file, true)}
         />
       )}
     </>

@@ -69,7 +69,8 @@ export function Workbench(props: Props) {
 
   const names = columns.map((column) => column.name);
   const answer = columnOfRole("answer", view, names) ?? undefined;
-  const { kind, turn } = useKind(draft, onChange, answer, props.reward === undefined);
+  const suggested = bench.dataset?.suggested_columns?.answer ?? undefined;
+  const { kind, turn } = useKind(draft, onChange, answer ?? suggested, props.reward === undefined);
   const kinds = <KindSwitch kind={kind} onKind={turn} readOnly={refusal !== null} />;
 
   const open = async (file: File) => {

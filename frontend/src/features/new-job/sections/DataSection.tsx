@@ -53,7 +53,11 @@ function Pick({ onPick }: { onPick: (dataset: Dataset) => void }) {
         )}
       </div>
       {upload.phase === "refused" && (
-        <UploadProblems title={`${upload.file.name} was rejected`} error={upload.error} />
+        <UploadProblems
+          title={`${upload.file.name} was rejected`}
+          error={upload.error}
+          onSkip={() => void start(upload.file, true)}
+        />
       )}
     </>
   );
