@@ -38,7 +38,7 @@ from backend.http import errors
 from backend.http.compression import CompressJson
 from backend.jobs.endpoints import router as jobs
 from backend.jobs.monitoring.live_frames import LiveJobs
-from backend.jobs.submission.submit import Services
+from backend.jobs.submission.submit import SubmitServices
 from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
 from backend.keys.endpoints import router as api_keys
@@ -63,7 +63,7 @@ from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from backend.site import health, meta, openapi
 from backend.site.client_wheel import router as client_wheel
-from backend.site.page import STATIC, Page
+from backend.site.page import STATIC, PageFallback
 from backend.site.reference import router as reference
 from backend.usage.endpoints import router as usage
 from backend.users import addresses
@@ -117,7 +117,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_d
     for router in ROUTERS:
         app.include_router(router)
     openapi.serve(app)
-    app.router.default = Page(page)
+    app.router.default = PageFallback(page)
     return app
 
 
@@ -180,8 +180,8 @@ async def _first_demo(app: FastAPI) -> asyncio.Task[None] | None:
             session, project.id, state.settings, first_demo=state.first_demo
         ):
             return None
-    services = Services(state.database, state.calls, state.objects, state.settings, state.wake_ups)
-    starter = demo_service.Demo(services)
+    services = SubmitServices(state.database, state.calls, state.objects, state.settings, state.wake_ups)
+    starter = demo_service.DemoStarter(services)
     return asyncio.create_task(demo_service.start_first(starter, project.id))
 
 

@@ -42,7 +42,7 @@ from common.task_rows import TASKS, task_data
 from reinforge.base_models.learning_rate import INITIAL, SCALE, SETTLING_STEPS, auto_learning_rate
 from worker import starter
 from worker.starter.__main__ import make
-from worker.starter.pretrain import HIDDEN, PHASES, Phase
+from worker.starter.pretrain import HIDDEN, PHASES, PretrainPhase
 
 WIDTHS = (64, 128, 256)
 CHECKED = 512
@@ -63,7 +63,7 @@ def cells(widths: tuple[int, ...] = WIDTHS) -> list[Cell]:
     return [Cell(width, task, preset) for width in widths for task in TASKS for preset in PRESETS]
 
 
-def phases(width: int) -> tuple[Phase, ...]:
+def phases(width: int) -> tuple[PretrainPhase, ...]:
     """The starter's; wider models learn only columns and habits, the widest in fewer and smaller steps."""
     ratio = HIDDEN / width
     share, taken = min(1.0, (max(WIDTHS) / width) ** 0.75), PHASES[:2] if ratio < 1 else PHASES

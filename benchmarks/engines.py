@@ -39,7 +39,7 @@ from worker.policy.lora import LoraPolicy
 from worker.rollout.engine import GenerateRequest, NoiseKey, RolloutEngine, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.engine import VllmEngine
-from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.server import VllmServer
 from worker.trainer.engines import options as server_options
 from worker.trainer.engines import own_engine
 from worker.trainer.main import set_threads
@@ -161,7 +161,7 @@ def sides(bench: Bench, folder: Path) -> Iterator[dict[str, Side]]:
             }
         )  # fmt: skip
         options = server_options(job, bench.base, bench.model, bench.longest)
-        server = Server(python, options, folder / "vllm.log", notify=print)
+        server = VllmServer(python, options, folder / "vllm.log", notify=print)
         named_sides["vllm"] = Side(
             VllmEngine(server, lambda _, target: bench.policy.export(target, base_model="measured"))
         )

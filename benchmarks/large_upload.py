@@ -20,7 +20,7 @@ from common.measure import parser, stamp, table, write
 from dataset_memory import Memory
 
 from reinforge.client import Reinforge
-from reinforge.dataset.limits import Limits, inspection_seconds
+from reinforge.dataset.limits import DatasetLimits, inspection_seconds
 
 MB = 1_000_000
 OPENAI_PART = 64 * 1024**2
@@ -138,7 +138,7 @@ def faults(case: dict[str, Any], rows: int) -> Iterator[str]:
 
 def main() -> int:
     options = parser(__doc__ or "")
-    options.add_argument("--bytes", type=int, default=Limits().max_bytes, help="size of the file")
+    options.add_argument("--bytes", type=int, default=DatasetLimits().max_bytes, help="size of the file")
     arguments = options.parse_args()
     size = 100 * MB if arguments.quick else arguments.bytes
     result = stamp("fastapi", "uvicorn", "httpx")

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapV
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from reinforge.algorithm.base import Probability, SpecModel, fault_at
-from reinforge.algorithm.rules import Job
+from reinforge.algorithm.rules import JobFacts
 from reinforge.algorithm.rules import check as check_rules
 from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_mismatch, fill_packages
 from reinforge.base_models.learning_rate import AUTO, auto_initial_learning_rate, auto_learning_rate
@@ -56,13 +56,13 @@ class DataSpec(SpecModel):
 # ── Environment ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class SingleTurn(SpecModel):
+class SingleTurnSpec(SpecModel):
     """One prompt, one completion."""
 
     type: Literal["single_turn"] = "single_turn"
 
 
-Environment = Annotated[SingleTurn, Field(discriminator="type")]
+Environment = Annotated[SingleTurnSpec, Field(discriminator="type")]
 
 
 # ── Rollout, adapter, optimizer, evaluation, limits ─────────────────────────────────────────────────────────
@@ -72,7 +72,7 @@ MOST_COMPLETIONS_PER_STEP = 262_144
 """A step is held in memory as a whole; published runs have some thousands."""
 
 
-class Rollout(SpecModel):
+class RolloutSpec(SpecModel):
     engine: Literal["auto", "transformers", "vllm"] = "auto"
     """What samples: the trainer itself (`transformers`), or a vLLM server beside it, on workers that have vLLM. `auto`
     becomes `vllm` when the job is created and every worker that is online has a GPU and vLLM for it, else
@@ -153,7 +153,7 @@ class Optimizer(SpecModel):
         return self.learning_rate
 
 
-class Evaluation(SpecModel):
+class EvaluationSpec(SpecModel):
     every_steps: int = Field(default=10, ge=0)
     """0: only before the first and after the last step."""
     rows: int = Field(default=64, ge=0, le=100_000)
@@ -183,7 +183,7 @@ class EarlyStop(SpecModel):
     """The share at which it ends."""
 
 
-class Limits(SpecModel):
+class LimitsSpec(SpecModel):
     steps: int = Field(default=100, ge=1, le=1_000_000)
     """Rounds of sample, score and update."""
     max_seconds: float | None = Field(default=None, gt=0)
@@ -207,7 +207,7 @@ class JobSpec(SpecModel):
     """Id of a base model (`starter-arith`), or a folder when training offline."""
     data: DataSpec
     """Which rows train, and how they become prompts."""
-    environment: Environment = SingleTurn()
+    environment: Environment = SingleTurnSpec()
     """What happens around a completion."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
     """What scores a completion; their weighted sum is its reward."""
@@ -215,15 +215,15 @@ class JobSpec(SpecModel):
     """Name → judge, for `reinforge train`; on a server graders name the project's judges."""
     algorithm: Algorithm = Algorithm()
     """From rewards to a loss."""
-    rollout: Rollout = Rollout()
+    rollout: RolloutSpec = RolloutSpec()
     """How completions are sampled."""
     adapter: Lora = Lora()
     """What is trained on top of the frozen base model."""
     optimizer: Optimizer = Optimizer()
     """How gradients become updates."""
-    evaluation: Evaluation = Evaluation()
+    evaluation: EvaluationSpec = EvaluationSpec()
     """When held-out rows are sampled and scored."""
-    limits: Limits = Limits()
+    limits: LimitsSpec = LimitsSpec()
     """When the job ends, and what it keeps on the way."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """Seed of the held-out split, the order of rows and the sampling."""
@@ -241,7 +241,7 @@ class JobSpec(SpecModel):
         names = tuple(reward.name for reward in self.rewards)
         if len(set(names)) != len(names):
             raise fault_at("rewards", f"two rewards share a name: {', '.join(sorted(names))}")
-        job = Job(
+        job = JobFacts(
             environment=self.environment.type,
             rewards=names,
             completions_per_prompt=self.rollout.completions_per_prompt,

@@ -36,7 +36,7 @@ class NotReachable(Exception):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Vulnerability:
     """One vulnerability of one package. ids: its names in all databases, aliases too. severity: None when unknown."""
 
     package: str
@@ -78,7 +78,7 @@ def pinned(lock: Path) -> list[tuple[str, str]]:
     return [(name, version) for name, _, version in (line.partition("==") for line in lines) if version]
 
 
-async def python_findings(lock: Path, osv: str) -> list[Finding]:
+async def python_findings(lock: Path, osv: str) -> list[Vulnerability]:
     """Raises NotReachable."""
     packages = pinned(lock)
     async with httpx.AsyncClient(base_url=osv, timeout=SECONDS) as client:
@@ -139,18 +139,20 @@ async def _advisory(client: httpx.AsyncClient, places: asyncio.Semaphore, id: st
     return advisory if isinstance(advisory, dict) else {}
 
 
-def osv_finding(package: str, id: str, read: dict[str, Any]) -> Finding | None:
+def osv_finding(package: str, id: str, read: dict[str, Any]) -> Vulnerability | None:
     """None for an advisory that was withdrawn."""
     if read.get("withdrawn"):
         return None
     ids = frozenset({id, *map(str, read.get("aliases") or [])})
     severity = str((read.get("database_specific") or {}).get("severity") or "").lower()
-    return Finding(package, ids, severity if severity in SEVERITIES else None, str(read.get("summary") or ""))
+    return Vulnerability(
+        package, ids, severity if severity in SEVERITIES else None, str(read.get("summary") or "")
+    )
 
 
-def merged(findings: Iterable[Finding | None]) -> list[Finding]:
+def merged(findings: Iterable[Vulnerability | None]) -> list[Vulnerability]:
     """Of one package: what several databases tell of one vulnerability is one finding, of the worst severity told."""
-    unique: list[Finding] = []
+    unique: list[Vulnerability] = []
     for finding in findings:
         if finding is None:
             continue
@@ -170,7 +172,7 @@ def _rank(severity: str | None) -> int:
     return -1 if severity is None else SEVERITIES.index(severity)
 
 
-async def npm_findings(frontend: Path) -> list[Finding]:
+async def npm_findings(frontend: Path) -> list[Vulnerability]:
     """Raises NotReachable."""
     command = ("npm", "audit", "--json", "--package-lock-only", "--fetch-retries=0")
     try:
@@ -199,7 +201,7 @@ async def npm_findings(frontend: Path) -> list[Finding]:
     return npm_report(vulnerabilities)
 
 
-def npm_report(vulnerabilities: dict[str, Any]) -> list[Finding]:
+def npm_report(vulnerabilities: dict[str, Any]) -> list[Vulnerability]:
     """What `npm audit --json` tells, each advisory once; what only depends on a vulnerable package is left out."""
     ids_of = {}
     for name, entry in vulnerabilities.items():
@@ -210,11 +212,13 @@ def npm_report(vulnerabilities: dict[str, Any]) -> list[Finding]:
                 severity = str(via.get("severity"))
                 level = "low" if severity == "info" else severity if severity in SEVERITIES else None
                 about = str(via.get("title") or "")
-                ids_of[name, ids] = Finding(f"{name} {via.get('range') or ''}".strip(), ids, level, about)
+                ids_of[name, ids] = Vulnerability(
+                    f"{name} {via.get('range') or ''}".strip(), ids, level, about
+                )
     return list(ids_of.values())
 
 
-async def within(seconds: float, work: Awaitable[list[Finding]]) -> list[Finding] | NotReachable:
+async def within(seconds: float, work: Awaitable[list[Vulnerability]]) -> list[Vulnerability] | NotReachable:
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -225,7 +229,7 @@ async def within(seconds: float, work: Awaitable[list[Finding]]) -> list[Finding
 
 
 def print_findings(
-    what: str, findings: list[Finding] | NotReachable, accepted: list[Accepted], today: datetime.date
+    what: str, findings: list[Vulnerability] | NotReachable, accepted: list[Accepted], today: datetime.date
 ) -> bool:
     """Print what was found; whether it fails the audit."""
     if isinstance(findings, NotReachable):

@@ -2,7 +2,8 @@
 
 A file has at most 500 lines, a TSX file 250, a function 60 (`train()` 75). A bigger file needs a line
 `# budget: N, reason` (TypeScript: `// …`), N its own limit. Names are counted per top-level folder; a folder
-fails when it has more refused names than its ceiling in `NAME_CEILINGS`.
+fails when it has more refused names than its ceiling in `NAME_CEILINGS`. A class name is used once, except
+by the wire schema of the same concept.
 """
 
 import ast
@@ -28,6 +29,8 @@ ALLOWED_NAMES = frozenset(
     {"last_seen_at", "not_found", "shown_flips", "stall_seconds", "NotFound", "ObjectNotFound"}
 )
 """Fields of the protocol and of the database."""
+CLASS_FOLDERS = frozenset({"backend", "reinforge", "scripts", "worker"})
+SCHEMAS, GENERATED = Path("reinforge/schemas"), Path("reinforge/client/sync")
 NAME_CEILINGS: dict[str, int] = {
     "backend": 0,
     "benchmarks": 14,
@@ -117,6 +120,26 @@ def refused_by_folder(files: list[Path]) -> dict[str, list[str]]:
     return refused
 
 
+def class_problems(sources: dict[Path, str]) -> list[str]:
+    """Public class names that two modules of the product define, schemas of the protocol apart."""
+    places: dict[str, list[Path]] = {}
+    for path, text in sources.items():
+        if (
+            path.parts[0] not in CLASS_FOLDERS
+            or path.is_relative_to(GENERATED)
+            or path.is_relative_to(SCHEMAS)
+        ):
+            continue
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path)
+    return [
+        f"class {name} is defined in {' and '.join(map(str, paths))}: one name, one concept"
+        for name, paths in sorted(places.items())
+        if len(paths) > 1
+    ]
+
+
 def main(arguments: list[str]) -> int:
     files = tracked()
     refused = refused_by_folder(files)
@@ -124,7 +147,10 @@ def main(arguments: list[str]) -> int:
         print("\n".join(line for folder in arguments[1:] for line in refused.get(folder, [])))
         return 0
     failures, notices = name_problems(refused, NAME_CEILINGS)
-    messages = [message for path in files for message in size_problems(path)] + failures
+    sources = {path: path.read_text(encoding="utf-8") for path in files if path.suffix == ".py"}
+    messages = (
+        [message for path in files for message in size_problems(path)] + failures + class_problems(sources)
+    )
     print("\n".join(notices + (messages or [f"budgets: {len(files)} files within their size"])))
     return bool(messages)
 

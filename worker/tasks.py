@@ -21,8 +21,8 @@ from worker.models.sources import model_store
 from worker.rewards.jail_status import jail_status
 from worker.serving_client.engine_choice import job_engines
 from worker.settings import WorkerSettings
-from worker.supervisor.slots import Slot, end_leftover, take_slot
-from worker.supervisor.supervisor import Supervisor
+from worker.supervisor.slots import WorkerSlot, end_leftover, take_slot
+from worker.supervisor.supervisor import JobSupervisor
 from worker.supervisor.trainer_process import TRAINER
 from worker.supervisor.watchdog import SilenceLimits
 
@@ -40,8 +40,8 @@ trainer_command: Sequence[str] = TRAINER
 class TrainerWorker:
     """Resources of a Celery process. It runs one job at a time, found by wake-ups or by polling."""
 
-    supervisor: Supervisor
-    slot: Slot
+    supervisor: JobSupervisor
+    slot: WorkerSlot
     api: WorkerApi
     presence: Presence
     tidying: Tidying
@@ -55,7 +55,7 @@ class TrainerWorker:
         if ended := end_leftover(slot):
             log.warning("ended what a former worker had left running: %s", ended)
         api = WorkerApi(settings.backend_url, settings.required_token())
-        supervisor = Supervisor(
+        supervisor = JobSupervisor(
             api=api,
             slot=slot,
             runs=settings.folder("runs"),

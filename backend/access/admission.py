@@ -78,11 +78,11 @@ class Admission:
             if isinstance(who := getattr(request.state, "principal", None), Principal):
                 request.app.state.sender_slots.remember(request, who.project_id)
 
-    def _place(self, request: Request) -> sender_slots.Place | None:
+    def _place(self, request: Request) -> sender_slots.SenderSlot | None:
         """None for health probes and workers, whose heartbeats must not wait."""
         if request.url.path == "/healthz" or self._is_workers(request):
             return None
-        place: sender_slots.Place = request.app.state.sender_slots.place(request)
+        place: sender_slots.SenderSlot = request.app.state.sender_slots.place(request)
         request.state.place = place
         return place
 
@@ -138,7 +138,7 @@ class Body:
     """The request's `receive`, with limits on size and rate."""
 
     def __init__(
-        self, receive: Receive, limit: BodyLimit, request: Request, place: sender_slots.Place | None
+        self, receive: Receive, limit: BodyLimit, request: Request, place: sender_slots.SenderSlot | None
     ) -> None:
         self._receive, self._limit, self._request, self._place = receive, limit, request, place
         self._bytes, self._waited, self._complete = 0, 0.0, False

@@ -29,7 +29,7 @@ _CODES: dict[Thing, str] = {
 
 
 @dataclass(frozen=True)
-class Sender:
+class RequestSender:
     key: str
     project: str
 
@@ -45,7 +45,7 @@ class Bounds:
             "upload_bytes": max(settings.project_upload_bytes, settings.upload_limit_bytes),
         }
 
-    def add(self, who: Sender, thing: Thing, amount: int = 1) -> None:
+    def add(self, who: RequestSender, thing: Thing, amount: int = 1) -> None:
         """All or nothing. Raises TooManyRequests."""
         for holder, limit, name in self._holders(who, thing):
             if self._amounts[thing, holder] + amount > limit:
@@ -53,23 +53,23 @@ class Bounds:
         for holder, _, _ in self._holders(who, thing):
             self._amounts[thing, holder] += amount
 
-    def remove(self, who: Sender, thing: Thing, amount: int = 1) -> None:
+    def remove(self, who: RequestSender, thing: Thing, amount: int = 1) -> None:
         for holder, _, _ in self._holders(who, thing):
             self._amounts[thing, holder] -= amount
             if not self._amounts[thing, holder]:
                 del self._amounts[thing, holder]
 
-    def _holders(self, who: Sender, thing: Thing) -> list[tuple[str, int, str]]:
+    def _holders(self, who: RequestSender, thing: Thing) -> list[tuple[str, int, str]]:
         holders = [(who.project, self._of_project[thing], "project")]
         if thing in self._of_key:
             holders.append((who.key, self._of_key[thing], "key"))
         return holders
 
 
-class Ticket:
+class RequestTicket:
     """One counted request, until `close`."""
 
-    def __init__(self, bounds: Bounds, who: Sender) -> None:
+    def __init__(self, bounds: Bounds, who: RequestSender) -> None:
         """Raises TooManyRequests."""
         self._bounds, self._who = bounds, who
         self._amounts: Counter[Thing] = Counter()
@@ -103,12 +103,12 @@ class Ticket:
 def count(request: Request, key: str, project: str) -> None:
     """Count a request once. Raises TooManyRequests."""
     if ticket_of(request) is None:
-        request.state.ticket = Ticket(request.app.state.bounds, Sender(key, project))
+        request.state.ticket = RequestTicket(request.app.state.bounds, RequestSender(key, project))
 
 
-def ticket_of(request: Request) -> Ticket | None:
+def ticket_of(request: Request) -> RequestTicket | None:
     ticket = getattr(request.state, "ticket", None)
-    return ticket if isinstance(ticket, Ticket) else None
+    return ticket if isinstance(ticket, RequestTicket) else None
 
 
 def count_stream(request: Request) -> None:

@@ -23,8 +23,8 @@ class SenderSlots:
         self._projects: OrderedDict[bytes, str] = OrderedDict()
         """Digest of a valid credential → its project; authorises nothing."""
 
-    def place(self, request: Request) -> "Place":
-        return Place(self, self._projects.get(_credential(request), STRANGERS))
+    def place(self, request: Request) -> "SenderSlot":
+        return SenderSlot(self, self._projects.get(_credential(request), STRANGERS))
 
     def remember(self, request: Request, project: str) -> None:
         key = _credential(request)
@@ -69,7 +69,7 @@ class SenderSlots:
             self._waiting.pop(sender, None)
 
 
-class Place:
+class SenderSlot:
     """A request's slot, which it may leave and enter again."""
 
     def __init__(self, slots: SenderSlots, sender: str) -> None:
@@ -95,7 +95,7 @@ class Place:
 def leave(request: Request) -> None:
     """Call before waiting for a worker, process or client."""
     place = getattr(request.state, "place", None)
-    if isinstance(place, Place):
+    if isinstance(place, SenderSlot):
         place.leave()
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 _HANG_UP_SECONDS = 0.5
 
 
-class Turns:
+class FairSlots:
     """`places` concurrent pieces of work, of one project at most all but one, and `waiting` queued ones."""
 
     def __init__(self, places: int, waiting: int) -> None:

@@ -12,7 +12,7 @@ import anyio.to_thread
 import orjson
 from anyio.lowlevel import RunVar
 
-from backend.access.work_slots import Turns
+from backend.access.work_slots import FairSlots
 from backend.datasets.uploads.inspection_child import needs_too_much
 from backend.models import Dataset
 from backend.processes.pool import ChildDied, children
@@ -46,7 +46,7 @@ _READ_SECONDS = 120.0
 
 T = TypeVar("T")
 
-_turns: RunVar[Turns] = RunVar("turns at reading datasets")
+_turns: RunVar[FairSlots] = RunVar("turns at reading datasets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +63,10 @@ class RowPrompt:
         return prompt_characters(self.messages or (), self.tools)
 
 
-def turns() -> Turns:
+def turns() -> FairSlots:
     turns = _turns.get(None)
     if turns is None:
-        _turns.set(turns := Turns(AT_ONCE, WAITING))
+        _turns.set(turns := FairSlots(AT_ONCE, WAITING))
     return turns
 
 

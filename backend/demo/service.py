@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.datasets import service as datasets
 from backend.datasets.uploads.inspection import inspect_file
 from backend.jobs import service as jobs
-from backend.jobs.submission.submit import Draft, Services, Submission, submit
+from backend.jobs.submission.submit import Draft, Submission, SubmitServices, submit
 from backend.models import Job
 from backend.rewards import service as rewards
 from backend.settings import Settings
@@ -30,7 +30,9 @@ _AGAIN_SECONDS = 2.0
 
 
 class DemoJob(Submission[tuple[Job, bool]]):
-    def __init__(self, demo: "Demo", draft: Draft, mark: str, project_id: str, created_by: str) -> None:
+    def __init__(
+        self, demo: "DemoStarter", draft: Draft, mark: str, project_id: str, created_by: str
+    ) -> None:
         super().__init__(project_id, created_by)
         self._demo = demo
         self._draft = draft
@@ -53,8 +55,8 @@ class DemoJob(Submission[tuple[Job, bool]]):
 
 
 @dataclass(frozen=True)
-class Demo:
-    services: Services
+class DemoStarter:
+    services: SubmitServices
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
         """The job, and whether it is new: an unfinished or succeeded one of the same files is reused, and
@@ -101,7 +103,9 @@ class Demo:
 
     async def _keep_reward(self, path: Path, project_id: str, created_by: str) -> str:
         source = await anyio.to_thread.run_sync(path.read_text, "utf-8")
-        [entries], _ = await rewards.validate(self.services.calls, [rewards.Source(path.stem, source, None)])
+        [entries], _ = await rewards.validate(
+            self.services.calls, [rewards.RewardSource(path.stem, source, None)]
+        )
         async with self.services.database.transaction() as session:
             return (await rewards.keep(session, project_id, path.stem, source, entries, created_by)).id
 
@@ -122,7 +126,7 @@ async def should_start(
     return False
 
 
-async def start_first(starter: Demo, project_id: str) -> None:
+async def start_first(starter: DemoStarter, project_id: str) -> None:
     """Start the demo once workers are online, unless the project has a job by then."""
     while True:
         try:

@@ -34,7 +34,7 @@ _OF_THE_HOST = {
 
 
 @dataclass
-class Answered:
+class ServedRequest:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
@@ -50,7 +50,7 @@ class Answered:
         }
 
 
-async def note(session: AsyncSession, id: str, how: Answered) -> None:
+async def note(session: AsyncSession, id: str, how: ServedRequest) -> None:
     await repository.count(
         session,
         id,
@@ -131,7 +131,7 @@ class Loader:
                     pass
         finally:
             async with self._database.transaction() as session:
-                await usage.add(session, project_id, Answered(seconds=stream.seconds).used(), served.id)
+                await usage.add(session, project_id, ServedRequest(seconds=stream.seconds).used(), served.id)
 
 
 def weights(model: BaseModel, adapter: AdapterArchive | None) -> dict[str, Any]:

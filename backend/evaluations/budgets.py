@@ -9,7 +9,7 @@ from backend.rewards import service as rewards
 
 
 async def require_budget(
-    session: AsyncSession, row: EvaluationRow, code: stand_alone.Code | None = None
+    session: AsyncSession, row: EvaluationRow, code: stand_alone.ScoringReward | None = None
 ) -> None:
     """Raises StateConflict `budget_exceeded`, NotFound."""
     code = code or await stand_alone.code_of(session, row)

@@ -35,7 +35,7 @@ ROOM_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class ReplacementReward:
     project_id: str
     reward: str
     source: str
@@ -47,7 +47,7 @@ class Code:
     roles: ColumnRoles
 
 
-async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
+async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> ReplacementReward:
     """Raises InvalidInput with `param`, NotFound."""
     pinned = await pinned_reward(session, job.id, body.reward)
     name = pinned.name
@@ -58,7 +58,9 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
         "roles": ColumnRoles.model_validate(job.resolved_spec["data"]["columns"]),
     }
     if body.source is not None:
-        return Code(job.project_id, name, body.source, body.entry, **usual, stored=None, revision=None)
+        return ReplacementReward(
+            job.project_id, name, body.source, body.entry, **usual, stored=None, revision=None
+        )
     stored = body.stored or pinned.reward_id
     if stored is None:
         raise InvalidInput(
@@ -69,7 +71,7 @@ async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> Code:
         )
     stored_reward, revision = await rewards.get_revision(session, job.project_id, stored, body.revision)
     entry = body.entry or revision.entry
-    return Code(
+    return ReplacementReward(
         job.project_id,
         name,
         revision.source,
@@ -85,7 +87,7 @@ class Replayer:
         self._database, self._calls, self._cache = database, calls, cache
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def start(self, id: str, job_id: str, code: Code, most: int, pass_above: float) -> None:
+    def start(self, id: str, job_id: str, code: ReplacementReward, most: int, pass_above: float) -> None:
         task = asyncio.create_task(self._run(id, job_id, code, most, pass_above))
         self._tasks[id] = task
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
@@ -101,7 +103,7 @@ class Replayer:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, id: str, job_id: str, code: Code, most: int, pass_above: float) -> None:
+    async def _run(self, id: str, job_id: str, code: ReplacementReward, most: int, pass_above: float) -> None:
         try:
             rows: list[Rescored] = []
             account = rewards.Account(code.project_id, id)
@@ -124,7 +126,7 @@ class Replayer:
             await self._finish(id, "failed", error=fault)
 
     async def _rescored(
-        self, job_id: str, code: Code, most: int, account: rewards.Account
+        self, job_id: str, code: ReplacementReward, most: int, account: rewards.Account
     ) -> AsyncIterator[list[Rescored]]:
         async with self._database.transaction() as session:
             tables = await repository.tables(session, job_id)
@@ -137,7 +139,9 @@ class Replayer:
             for batch in _calls(groups, rewards.granularity_of(code.source, code.granularity)):
                 yield await self._score(code, batch, account)
 
-    async def _score(self, code: Code, batch: Sequence[Stored], account: rewards.Account) -> list[Rescored]:
+    async def _score(
+        self, code: ReplacementReward, batch: Sequence[Stored], account: rewards.Account
+    ) -> list[Rescored]:
         rows = [RewardTestRow.model_validate(completion.row()) for completion in batch]
         body = RewardTest(rows=rows, timeout_seconds=code.timeout_seconds)
         ask = partial(

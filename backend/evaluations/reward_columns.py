@@ -47,7 +47,7 @@ async def _reads(
 ) -> set[str]:
     if entries is None or any("columns" not in entry_record for entry_record in entries):
         try:
-            source_to_load = rewards.Source("reward", source, entry)
+            source_to_load = rewards.RewardSource("reward", source, entry)
             [loaded], _ = await rewards.load(calls, [source_to_load], timeout=LOAD_SECONDS)
         except Unavailable:
             return set()

@@ -24,7 +24,7 @@ from backend.datasets import service as datasets
 from backend.evaluations import repository, stand_alone
 from backend.evaluations.budgets import require_budget
 from backend.evaluations.retry import retry_while_offline
-from backend.evaluations.stand_alone import Code, EvaluationPrompt
+from backend.evaluations.stand_alone import EvaluationPrompt, ScoringReward
 from backend.models import EvaluationCompletion, EvaluationRow, now
 from backend.playground import service as playground
 from backend.rewards import service as rewards
@@ -189,7 +189,7 @@ class Evaluator:
     async def _score(
         self,
         account: rewards.Account,
-        code: Code,
+        code: ScoringReward,
         settings: SamplingSettings,
         batch: Sequence[EvaluationPrompt],
         sampled: Sampled,

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.ids import new_id
 from backend.evaluations import repository
-from backend.evaluations.replay import Code
+from backend.evaluations.replay import ReplacementReward
 from backend.evaluations.stored import Stored, every, read_places
 from backend.jobs.monitoring.object_cache import ObjectCache
 from backend.models import EvaluationRow, Job, Label, now
@@ -43,7 +43,7 @@ async def find(session: AsyncSession, project_id: str, id: str) -> EvaluationRow
 
 
 async def create_replay(
-    session: AsyncSession, job: Job, code: Code, most: int, created_by: str
+    session: AsyncSession, job: Job, code: ReplacementReward, most: int, created_by: str
 ) -> EvaluationRow:
     """Raises InvalidInput `no_completions`."""
     tables = await repository.tables(session, job.id)

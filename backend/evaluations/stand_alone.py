@@ -42,7 +42,7 @@ class EvaluationPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class ScoringReward:
     name: str
     source: str
     entry: str | None
@@ -151,10 +151,10 @@ def resume(row: EvaluationRow) -> None:
     row.status, row.error, row.finished_at, row.touched_at, row.runner = "running", None, None, now(), None
 
 
-async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
+async def code_of(session: AsyncSession, row: EvaluationRow) -> ScoringReward:
     params = row.params
     if params.get("stored") is None:
-        return Code(
+        return ScoringReward(
             "reward",
             params["source"],
             params["entry"],
@@ -164,7 +164,7 @@ async def code_of(session: AsyncSession, row: EvaluationRow) -> Code:
         session, row.project_id, params["stored"], params["revision"]
     )
     granularity = rewards.granularity_of(revision.source, stored_reward.granularity)
-    return Code(stored_reward.name, revision.source, params["entry"] or revision.entry, granularity)
+    return ScoringReward(stored_reward.name, revision.source, params["entry"] or revision.entry, granularity)
 
 
 async def chosen_rows(

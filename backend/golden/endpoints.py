@@ -44,6 +44,6 @@ async def run(
     entry = body.entry if "entry" in body.model_fields_set else revision.entry
     source = revision.source if body.source is None else body.source
     account = rewards.Account(who.project_id, reward.id)
-    code = service.Code(account, reward.name, source, entry, reward.granularity, body.timeout_seconds)
+    code = service.GoldenReward(account, reward.name, source, entry, reward.granularity, body.timeout_seconds)
     result = await service.run(calls, code, [service.plain(case) for case in cases])
     return service.report(id, revision.revision if body.source is None else None, cases, result)

@@ -21,7 +21,7 @@ ROWS_PER_CALL = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class GoldenReward:
     account: rewards.Account
     name: str
     source: str
@@ -83,7 +83,7 @@ async def remove(session: AsyncSession, project_id: str, reward_id: str, id: str
     await session.delete(row)
 
 
-async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> GoldenResults:
+async def run(calls: Calls, code: GoldenReward, cases: Sequence[GoldenCase]) -> GoldenResults:
     """Raises Unavailable `no_worker`, `sandbox_unavailable`."""
     granularity = rewards.granularity_of(code.source, code.granularity)
     together = [cases] if granularity == "sample" else [[case] for case in cases]
@@ -110,7 +110,7 @@ async def run(calls: Calls, code: Code, cases: Sequence[GoldenCase]) -> GoldenRe
     return GoldenResults(outcomes(cases, results), None, jail)
 
 
-async def gate(calls: Calls, checked: Sequence[tuple[int, Code, Sequence[StoredGoldenCase]]]) -> None:
+async def gate(calls: Calls, checked: Sequence[tuple[int, GoldenReward, Sequence[StoredGoldenCase]]]) -> None:
     """Require that rewards, by position, pass their cases. Raises InvalidInput `golden_cases_failed`."""
     for position, code, cases in checked:
         if not cases:

@@ -26,7 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.access.auth import Principal, Writer
 from backend.data.database import Session
 from backend.data.sealing import Sealer, SealerDep
-from backend.http.strict_json import Answered
+from backend.http.strict_json import ResponseReady
 from backend.models import IdempotencyKey, now
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
 
@@ -129,7 +129,7 @@ async def _whole(request: Request, session: Session, once: Once) -> None:
     if not once.has_key:
         return
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
-        raise Answered(stored)
+        raise ResponseReady(stored)
 
     async def keep(response: Response) -> None:
         await once.keep(session, response.status_code, bytes(response.body).decode())

@@ -88,7 +88,7 @@ def replace_nul(value: Any) -> Any:
     return value
 
 
-class Answered(Exception):
+class ResponseReady(Exception):
     """Raised by a dependency that has the response, to skip the endpoint."""
 
     def __init__(self, response: Response) -> None:
@@ -105,7 +105,7 @@ class RecordedRoute(APIRoute):
         async def respond(request: Request) -> Response:
             try:
                 response = await handler(request)
-            except Answered as early:
+            except ResponseReady as early:
                 return early.response
             if (keep := getattr(request.state, "keep_answer", None)) is not None:
                 await keep(response)

@@ -9,7 +9,7 @@ from backend import usage
 from backend.data.ids import new_id
 from backend.jobs import repository
 from backend.jobs.lifecycle import transitions
-from backend.jobs.submission.validate_references import PinnedReward, Plan
+from backend.jobs.submission.validate_references import JobPlan, PinnedReward
 from backend.models import Checkpoint, Job, JobReward, now
 from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
@@ -24,7 +24,7 @@ def dataset_cache(settings: Settings) -> Path:
 async def create(
     session: AsyncSession,
     project_id: str,
-    plan: Plan,
+    plan: JobPlan,
     raw_spec: dict[str, Any],
     created_by: str,
     wake_ups: WakeUps,
@@ -109,7 +109,7 @@ async def any_job(session: AsyncSession, project_id: str) -> bool:
     return await repository.any_job(session, project_id)
 
 
-def resolve(plan: Plan) -> JobSpec:
+def resolve(plan: JobPlan) -> JobSpec:
     """The specification as validated: revisions, entries, prompt limit.
 
     The learning rate stays `auto` until a worker has read the model's hidden size.

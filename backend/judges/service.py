@@ -16,7 +16,7 @@ from backend.http.conditional import Match
 from backend.judges import repository
 from backend.models import JudgeRow, now
 from reinforge.errors import InvalidInput, NotAllowed, NotFound, StateConflict
-from reinforge.net.outbound import ALLOW_VARIABLE, Guard, Refused, Unresolved
+from reinforge.net.outbound import ALLOW_VARIABLE, AddressRefused, Guard, Unresolved
 from reinforge.net.webhook_signature import PREFIX
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.judges import JudgeChange, JudgeCreate, JudgeInfo
@@ -53,7 +53,7 @@ async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
             await guard.target(base_url)
     except (Unresolved, TimeoutError):
         return
-    except Refused as error:
+    except AddressRefused as error:
         raise InvalidInput(
             f"{str(error)[:1].upper()}{str(error)[1:]}.",
             code="url_not_allowed",

@@ -9,7 +9,7 @@ from backend.jobs.view import job_view
 from backend.models import Job
 from backend.preflights import repository
 from reinforge.errors import NotFound
-from reinforge.preflight import Observed, PreflightReport, Sampled, assess
+from reinforge.preflight import Observed, ObservedCompletion, PreflightReport, assess
 from reinforge.schemas.preflights import Preflight
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
@@ -57,9 +57,11 @@ async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Obse
         load_seconds=times.load_seconds,
         save_seconds=times.save_seconds,
     )
-    groups: dict[tuple[int, int], list[Sampled]] = {}
+    groups: dict[tuple[int, int], list[ObservedCompletion]] = {}
     for row in await repository.completions(session, job.id):
-        sampled = Sampled(row.reward, row.length, row.finish_reason == "length", row.error, row.text)
+        sampled = ObservedCompletion(
+            row.reward, row.length, row.finish_reason == "length", row.error, row.text
+        )
         groups.setdefault((row.step, row.prompt_no), []).append(sampled)
     observed.groups = list(groups.values())
     for sha256 in await repository.tables(session, job.id):

@@ -30,7 +30,7 @@ class ChildDied(Exception):
     """A child ended without a valid response, mostly for lack of memory."""
 
 
-class Answer(pickle.Unpickler):
+class ReplyUnpickler(pickle.Unpickler):
     """Restricted unpickler of values, records and errors; calls only their constructors.
 
     If a file takes the child over, its response must not run code here.
@@ -59,7 +59,7 @@ class Children:
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:
-            raised, value = Answer(io.BytesIO(await _request(child, question))).load()
+            raised, value = ReplyUnpickler(io.BytesIO(await _request(child, question))).load()
         except BaseException as error:
             await end(child)
             if isinstance(error, (OSError, asyncio.IncompleteReadError, pickle.UnpicklingError)):

@@ -13,7 +13,7 @@ from backend.http.idempotency import Once, fingerprint
 from backend.http.strict_json import StrictRoute
 from backend.models import Reward
 from backend.rewards import service
-from backend.rewards.service import Account, Source
+from backend.rewards.service import Account, RewardSource
 from backend.rpc.client import CallsDep
 from reinforge.errors import InvalidInput
 from reinforge.schemas.common import Page
@@ -42,7 +42,7 @@ async def _detail(session: AsyncSession, reward: Reward) -> RewardDetail:
 @router.post("/rewards", status_code=201, operation_id="createReward", response_model=RewardDetail)
 async def create(body: RewardCreate, session: Session, calls: CallsDep, once: Once, who: Writer) -> Response:
     """Store a reward after a worker's sandbox has loaded it; otherwise the error names the line."""
-    entries, _ = await service.validate(calls, [Source(body.name, body.text, body.entry)])
+    entries, _ = await service.validate(calls, [RewardSource(body.name, body.text, body.entry)])
     if (stored := await once.begin(session, fingerprint(body.model_dump_json()))) is not None:
         return stored
     reward = await service.create(session, who.project_id, body, entries[0], who.name)
@@ -89,7 +89,7 @@ async def revise(
         reward = await service.get(session, who.project_id, id)
         match.check(await _detail(session, reward))
     entry = body.entry if "entry" in body.model_fields_set else reward.entry
-    entries, _ = await service.validate(calls, [Source(reward.name, body.text, entry)])
+    entries, _ = await service.validate(calls, [RewardSource(reward.name, body.text, entry)])
     async with database.transaction() as session:
         if (stored := await once.begin(session, request_hash)) is not None:
             return stored

@@ -46,7 +46,7 @@ JUDGED_SECONDS = 270.0
 
 
 @dataclass(frozen=True)
-class Source:
+class RewardSource:
     """`param`: the source's field in the request."""
 
     name: str
@@ -63,7 +63,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedSource:
     """Functions as `{name, spelling, line}`, or the error."""
 
     entries: list[dict[str, Any]]
@@ -94,7 +94,9 @@ async def get_revision(
     return reward, stored
 
 
-async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[dict[str, Any]]], str | None]:
+async def validate(
+    calls: Calls, sources: Sequence[RewardSource]
+) -> tuple[list[list[dict[str, Any]]], str | None]:
     """Raises InvalidInput `invalid_reward` with the source's `param`."""
     loaded, jail = await load(calls, sources)
     for result in loaded:
@@ -104,8 +106,8 @@ async def validate(calls: Calls, sources: Sequence[Source]) -> tuple[list[list[d
 
 
 async def load(
-    calls: Calls, sources: Sequence[Source], *, timeout: float = VALIDATE_SECONDS
-) -> tuple[list[Loaded], str | None]:
+    calls: Calls, sources: Sequence[RewardSource], *, timeout: float = VALIDATE_SECONDS
+) -> tuple[list[LoadedSource], str | None]:
     """Load sources in a worker's sandbox; returns results and sandbox.
 
     Raises InvalidInput for invalid text, Unavailable `no_worker`, `sandbox_unavailable`.
@@ -123,21 +125,21 @@ async def load(
         result = await calls.ask(VALIDATE, ValidateRequest(rewards=definitions), timeout=timeout)
     results = iter(result.rewards)
     loaded = [
-        Loaded([], refused[position]) if position in refused else _loaded(source, next(results))
+        LoadedSource([], refused[position]) if position in refused else _loaded(source, next(results))
         for position, source in enumerate(sources)
     ]
     return loaded, result.jail
 
 
-def _definition(source: Source) -> NamedCode | NamedGrader:
+def _definition(source: RewardSource) -> NamedCode | NamedGrader:
     if is_grader(source.source):
         return NamedGrader(name=source.name, grader=parse_grader(source.source, source.param))
     return NamedCode(name=source.name, source=source.source, entry=source.entry)
 
 
-def _loaded(source: Source, result: ValidatedReward) -> Loaded:
+def _loaded(source: RewardSource, result: ValidatedReward) -> LoadedSource:
     entries = [dump(entry) for entry in result.entries]
-    return Loaded(entries, None if result.error is None else invalid_reward(source, result.error))
+    return LoadedSource(entries, None if result.error is None else invalid_reward(source, result.error))
 
 
 def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
@@ -160,7 +162,7 @@ def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any
 
 async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:
     """Raises Unavailable, InvalidInput `reward_too_large`."""
-    [loaded], jail = await load(calls, [Source("reward", source, entry)])
+    [loaded], jail = await load(calls, [RewardSource("reward", source, entry)])
     if loaded.error is None:
         functions = [RewardEntry.model_validate(function) for function in loaded.entries]
         return RewardCheckResult(ok=True, entries=functions, jail=jail)
@@ -177,7 +179,7 @@ async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResu
     return RewardCheckResult(ok=False, problems=problems, jail=jail)
 
 
-def invalid_reward(source: Source, error: LoadError) -> InvalidInput:
+def invalid_reward(source: RewardSource, error: LoadError) -> InvalidInput:
     where = f" (line {error.line})" if error.line else ""
     message = error.message or "it cannot be loaded"
     detail = {
@@ -282,7 +284,7 @@ async def test(
     account: Account,
 ) -> RewardTestResult:
     """A source that does not load gives a `load_error`. Raises StateConflict `budget_exceeded`."""
-    _check_text(Source(name, source, entry))
+    _check_text(RewardSource(name, source, entry))
     rows = [ScoreRow(completion=row.completion, item=row.item, prompt=row.prompt) for row in body.rows]
     request: ScoreRequest
     timeout = min(SCORE_SECONDS, body.timeout_seconds * len(body.rows) + _SCORE_MARGIN_SECONDS)
@@ -343,7 +345,7 @@ def _revision(reward: Reward, source: str, entries: list[dict[str, Any]]) -> Rew
     )
 
 
-def _check_text(source: Source) -> None:
+def _check_text(source: RewardSource) -> None:
     try:
         size = len(source.source.encode())
     except UnicodeEncodeError as error:

@@ -60,7 +60,7 @@ _NOT_BUILT = (
 )
 
 
-class Page:
+class PageFallback:
     """ASGI fallback for paths without a route."""
 
     def __init__(self, folder: Path = STATIC) -> None:

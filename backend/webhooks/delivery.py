@@ -18,7 +18,7 @@ from backend.data.sealing import Sealer
 from backend.models import Webhook, WebhookDelivery, WebhookTry, now
 from backend.webhooks import repository
 from reinforge.errors import ReinforgeError, Unavailable
-from reinforge.net.outbound import Guard, Refused
+from reinforge.net.outbound import AddressRefused, Guard
 from reinforge.net.webhook_signature import signed_headers
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _HTTP_GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     status: int | None
     error: str | None
     milliseconds: float
@@ -126,11 +126,11 @@ class Deliveries:
             else:
                 delivery.next_at = following
 
-    async def _send(self, client: httpx.AsyncClient, order: _Order) -> Outcome:
+    async def _send(self, client: httpx.AsyncClient, order: _Order) -> DeliveryOutcome:
         began = time.monotonic()
 
-        def ended(status: int | None, error: str | None) -> Outcome:
-            return Outcome(status, error, 1000 * (time.monotonic() - began))
+        def ended(status: int | None, error: str | None) -> DeliveryOutcome:
+            return DeliveryOutcome(status, error, 1000 * (time.monotonic() - began))
 
         if not order.secrets:
             return ended(None, "its secret cannot be read with this server's secret key")
@@ -146,7 +146,7 @@ class Deliveries:
                 )
                 response = await client.send(request, stream=True)
                 await response.aclose()
-        except Refused as error:
+        except AddressRefused as error:
             return ended(None, str(error))
         except TimeoutError:
             return ended(None, f"no answer within {TIMEOUT_SECONDS:g} s")

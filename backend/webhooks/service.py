@@ -13,7 +13,7 @@ from backend.data.sealing import Sealer
 from backend.models import Webhook, WebhookDelivery, now
 from backend.webhooks import events, repository
 from reinforge.errors import InvalidInput, NotAllowed, NotFound, StateConflict
-from reinforge.net.outbound import Guard, Refused
+from reinforge.net.outbound import AddressRefused, Guard
 from reinforge.net.webhook_signature import PREFIX
 from reinforge.schemas.webhooks import (
     DeliveryTry,
@@ -55,7 +55,7 @@ async def check_target(guard: Guard, url: str) -> None:
     """Resolves names, so never call it in a transaction. Raises InvalidInput `url_not_allowed`."""
     try:
         await guard.target(url)
-    except Refused as error:
+    except AddressRefused as error:
         raise InvalidInput(
             f"{str(error)[:1].upper()}{str(error)[1:]}.",
             code="url_not_allowed",

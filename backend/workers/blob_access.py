@@ -17,7 +17,7 @@ from reinforge.errors import LeaseLost, NotAllowed, NotAuthenticated, NotFound
 from reinforge.states import LEASED
 
 
-class Holder:
+class BlobRequester:
     """The requester: an attempt's job, or a worker serving RPCs (`job` None)."""
 
     def __init__(self, job: str | None) -> None:
@@ -42,14 +42,14 @@ class Holder:
         return self.job
 
 
-async def _holder(request: Request, settings: SettingsDep, database: DatabaseDep) -> Holder:
+async def _holder(request: Request, settings: SettingsDep, database: DatabaseDep) -> BlobRequester:
     token = bearer(request)
     if token is None:
         raise _unknown()
-    return Holder(None if is_worker_token(token, settings) else await _job_of(database, token))
+    return BlobRequester(None if is_worker_token(token, settings) else await _job_of(database, token))
 
 
-BlobHolder = Annotated[Holder, Depends(_holder)]
+BlobHolder = Annotated[BlobRequester, Depends(_holder)]
 
 
 async def _job_of(database: Database, token: str) -> str:

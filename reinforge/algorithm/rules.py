@@ -16,7 +16,7 @@ SINGLE_TURN = "single_turn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class JobFacts:
     """Facts about a job besides its algorithm."""
 
     environment: str
@@ -30,7 +30,7 @@ class Job:
 # ── Between slots ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def identity_follows_comparison(algorithm: Algorithm, job: Job) -> None:
+def identity_follows_comparison(algorithm: Algorithm, job: JobFacts) -> None:
     shaping, kind = algorithm.shaping, algorithm.advantage.type
     if shaping.compares and kind != "identity":
         raise fault_at(
@@ -45,7 +45,7 @@ def identity_follows_comparison(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def comparison_sees_all(algorithm: Algorithm, job: Job) -> None:
+def comparison_sees_all(algorithm: Algorithm, job: JobFacts) -> None:
     if algorithm.shaping.compares and algorithm.selection.keeps is not None:
         raise fault_at(
             "algorithm.selection.type",
@@ -54,7 +54,7 @@ def comparison_sees_all(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def one_value_per_completion(algorithm: Algorithm, job: Job) -> None:
+def one_value_per_completion(algorithm: Algorithm, job: JobFacts) -> None:
     """Losses with one value per completion cannot use (N, T) advantages."""
     loss, kind = algorithm.loss, algorithm.advantage.type
     if not algorithm.advantage.per_token:
@@ -73,7 +73,7 @@ def one_value_per_completion(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def one_kl(algorithm: Algorithm, job: Job) -> None:
+def one_kl(algorithm: Algorithm, job: JobFacts) -> None:
     shaping = algorithm.shaping
     if isinstance(shaping, OutcomeShaping) and shaping.kl.beta > 0 and algorithm.loss.kl.acts:
         raise fault_at(
@@ -83,7 +83,7 @@ def one_kl(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def reference_is_read(algorithm: Algorithm, job: Job) -> None:
+def reference_is_read(algorithm: Algorithm, job: JobFacts) -> None:
     shaping, loss = algorithm.shaping, algorithm.loss
     in_reward = isinstance(shaping, OutcomeShaping) and shaping.kl.beta > 0
     if algorithm.reference.refresh_every and not (in_reward or loss.kl.acts or loss.aux.type == "dpo_pair"):
@@ -93,7 +93,7 @@ def reference_is_read(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def kl_values_are_used(algorithm: Algorithm, job: Job) -> None:
+def kl_values_are_used(algorithm: Algorithm, job: JobFacts) -> None:
     kl = algorithm.loss.kl
     for name, default in (("estimator", "k3"), ("level", "token")):
         if not kl.acts and getattr(kl, name) != default:
@@ -103,7 +103,7 @@ def kl_values_are_used(algorithm: Algorithm, job: Job) -> None:
             )
 
 
-def kl_on_tokens_is_read(algorithm: Algorithm, job: Job) -> None:
+def kl_on_tokens_is_read(algorithm: Algorithm, job: JobFacts) -> None:
     shaping = algorithm.shaping
     if not isinstance(shaping, OutcomeShaping) or shaping.kl.level != "token":
         return
@@ -115,7 +115,7 @@ def kl_on_tokens_is_read(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def outcome_is_read(algorithm: Algorithm, job: Job) -> None:
+def outcome_is_read(algorithm: Algorithm, job: JobFacts) -> None:
     """Additions to an outcome that the advantage does not read would be ignored."""
     shaping, kind = algorithm.shaping, algorithm.advantage.type
     if algorithm.advantage.reads_outcome or not isinstance(shaping, OutcomeShaping):
@@ -130,7 +130,7 @@ def outcome_is_read(algorithm: Algorithm, job: Job) -> None:
             )
 
 
-def critic_is_read(algorithm: Algorithm, job: Job) -> None:
+def critic_is_read(algorithm: Algorithm, job: JobFacts) -> None:
     advantage, critic = algorithm.advantage, algorithm.critic
     if advantage.reads_values and not critic.foresees:
         raise fault_at(
@@ -146,7 +146,7 @@ def critic_is_read(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def left_out_rows_exist(algorithm: Algorithm, job: Job) -> None:
+def left_out_rows_exist(algorithm: Algorithm, job: JobFacts) -> None:
     aggregation = algorithm.loss.aggregation
     if (
         aggregation.type == "token_mean"
@@ -163,7 +163,7 @@ def left_out_rows_exist(algorithm: Algorithm, job: Job) -> None:
 # ── With the job ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def turns_and_tools(algorithm: Algorithm, job: Job) -> None:
+def turns_and_tools(algorithm: Algorithm, job: JobFacts) -> None:
     """Parts for turns or tool calls need rollouts with them."""
     if job.environment != SINGLE_TURN:
         return
@@ -201,7 +201,7 @@ def turns_and_tools(algorithm: Algorithm, job: Job) -> None:
             )
 
 
-def selection_is_smaller_than_group(algorithm: Algorithm, job: Job) -> None:
+def selection_is_smaller_than_group(algorithm: Algorithm, job: JobFacts) -> None:
     keeps, sampled = algorithm.selection.keeps, job.completions_per_prompt
     if keeps is not None and keeps >= sampled:
         raise fault_at(
@@ -211,7 +211,7 @@ def selection_is_smaller_than_group(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def single_completion_has_no_group(algorithm: Algorithm, job: Job) -> None:
+def single_completion_has_no_group(algorithm: Algorithm, job: JobFacts) -> None:
     """With one completion per prompt, group comparisons have nothing to compare."""
     if job.completions_per_prompt > 1:
         return
@@ -239,7 +239,7 @@ def single_completion_has_no_group(algorithm: Algorithm, job: Job) -> None:
             )
 
 
-def deciding_reward_exists(algorithm: Algorithm, job: Job) -> None:
+def deciding_reward_exists(algorithm: Algorithm, job: JobFacts) -> None:
     selection = algorithm.selection
     first = getattr(selection, "first", selection)
     if isinstance(first, DynamicSampling) and first.by is not None and first.by not in job.rewards:
@@ -249,7 +249,7 @@ def deciding_reward_exists(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-def punishment_can_act(algorithm: Algorithm, job: Job) -> None:
+def punishment_can_act(algorithm: Algorithm, job: JobFacts) -> None:
     shaping, longest = algorithm.shaping, job.max_completion_tokens
     if not isinstance(shaping, OutcomeShaping) or shaping.soft_overlong.weight == 0:
         return
@@ -268,7 +268,7 @@ def punishment_can_act(algorithm: Algorithm, job: Job) -> None:
         )
 
 
-RULES: tuple[Callable[[Algorithm, Job], None], ...] = (
+RULES: tuple[Callable[[Algorithm, JobFacts], None], ...] = (
     identity_follows_comparison,
     comparison_sees_all,
     one_value_per_completion,
@@ -287,7 +287,7 @@ RULES: tuple[Callable[[Algorithm, Job], None], ...] = (
 )
 
 
-def check(algorithm: Algorithm, job: Job) -> None:
+def check(algorithm: Algorithm, job: JobFacts) -> None:
     """Raises PydanticCustomError for the first violated rule."""
     for rule in RULES:
         rule(algorithm, job)

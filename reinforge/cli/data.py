@@ -27,7 +27,7 @@ adapters = typer.Typer(help="List and download adapters.", no_args_is_help=True)
 DatasetArgument = Annotated[str, typer.Argument(help="Id or name of the dataset.", metavar="DATASET")]
 
 
-class ChatTemplate(StrEnum):
+class ChatTemplateName(StrEnum):
     plain = "plain"
     bare = "bare"
 
@@ -234,7 +234,7 @@ def add_model(
         typer.Option(help="Environment variable with the hub's token; it is sent once and kept encrypted."),
     ] = None,
     chat_template: Annotated[
-        ChatTemplate | None, typer.Option(help="For a model that has none: plain or bare.")
+        ChatTemplateName | None, typer.Option(help="For a model that has none: plain or bare.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

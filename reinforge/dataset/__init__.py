@@ -18,7 +18,7 @@ from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.formats.reading import Format, detect_format, iter_accepted, iter_rows
 from reinforge.dataset.inspection import PromptRow, inspect, inspect_skipping, iter_prompts, numbers_of
 from reinforge.dataset.items import item_columns, item_of, shadowed_answer
-from reinforge.dataset.limits import Limits
+from reinforge.dataset.limits import DatasetLimits
 from reinforge.dataset.numbers import number_columns, with_numbers
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import ColumnReport, DatasetReport, DatasetWarning
@@ -33,11 +33,11 @@ __all__ = [
     "ColumnReport",
     "ColumnRoles",
     "DatasetError",
+    "DatasetLimits",
     "DatasetReport",
     "DatasetTooLarge",
     "DatasetWarning",
     "Format",
-    "Limits",
     "Message",
     "PromptRow",
     "PromptTemplate",

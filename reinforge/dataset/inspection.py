@@ -13,7 +13,7 @@ from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import Faults, without_lines
 from reinforge.dataset.formats.reading import READERS, Format, detect_format, empty_file, read_source
 from reinforge.dataset.items import item_of
-from reinforge.dataset.limits import Limits, readable, row_too_large
+from reinforge.dataset.limits import DatasetLimits, readable, row_too_large
 from reinforge.dataset.numbers import TEXT_COLUMNS, number_columns, with_numbers
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import (
@@ -53,7 +53,7 @@ class PromptRow:
 def inspect(
     path: Path | str,
     filename: str | None = None,
-    limits: Limits | None = None,
+    limits: DatasetLimits | None = None,
     *,
     roles: ColumnRoles | None = None,
     template: str | None = None,
@@ -65,7 +65,7 @@ def inspect(
     `messages` or `prompt`; else the file is accepted with the warning `no_prompt_column`. Raises
     the first fault, with the others (`reinforge.dataset.faults`).
     """
-    path, limits = Path(path), limits or Limits()
+    path, limits = Path(path), limits or DatasetLimits()
     name = filename or path.name
     size = path.stat().st_size
     if size > limits.max_bytes:
@@ -101,7 +101,7 @@ def inspect(
 
 
 def inspect_skipping(
-    path: Path, filename: str, limits: Limits, to: Path, *, listed_lines: int = 1000
+    path: Path, filename: str, limits: DatasetLimits, to: Path, *, listed_lines: int = 1000
 ) -> DatasetReport:
     """Like `inspect`; if rows are bad and can be skipped, `to` is the file without them."""
     try:
@@ -128,7 +128,7 @@ def iter_prompts(
     roles: ColumnRoles | None = None,
     template: str | None = None,
     system_prompt: str | None = None,
-    limits: Limits | None = None,
+    limits: DatasetLimits | None = None,
     numbers: Collection[str] = (),
 ) -> Iterator[PromptRow]:
     """Stream rows with their messages. `numbers`: columns of CSV that rewards read as numbers.
@@ -138,7 +138,7 @@ def iter_prompts(
     path = Path(path)
     format = format or detect_format(path)
     parsed = None if template is None else PromptTemplate.parse(template)
-    for index, row in enumerate(read_source(path, format, limits or Limits())):
+    for index, row in enumerate(read_source(path, format, limits or DatasetLimits())):
         try:
             messages = render_messages(row.value, roles, parsed, system_prompt)
             tools = row_tools(row.value)
@@ -168,7 +168,9 @@ def numbers_of(path: Path | str) -> list[str]:
 
 
 class _Survey:
-    def __init__(self, limits: Limits, roles: ColumnRoles | None, template: str | None, preview: int) -> None:
+    def __init__(
+        self, limits: DatasetLimits, roles: ColumnRoles | None, template: str | None, preview: int
+    ) -> None:
         self._limits = limits
         self._roles = roles or ColumnRoles()
         self._template = None if template is None else PromptTemplate.parse(template)

@@ -8,7 +8,7 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DatasetLimits:
     max_bytes: int = 4096 * MIB
     max_row_bytes: int = 8 * MIB
     """Size of a line of JSONL, a record of CSV, or a Parquet row as JSON."""
@@ -35,7 +35,7 @@ def readable(size: int) -> str:
     return f"{value:.4g} GiB"
 
 
-def row_too_large(line: int, text: str | None, limits: Limits) -> DatasetTooLarge:
+def row_too_large(line: int, text: str | None, limits: DatasetLimits) -> DatasetTooLarge:
     return DatasetTooLarge(
         f"This row is larger than {readable(limits.max_row_bytes)}, the limit for one row.",
         code="row_too_large",
@@ -46,7 +46,7 @@ def row_too_large(line: int, text: str | None, limits: Limits) -> DatasetTooLarg
     )
 
 
-def too_many_columns(count: int, limits: Limits, line: int | None = None) -> DatasetTooLarge:
+def too_many_columns(count: int, limits: DatasetLimits, line: int | None = None) -> DatasetTooLarge:
     return DatasetTooLarge(
         f"The dataset has {count} columns; the limit is {limits.max_columns}.",
         code="too_many_columns",

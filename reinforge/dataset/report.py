@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.formats.reading import Format
-from reinforge.dataset.limits import Limits, too_many_columns
+from reinforge.dataset.limits import DatasetLimits, too_many_columns
 from reinforge.dataset.numbers import MOST_CHARACTERS, number_of
 from reinforge.dataset.rows import Row, SourceRow
 from reinforge.schemas.datasets import SkippedRows
@@ -168,7 +168,7 @@ class ColumnStatistics:
 class Columns:
     """Statistics of a bounded number of columns."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: DatasetLimits) -> None:
         self._limits = limits
         self.by_name: dict[str, ColumnStatistics] = {}
 

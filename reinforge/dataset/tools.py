@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reinforge.dataset.errors import DatasetError, Path
-from reinforge.dataset.limits import Limits
+from reinforge.dataset.limits import DatasetLimits
 from reinforge.parsing.json_depth import is_deeper
 
 Tool = dict[str, Any]
@@ -39,8 +39,10 @@ def row_tools(row: Mapping[str, Any]) -> list[Tool] | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             raise _invalid((COLUMN,), f'"{COLUMN}" is text that is not JSON.') from None
-        if is_deeper(value, Limits().max_depth):
-            raise _invalid((COLUMN,), f'"{COLUMN}" is nested more than {Limits().max_depth} levels deep.')
+        if is_deeper(value, DatasetLimits().max_depth):
+            raise _invalid(
+                (COLUMN,), f'"{COLUMN}" is nested more than {DatasetLimits().max_depth} levels deep.'
+            )
     if not isinstance(value, list):
         raise _invalid((COLUMN,), f'"{COLUMN}" is not a list of functions.')
     # Inside of a text there is no place to point at.

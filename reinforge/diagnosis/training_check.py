@@ -15,7 +15,7 @@ from reinforge.diagnosis.curve import recent_mean, trend_of
 from reinforge.diagnosis.formats import format_reward
 from reinforge.diagnosis.training_rules import (
     ENOUGH_STEPS,
-    HeldOut,
+    HeldOutChange,
     Observation,
     Series,
     curve_of,
@@ -117,7 +117,7 @@ def check_training(series: Series, context: Context | None = None) -> TrainingCh
     )
 
 
-def _observe(series: Series, held: HeldOut | None, context: Context) -> list[Observation]:
+def _observe(series: Series, held: HeldOutChange | None, context: Context) -> list[Observation]:
     answers = held_out_of(series, context.rows, rules.ANSWERS)
     doubts = rules.doubts(series, held, answers)
     broken_since = next((item.step for item in doubts if item.code == "worse"), None)
@@ -142,7 +142,9 @@ def _begin(item: Observation) -> float:
     return _NO_STEP if item.step is None else item.step
 
 
-def _answer(series: Series, held: HeldOut | None, observations: Sequence[Observation]) -> tuple[State, str]:
+def _answer(
+    series: Series, held: HeldOutChange | None, observations: Sequence[Observation]
+) -> tuple[State, str]:
     curve = curve_of(series, "reward/mean")
     trend = trend_of(curve)
     if not curve:

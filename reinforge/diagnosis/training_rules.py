@@ -81,7 +81,7 @@ class Observation(BaseModel):
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutChange:
     """How a mean over the held-out rows moved from the first evaluation to the newest."""
 
     first: float
@@ -100,7 +100,7 @@ def curve_of(series: Series, key: str) -> Points:
     return series.get(key, ())
 
 
-def held_out_of(series: Series, rows: int | None, keys: tuple[str, str] = REWARD) -> HeldOut | None:
+def held_out_of(series: Series, rows: int | None, keys: tuple[str, str] = REWARD) -> HeldOutChange | None:
     """None with fewer than two evaluations. keys: of the mean and its standard error."""
     curve, errors = curve_of(series, keys[0]), dict(curve_of(series, keys[1]))
     if len(curve) < 2:
@@ -118,7 +118,7 @@ def held_out_of(series: Series, rows: int | None, keys: tuple[str, str] = REWARD
     if first - last > max(chance(first_step, last_step), 0.01):
         since = step_since(curve, lambda value: value < first)
         worse_since = last_step if since is None else since
-    return HeldOut(
+    return HeldOutChange(
         first=first,
         last=last,
         best=best,
@@ -129,7 +129,7 @@ def held_out_of(series: Series, rows: int | None, keys: tuple[str, str] = REWARD
     )
 
 
-def doubts(series: Series, held: HeldOut | None, answers: HeldOut | None) -> list[Observation]:
+def doubts(series: Series, held: HeldOutChange | None, answers: HeldOutChange | None) -> list[Observation]:
     """What contradicts a rising reward, and the fall that explains what began after it."""
     observations: list[Observation] = []
 
@@ -163,7 +163,7 @@ def doubts(series: Series, held: HeldOut | None, answers: HeldOut | None) -> lis
     return observations
 
 
-def rewards(series: Series, held: HeldOut | None) -> list[Observation]:
+def rewards(series: Series, held: HeldOutChange | None) -> list[Observation]:
     observations: list[Observation] = []
     mean, spread = curve_of(series, "reward/mean"), curve_of(series, "reward/std")
     trend = trend_of(mean)

@@ -71,7 +71,7 @@ class Verdict(_Report):
 
 
 @dataclass(frozen=True)
-class Measured:
+class HeldOutScore:
     """One evaluation on the held-out rows."""
 
     step: int
@@ -83,9 +83,9 @@ class Measured:
 class Evidence:
     """A job's stored series. Missing ones are empty."""
 
-    held_out: Sequence[Measured] = ()
+    held_out: Sequence[HeldOutScore] = ()
     """The first one is the base."""
-    answers: Sequence[Measured] = ()
+    answers: Sequence[HeldOutScore] = ()
     """Share of right answers, where an answer column is declared."""
     rows: int = 0
     start: int = 0
@@ -94,7 +94,7 @@ class Evidence:
     truncated: Points = ()
     errors: Points = ()
     length_correlation: Points = ()
-    paired: Mapping[int, Measured] = field(default_factory=dict)
+    paired: Mapping[int, HeldOutScore] = field(default_factory=dict)
     """Step → change from the base, row by row, and its standard error. More exact than two separate means."""
 
 
@@ -161,7 +161,7 @@ def _interval(value: float, std_error: float, rows: int) -> Change:
 
 
 def _compared(
-    evidence: Evidence, base: Measured, newest: Measured, change: Change, problems: list[Problem]
+    evidence: Evidence, base: HeldOutScore, newest: HeldOutScore, change: Change, problems: list[Problem]
 ) -> Verdict:
     best = max(evidence.held_out[1:], key=lambda measured: (measured.value, measured.step))
     gain = change_at(evidence, best.step)
@@ -184,7 +184,7 @@ def _compared(
     return _verdict(evidence, "no_change", f"No change beyond chance: {moved}{also}.", change, problems)
 
 
-def _worse(evidence: Evidence, base: Measured, change: Change) -> Problem | None:
+def _worse(evidence: Evidence, base: HeldOutScore, change: Change) -> Problem | None:
     if change.high >= 0:
         return None
     newest = evidence.held_out[-1]

@@ -1,6 +1,6 @@
 """`reinforge import`: converts a job or reward from elsewhere to a folder with a job file."""
 
-from reinforge.imports.project import Project
+from reinforge.imports.project import ImportedProject
 from reinforge.imports.read import read
 
-__all__ = ["Project", "read"]
+__all__ = ["ImportedProject", "read"]

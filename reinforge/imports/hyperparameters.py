@@ -13,15 +13,15 @@ from reinforge.base_models.learning_rate import (
 from reinforge.errors import InvalidInput
 from reinforge.parsing.suggestions import did_you_mean
 from reinforge.schemas.openai_jobs import Hyperparameters
-from reinforge.spec import Evaluation, JobSpec, Limits, Rollout
+from reinforge.spec import EvaluationSpec, JobSpec, LimitsSpec, RolloutSpec
 
 WHERE = "method.reinforcement.hyperparameters"
-COMPLETIONS = Rollout().completions_per_prompt
-AUTO_BATCH = Rollout().prompts_per_step
-AUTO_STEPS = Limits().steps
+COMPLETIONS = RolloutSpec().completions_per_prompt
+AUTO_BATCH = RolloutSpec().prompts_per_step
+AUTO_STEPS = LimitsSpec().steps
 """Steps of `n_epochs: auto`, limited by OpenAI's largest number of epochs."""
-AUTO_EVALUATIONS = AUTO_STEPS // Evaluation().every_steps
-AUTO_SAMPLES = Evaluation().samples_per_row
+AUTO_EVALUATIONS = AUTO_STEPS // EvaluationSpec().every_steps
+AUTO_SAMPLES = EvaluationSpec().samples_per_row
 MOST_EPOCHS = 50
 
 OURS: dict[str, str] = {

@@ -11,7 +11,7 @@ from reinforge.grading.multi import columns, judges, leaves
 from reinforge.grading.types import PythonGrader
 from reinforge.imports import grader as graders
 from reinforge.imports import hyperparameters
-from reinforge.imports.project import Project
+from reinforge.imports.project import ImportedProject
 from reinforge.imports.reward_file import read_keys
 from reinforge.offline.train import model_folder
 from reinforge.parsing.python_source import parse
@@ -21,7 +21,7 @@ _ASSUMED_ROWS = hyperparameters.AUTO_STEPS * hyperparameters.AUTO_BATCH
 _PROMPTS = ("messages", "prompt", "tools")
 
 
-def project(raw: Any, filename: str, model: str, rows: int | None) -> Project:
+def project(raw: Any, filename: str, model: str, rows: int | None) -> ImportedProject:
     """Raises InvalidInput unless it is a reinforcement job."""
     method = raw.get("method") if isinstance(raw, dict) else None
     settings = method.get("reinforcement") if isinstance(method, dict) else None
@@ -33,7 +33,7 @@ def project(raw: Any, filename: str, model: str, rows: int | None) -> Project:
             param="file",
             hint=f"A {kind} job has nothing that could reward completions." if kind else None,
         )
-    imported = Project(origin=f"{raw.get('id') or filename}, a fine-tuning job", job={"model": model})
+    imported = ImportedProject(origin=f"{raw.get('id') or filename}, a fine-tuning job", job={"model": model})
     _data(imported, raw)
     imported.job["rewards"] = [_reward(imported, settings["grader"])]
     _numbers(imported, settings.get("hyperparameters") or {}, rows)
@@ -54,7 +54,7 @@ def project(raw: Any, filename: str, model: str, rows: int | None) -> Project:
     return imported
 
 
-def _data(imported: Project, raw: dict[str, Any]) -> None:
+def _data(imported: ImportedProject, raw: dict[str, Any]) -> None:
     imported.job["data"] = {"dataset": "data.jsonl"}
     files = [f"training_file {raw['training_file']}"] if raw.get("training_file") else []
     if raw.get("validation_file"):
@@ -64,7 +64,7 @@ def _data(imported: Project, raw: dict[str, Any]) -> None:
         imported.notes.append(f"The rows were {' and '.join(files)}: the same JSONL can be used here.")
 
 
-def _reward(imported: Project, grader: dict[str, Any]) -> dict[str, Any]:
+def _reward(imported: ImportedProject, grader: dict[str, Any]) -> dict[str, Any]:
     parsed = graders.parse(grader)
     name = graders.reward_name(parsed.name)
     read = set(columns(parsed))
@@ -91,7 +91,7 @@ def _hidden_size(model: str) -> int | None:
         return None
 
 
-def _numbers(imported: Project, raw: dict[str, Any], rows: int | None) -> None:
+def _numbers(imported: ImportedProject, raw: dict[str, Any], rows: int | None) -> None:
     settings = {
         name: value
         for name, value in raw.items()

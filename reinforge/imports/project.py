@@ -16,7 +16,7 @@ _REPLACE = "replace this"
 
 
 @dataclass
-class Project:
+class ImportedProject:
     """A job file with its reward, and placeholder rows unless data is given."""
 
     origin: str

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from reinforge.errors import InvalidInput
 from reinforge.imports import openai_job, reward_file
-from reinforge.imports.project import Project
+from reinforge.imports.project import ImportedProject
 
 
-def read(path: Path, model: str, rows: int | None = None) -> Project:
+def read(path: Path, model: str, rows: int | None = None) -> ImportedProject:
     """rows: of training, if known. Raises InvalidInput for other files."""
     try:
         text = path.read_text(encoding="utf-8-sig")

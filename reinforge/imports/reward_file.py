@@ -7,7 +7,7 @@ from typing import Any
 from reinforge.errors import InvalidInput
 from reinforge.imports import trl
 from reinforge.imports.grader import reward_name
-from reinforge.imports.project import Project
+from reinforge.imports.project import ImportedProject
 from reinforge.parsing.python_source import parse
 
 _NO_COLUMNS = {
@@ -29,7 +29,7 @@ class RewardFunction:
     columns: set[str] = field(default_factory=set)
 
 
-def project(text: str, filename: str, model: str) -> Project:
+def project(text: str, filename: str, model: str) -> ImportedProject:
     """Raises InvalidInput for code that does not parse or has no reward."""
     try:
         tree = parse(text)
@@ -50,7 +50,7 @@ def project(text: str, filename: str, model: str) -> Project:
             param="file",
             hint="Known: grade(sample, item), reward_fn(prompt, completion, example), f(completions, **columns).",
         )
-    imported = Project(origin=filename, job={"model": model, "data": {"dataset": "data.jsonl"}})
+    imported = ImportedProject(origin=filename, job={"model": model, "data": {"dataset": "data.jsonl"}})
     imported.files["reward.py"], left_out = _needed(tree, text, [function.name for function in functions])
     imported.columns = sorted(set().union(*(function.columns for function in functions)))
     imported.conversations = any(

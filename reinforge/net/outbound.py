@@ -34,11 +34,11 @@ _NOT_INTERNET = [
 ]  # fmt: skip
 
 
-class Refused(Exception):
+class AddressRefused(Exception):
     """The message says why, and who can change it."""
 
 
-class Unresolved(Refused):
+class Unresolved(AddressRefused):
     """The name has no address at present."""
 
 
@@ -112,7 +112,7 @@ class Guard:
         try:
             address = ipaddress.ip_address(host)
         except ValueError:
-            raise Refused(
+            raise AddressRefused(
                 f"{host} would be looked up by the proxy {_without_password(proxy)}, so its "
                 f"addresses cannot be checked; whoever "
                 f"runs this machine can allow it by adding {host} to {ALLOW_VARIABLE}"
@@ -129,7 +129,7 @@ class Guard:
             return
         if not _is_internet(inner) or any(inner in network for network in connected()):
             what = "" if host == str(address) else f" {address},"
-            raise Refused(
+            raise AddressRefused(
                 f"{host} is{what} an address inside a network; whoever runs this machine can allow it by adding "
                 f"{host} to {ALLOW_VARIABLE}"
             )
@@ -142,7 +142,7 @@ def _parts(url: str) -> tuple[SplitResult, str, int]:
     except ValueError:
         parts, host, port = SplitResult("", "", "", "", ""), "", None
     if parts.scheme not in ("http", "https") or not host:
-        raise Refused(f"{url[:100]} is no address that can be called")
+        raise AddressRefused(f"{url[:100]} is no address that can be called")
     return parts, host, port or (443 if parts.scheme == "https" else 80)
 
 

@@ -24,7 +24,7 @@ _WORKER_LISTEN = "REINFORGE_WORKER_LISTEN"
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
-class Environment:
+class PlatformEnvironment:
     """Environments of child processes; an empty variable counts as unset.
 
     backend: all but a sandbox's key file. worker: without credentials of database and object store.

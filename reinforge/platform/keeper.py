@@ -36,7 +36,7 @@ _LEFTOVER_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class KeeperPlan:
     command: list[str]
     pid_file: str
     grace: float = 10.0
@@ -79,7 +79,7 @@ def end_leftovers(pid_file: Path) -> list[int]:
 
 
 class _Keeper:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: KeeperPlan) -> None:
         self._plan = plan
         self._status: int | None = None
         self._stop_requested = False
@@ -192,4 +192,4 @@ def _adopt_orphans() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_Keeper(Plan(**json.loads(sys.argv[1]))).run())
+    sys.exit(_Keeper(KeeperPlan(**json.loads(sys.argv[1]))).run())

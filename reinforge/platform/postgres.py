@@ -192,7 +192,7 @@ class EmbeddedPostgres:
     def _spawn(self, cluster: Cluster) -> SupervisedProcess:
         settings = {**self._settings, "port": str(_PORT), "unix_socket_directories": str(self._sockets)}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        plan = keeper.Plan(
+        plan = keeper.KeeperPlan(
             command=[str(self._programs / "bin/postgres"), "-D", str(cluster.data), *options],
             pid_file=str(self._pid_file),
             grace=_STOP_GRACE,

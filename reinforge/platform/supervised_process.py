@@ -16,7 +16,9 @@ _KEEPER_MARGIN = 15.0
 class SupervisedProcess:
     """A running command; its descendants end with it, and it ends with us."""
 
-    def __init__(self, plan: keeper.Plan, log: Path, env: Mapping[str, str], cwd: Path | None = None) -> None:
+    def __init__(
+        self, plan: keeper.KeeperPlan, log: Path, env: Mapping[str, str], cwd: Path | None = None
+    ) -> None:
         self._plan = plan
         make_private(log.parent)
         make_private(Path(plan.pid_file).parent)

@@ -26,13 +26,13 @@ EventKind = Literal["running", "restarting", "failed", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SupervisorEvent:
     child: str
     kind: EventKind
     message: str
 
 
-class Child(Protocol):
+class SupervisedChild(Protocol):
     @property
     def name(self) -> str: ...
     @property
@@ -105,7 +105,7 @@ class Service:
 
     def _spawn(self) -> SupervisedProcess:
         keeper.end_leftovers(self.pid_file)
-        plan = keeper.Plan([*self.command], pid_file=str(self.pid_file), grace=self.grace)
+        plan = keeper.KeeperPlan([*self.command], pid_file=str(self.pid_file), grace=self.grace)
         return SupervisedProcess(plan, self.log_file, self.env)
 
     def _failure(self, what: str) -> Unavailable:
@@ -143,13 +143,13 @@ class Service:
         self._stop_requested.clear()
 
 
-class Supervisor:
-    def __init__(self, report: Callable[[Event], None] = lambda event: None) -> None:
+class ProcessSupervisor:
+    def __init__(self, report: Callable[[SupervisorEvent], None] = lambda event: None) -> None:
         self._report = report
         self._groups: list[list[_ChildThread]] = []
         self._stopping = threading.Event()
 
-    def start(self, *group: Child, optional: Collection[str] = ()) -> None:
+    def start(self, *group: SupervisedChild, optional: Collection[str] = ()) -> None:
         """Start a group together; returns when all are ready.
 
         The first failure is raised after all were tried; then call `stop`. Failures of `optional` children
@@ -177,7 +177,9 @@ class Supervisor:
                 child_thread.thread.join()
                 child_thread.child.stop()
                 self._report(
-                    Event(child_thread.child.name, "stopped", f"{child_thread.child.name} has stopped")
+                    SupervisorEvent(
+                        child_thread.child.name, "stopped", f"{child_thread.child.name} has stopped"
+                    )
                 )
             self._groups.pop()
 
@@ -189,7 +191,11 @@ class Supervisor:
 
 class _ChildThread:
     def __init__(
-        self, child: Child, optional: bool, stopping: threading.Event, report: Callable[[Event], None]
+        self,
+        child: SupervisedChild,
+        optional: bool,
+        stopping: threading.Event,
+        report: Callable[[SupervisorEvent], None],
     ) -> None:
         self.child = child
         self.failure: ReinforgeError | None = None
@@ -207,7 +213,7 @@ class _ChildThread:
         if self.failure is not None:
             if not self._optional:
                 return  # raised by `Supervisor.start`
-            self._report(Event(self.child.name, "failed", self.failure.message))
+            self._report(SupervisorEvent(self.child.name, "failed", self.failure.message))
         delay, since = _FIRST_DELAY, time.monotonic()
         while not self._stopping.wait(_POLL):
             if self.child.running:
@@ -217,12 +223,12 @@ class _ChildThread:
             status = self.child.status
             how = "is not running" if status is None else f"ended with status {status}"
             message = f"{self.child.name} {how}; it starts again in {delay:g} s"
-            self._report(Event(self.child.name, "restarting", message))
+            self._report(SupervisorEvent(self.child.name, "restarting", message))
             if self._stopping.wait(delay):
                 return
             failure = self._start()
             if failure is not None:
-                self._report(Event(self.child.name, "failed", failure.message))
+                self._report(SupervisorEvent(self.child.name, "failed", failure.message))
             delay, since = min(2 * delay, _LONGEST_DELAY), time.monotonic()
 
     def _start(self) -> ReinforgeError | None:
@@ -232,7 +238,7 @@ class _ChildThread:
             return error
         except OSError as error:
             return Unavailable(f"{self.child.name} cannot be started: {error}", code="start_failed")
-        self._report(Event(self.child.name, "running", f"{self.child.name} is running"))
+        self._report(SupervisorEvent(self.child.name, "running", f"{self.child.name} is running"))
         return None
 
 

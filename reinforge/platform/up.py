@@ -21,7 +21,7 @@ import httpx
 
 from reinforge import settings
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
-from reinforge.platform.environment import Environment
+from reinforge.platform.environment import PlatformEnvironment
 from reinforge.platform.places import (
     ADDRESS_FILE,
     FolderLock,
@@ -30,7 +30,7 @@ from reinforge.platform.places import (
     write_private,
 )
 from reinforge.platform.postgres import EmbeddedPostgres
-from reinforge.platform.supervisor import Child, Event, Service, Supervisor, rotate
+from reinforge.platform.supervisor import ProcessSupervisor, Service, SupervisedChild, SupervisorEvent, rotate
 from reinforge.system.signals import Relay
 
 _READY_WITHIN = 60.0
@@ -66,7 +66,7 @@ class Platform:
         self._say = say
         self._lock = FolderLock(self.home / "lock", "the home")
         self._postgres = EmbeddedPostgres(self.home)
-        self._supervisor = Supervisor(self._report)
+        self._supervisor = ProcessSupervisor(self._report)
 
     @property
     def url(self) -> str:
@@ -139,7 +139,7 @@ class Platform:
         sandbox_socket = socket_folder(self.home, _SOCKET) / _SOCKET
         external_database = settings.database_url()
         database_url = external_database or self._postgres.prepare()
-        env = Environment(
+        env = PlatformEnvironment(
             self.home,
             self.url,
             database_url,
@@ -147,7 +147,7 @@ class Platform:
             self._bootstrap_api_key,
         )
 
-        foundation: list[Child] = [] if external_database else [self._postgres]
+        foundation: list[SupervisedChild] = [] if external_database else [self._postgres]
         if settings.sandbox_variable() is None:
             foundation.append(self._sandbox(sandbox_socket, env))
         self._supervisor.start(*foundation, optional={"sandbox"})
@@ -160,7 +160,7 @@ class Platform:
         )
         self._await_ready()
 
-    def _workers(self, env: Environment) -> list[str]:
+    def _workers(self, env: PlatformEnvironment) -> list[str]:
         """Names of the training workers: one per job that fits on the GPUs, or one without GPUs.
 
         Raises InvalidInput `impossible_placement`.
@@ -185,11 +185,11 @@ class Platform:
         # -P: a folder `backend` or `worker` in the working directory is not ours.
         return Service(name, [sys.executable, "-P", "-m", *module], self.home, env, **options)
 
-    def _sandbox(self, path: Path, env: Environment) -> Service:
+    def _sandbox(self, path: Path, env: PlatformEnvironment) -> Service:
         command = ("worker.sandbox", "--socket", str(path))
         return self._service("sandbox", *command, env=env.sandbox(), ready=lambda: accepts(path))
 
-    def _api(self, env: Environment) -> Service:
+    def _api(self, env: PlatformEnvironment) -> Service:
         command = ["backend", "api", "--host", self.host, "--port", str(self.port)]
         command += ["--first-demo"] if self._first_demo else []
         return self._service("api", *command, env=env.backend(), ready=lambda: self._answers("/healthz"))
@@ -231,7 +231,7 @@ class Platform:
                 )
             time.sleep(0.1)
 
-    def _report(self, event: Event) -> None:
+    def _report(self, event: SupervisorEvent) -> None:
         if event.kind in ("running", "restarting", "failed"):
             self._say(event.message)
 

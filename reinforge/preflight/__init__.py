@@ -1,8 +1,17 @@
 """Pre-flight: estimates of a job from a few of its steps."""
 
 from reinforge.preflight.assess import assess
-from reinforge.preflight.observed import Observed, Sampled, observe
+from reinforge.preflight.observed import Observed, ObservedCompletion, observe
 from reinforge.preflight.probe import probe
 from reinforge.preflight.report import PreflightReport, Reason, Verdict
 
-__all__ = ["Observed", "PreflightReport", "Reason", "Sampled", "Verdict", "assess", "observe", "probe"]
+__all__ = [
+    "Observed",
+    "ObservedCompletion",
+    "PreflightReport",
+    "Reason",
+    "Verdict",
+    "assess",
+    "observe",
+    "probe",
+]

@@ -8,7 +8,7 @@ from reinforge.errors import InvalidInput
 from reinforge.preflight import costs
 from reinforge.preflight.advice import reasons_for, suggestions_for
 from reinforge.preflight.drift import rounds_to_fill, useful_when_learned
-from reinforge.preflight.observed import Observed, Sampled
+from reinforge.preflight.observed import Observed, ObservedCompletion
 from reinforge.preflight.passing import pass_at_k
 from reinforge.preflight.report import Groups, PassRates, PreflightReport, Range
 from reinforge.spec import JobSpec
@@ -62,7 +62,7 @@ def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
     return report
 
 
-def _passes(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> PassRates:
+def _passes(spec: JobSpec, groups: Sequence[Sequence[ObservedCompletion]]) -> PassRates:
     counts = [(len(scored), _right(spec, scored)) for group in groups if (scored := _scored(group))]
     size = max((n for n, _ in counts), default=0)
     histogram = [0] * (size + 1)
@@ -76,7 +76,7 @@ def _passes(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> PassRates:
     return PassRates(per_group=size, histogram=histogram, pass_at=pass_at)
 
 
-def _groups(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> Groups:
+def _groups(spec: JobSpec, groups: Sequence[Sequence[ObservedCompletion]]) -> Groups:
     kinds = Counter[str]()
     useful = 0
     for group in groups:
@@ -101,15 +101,15 @@ def _groups(spec: JobSpec, groups: Sequence[Sequence[Sampled]]) -> Groups:
     )
 
 
-def _scored(group: Sequence[Sampled]) -> list[Sampled]:
+def _scored(group: Sequence[ObservedCompletion]) -> list[ObservedCompletion]:
     return [sampled for sampled in group if sampled.reward is not None]
 
 
-def _right(spec: JobSpec, scored: Sequence[Sampled]) -> int:
+def _right(spec: JobSpec, scored: Sequence[ObservedCompletion]) -> int:
     return sum((sampled.reward or 0.0) > spec.evaluation.pass_above for sampled in scored)
 
 
-def _duplicates(groups: Sequence[Sequence[Sampled]]) -> float:
+def _duplicates(groups: Sequence[Sequence[ObservedCompletion]]) -> float:
     total = sum(len(group) for group in groups)
     return sum(len(group) - len({sampled.text for sampled in group}) for group in groups) / max(1, total)
 

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
-from reinforge.preflight.observed import Observed, Sampled
+from reinforge.preflight.observed import Observed, ObservedCompletion
 
 PARTS = 5
 SURE = 2.0
@@ -56,13 +56,13 @@ def useful_when_learned(size: int) -> float:
     return float(1 - LEARNED**size - (1 - LEARNED) ** size)
 
 
-def _tokens(sampled: Sampled) -> int:
+def _tokens(sampled: ObservedCompletion) -> int:
     return sampled.tokens
 
 
-def _rewards(part: Sequence[Sampled]) -> list[float]:
+def _rewards(part: Sequence[ObservedCompletion]) -> list[float]:
     return [sampled.reward or 0.0 for sampled in part]
 
 
-def _reward(part: Sequence[Sampled]) -> float:
+def _reward(part: Sequence[ObservedCompletion]) -> float:
     return statistics.fmean(_rewards(part))

@@ -7,7 +7,7 @@ from reinforge.records import CheckpointSaved, Phase, Record, Rollouts, Started,
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class ObservedCompletion:
     reward: float | None
     """None: failed, or does not apply."""
     tokens: int
@@ -18,7 +18,7 @@ class Sampled:
 
 @dataclass(slots=True)
 class Observed:
-    groups: list[list[Sampled]] = field(default_factory=list)
+    groups: list[list[ObservedCompletion]] = field(default_factory=list)
     steps: list[dict[str, float | None]] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
     """Facts of the `started` record: device, parameters, memory of the loaded model."""
@@ -29,7 +29,7 @@ class Observed:
     """Per completion; empty if unknown."""
 
     @property
-    def completions(self) -> list[Sampled]:
+    def completions(self) -> list[ObservedCompletion]:
         return [sampled for group in self.groups for sampled in group]
 
 
@@ -56,9 +56,9 @@ def observe(records: Iterable[Record], *, launched: float | None = None) -> Obse
 
 
 def _add_groups(observed: Observed, record: Rollouts) -> None:
-    groups: dict[int, list[Sampled]] = {}
+    groups: dict[int, list[ObservedCompletion]] = {}
     for row in record.rows:
         groups.setdefault(row.prompt_no, []).append(
-            Sampled(row.reward, row.length, row.finish_reason == "length", row.error, row.text)
+            ObservedCompletion(row.reward, row.length, row.finish_reason == "length", row.error, row.text)
         )
     observed.groups += groups.values()

@@ -5,11 +5,11 @@ from typing import Any
 import yaml
 from pydantic_core import PydanticCustomError
 
-from reinforge.algorithm.rules import SINGLE_TURN, Job, turns_and_tools
+from reinforge.algorithm.rules import SINGLE_TURN, JobFacts, turns_and_tools
 from reinforge.algorithm.slots import Algorithm
 from reinforge.presets import FAMILIES, Preset
 
-_SINGLE = Job(environment=SINGLE_TURN, rewards=(), completions_per_prompt=2, max_completion_tokens=1)
+_SINGLE = JobFacts(environment=SINGLE_TURN, rewards=(), completions_per_prompt=2, max_completion_tokens=1)
 
 
 def algorithm_of(name: str, preset: Preset) -> Algorithm:

@@ -17,7 +17,7 @@ from reinforge.evaluation.golden import Expectation, GoldenCase
 from reinforge.reward_library.cards import read_yaml
 
 
-class Row(BaseModel):
+class CaseRow(BaseModel):
     """The row of a completion."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -35,7 +35,7 @@ class LibraryCase(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    row: Row
+    row: CaseRow
     completion: str
     expect: Expectation
 
@@ -45,7 +45,7 @@ class AdversarialCase(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    row: Row
+    row: CaseRow
     control: str
     """An honest completion of the same row, which has to get more."""
     completion: str
@@ -63,7 +63,7 @@ def golden_cases(id: str) -> list[LibraryCase]:
             if "above" in expect:
                 expect["above"] = text_of(expect["above"])
             library_cases.append(
-                LibraryCase(row=Row(**block), completion=completion, expect=Expectation(**expect))
+                LibraryCase(row=CaseRow(**block), completion=completion, expect=Expectation(**expect))
             )
     return library_cases
 
@@ -77,7 +77,7 @@ def adversarial_cases(id: str) -> list[AdversarialCase]:
         for case in cases:
             text = text_of(case.pop("text"))
             adversarial.append(
-                AdversarialCase(row=Row(**block), control=control, completion=text, **{**usual, **case})
+                AdversarialCase(row=CaseRow(**block), control=control, completion=text, **{**usual, **case})
             )
     return adversarial
 

@@ -32,7 +32,7 @@ from reinforge.base_models.learning_rate import INITIAL, SCALE, auto_initial_lea
 from reinforge.spec import JobSpec
 from worker.starter import CHECKPOINT
 from worker.starter.corpus import habits, is_held_out
-from worker.starter.pretrain import Phase
+from worker.starter.pretrain import PretrainPhase
 
 CELL = Cell(128, "additions", "grpo")
 RATES = {factor: (factor or 1.0) * auto_learning_rate(128) for factor in FACTORS}
@@ -172,7 +172,7 @@ def test_a_cell_runs_and_is_not_run_again(
 ) -> None:
     """A model of width 64 with hardly any pretraining, one rate, two steps: the real trainer and sandbox."""
     monkeypatch.setattr(defaults, "MODELS", tmp_path / "models")
-    phases = (Phase("habits", habits, steps=2, batch=4, peak_lr=1e-3),)
+    phases = (PretrainPhase("habits", habits, steps=2, batch=4, peak_lr=1e-3),)
     monkeypatch.setattr(defaults, "PHASES", phases)
     monkeypatch.setattr(defaults, "SAMPLES", 1)
     threads = torch.get_num_threads()

@@ -17,7 +17,7 @@ from backend.processes import pool
 from backend.rewards import service as rewards
 from backend.settings import Settings
 from reinforge.dataset import prompts
-from reinforge.dataset.limits import Limits, inspection_seconds
+from reinforge.dataset.limits import DatasetLimits, inspection_seconds
 from reinforge.grading import formula
 from reinforge.parsing.validation import MOST_PROBLEMS
 from reinforge.schemas.judges import JudgeCreate
@@ -57,7 +57,7 @@ def json_size(*places: str) -> str:
 
 
 def bodies() -> dict[str, str]:
-    data, strangers = Limits(), body_limits.STRANGERS
+    data, strangers = DatasetLimits(), body_limits.STRANGERS
     assert strangers.bytes is not None
     return {
         "headers of a request": f"{size(server.HEAD_BYTES)}, {server.HEAD_SECONDS:g} s",
@@ -82,7 +82,7 @@ def bodies() -> dict[str, str]:
 
 
 def contents() -> dict[str, str]:
-    data, files, other = Limits(), body_limits.FILE, body_limits.BodyLimit(0)
+    data, files, other = DatasetLimits(), body_limits.FILE, body_limits.BodyLimit(0)
     judge = JudgeCreate.model_fields["timeout_seconds"]
     longest_judge = next(part.le for part in judge.metadata if hasattr(part, "le"))
     return {

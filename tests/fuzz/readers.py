@@ -25,7 +25,7 @@ from backend.openai import model_names
 from backend.openai.chat import tools as chat_tools
 from reinforge.base_models import config
 from reinforge.client import protocol
-from reinforge.dataset import Limits, equal, inspect, iter_rows, prompts, tools
+from reinforge.dataset import DatasetLimits, equal, inspect, iter_rows, prompts, tools
 from reinforge.errors import ReinforgeError
 from reinforge.evaluation import final_answer
 from reinforge.grading import formula, templates
@@ -82,7 +82,7 @@ def normalised(content: str) -> object:
 
 def rows(path: Path) -> object:
     """As a file is checked, and as it is read again."""
-    report = inspect(path, path.name, Limits())
+    report = inspect(path, path.name, DatasetLimits())
     return report, sum(1 for _ in iter_rows(path))
 
 
@@ -172,7 +172,7 @@ def stream(content: str) -> object:
     """A completion that grows by a few tokens at a time, with stop texts that nearly come."""
     tokens = [ord(character) for character in content]
     stream = TextStream(lambda ids: "".join(map(chr, ids)), ["STOP", content[:50] + "!"])
-    holder = chat_tools.Holder()
+    holder = chat_tools.ToolCallBuffer()
     for end in range(0, len(tokens), max(1, len(tokens) // 64)):
         holder.push(stream.push(tokens[:end]))
     return stream.finish(tokens), holder.rest()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from reinforge.dataset import Limits, inspect
+from reinforge.dataset import DatasetLimits, inspect
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.formats.strict_json import parse
 from reinforge.dataset.prompts import PromptTemplate
@@ -44,7 +44,7 @@ def test_a_header_of_many_columns_is_refused_before_they_are_compared(tmp_path: 
 
     def read() -> None:
         with pytest.raises(DatasetTooLarge) as refused:
-            inspect(file, file.name, Limits())
+            inspect(file, file.name, DatasetLimits())
         assert refused.value.code == "too_many_columns"
 
     assert growth.seconds(read) < 3

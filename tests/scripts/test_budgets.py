@@ -72,3 +72,16 @@ def test_the_repository_keeps_its_budgets() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_a_class_name_is_used_once_apart_from_schemas() -> None:
+    twice = {
+        Path("worker/a.py"): "class Outcome: ...",
+        Path("backend/b.py"): "class Outcome: ...",
+        Path("backend/models/job.py"): "class Job: ...",
+        Path("reinforge/schemas/jobs.py"): "class Job: ...",
+        Path("tests/c.py"): "class Outcome: ...",
+    }
+    assert budgets.class_problems(twice) == [
+        "class Outcome is defined in worker/a.py and backend/b.py: one name, one concept"
+    ]

@@ -8,7 +8,7 @@ import yaml
 
 from reinforge.net.outbound import ALLOW_VARIABLE
 from reinforge.parsing.python_source import parse
-from reinforge.platform.environment import Environment
+from reinforge.platform.environment import PlatformEnvironment
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS = {
@@ -81,7 +81,9 @@ def test_every_module_that_opens_sockets_is_listed() -> None:
 
 def test_backend_and_workers_get_the_allowed_hosts(tmp_path: Path) -> None:
     variables = {ALLOW_VARIABLE: "vllm.internal"}
-    up = Environment(tmp_path, "http://127.0.0.1:1", "postgresql://", tmp_path / "s.sock", source=variables)
+    up = PlatformEnvironment(
+        tmp_path, "http://127.0.0.1:1", "postgresql://", tmp_path / "s.sock", source=variables
+    )
     assert up.backend()[ALLOW_VARIABLE] == up.worker()[ALLOW_VARIABLE] == "vllm.internal"
     services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     for name in ("api", "background", "worker", "calls"):

@@ -24,7 +24,7 @@ from worker.trainer.reporter import LocalReporter
 from worker.training.changes import Changes
 from worker.training.checkpoint.fork import start_of
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
-from worker.training.loop import Control, Models, Outcome, Rollouts, train
+from worker.training.loop import Control, Models, RolloutSource, TrainingOutcome, train
 from worker.training.prompts.data import load_prompts
 from worker.training.reporting.job_reporter import JobReporter
 
@@ -114,7 +114,7 @@ class SmallJob:
             spec.data, path, None, renderer=ChatRenderer(self.base.tokenizer), seed=spec.seed, max_tokens=200
         )
 
-    def train(self) -> Outcome:
+    def train(self) -> TrainingOutcome:
         job_reporter = JobReporter(
             self.reporter, self.text.pieces, model=self.spec.model, revisions=lambda: self.scorer.revisions
         )
@@ -122,7 +122,9 @@ class SmallJob:
             train(
                 self.spec,
                 Models(self.policy, self.critic),
-                Rollouts(self.engine, SingleTurn(), self.scorer, self.text.completions, self.base.stop_ids),
+                RolloutSource(
+                    self.engine, SingleTurn(), self.scorer, self.text.completions, self.base.stop_ids
+                ),
                 self.prompts,
                 self.position,
                 Control(

@@ -17,7 +17,7 @@ from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.supervisor.slots import take_slot
-from worker.supervisor.supervisor import Outcome, Supervisor
+from worker.supervisor.supervisor import JobOutcome, JobSupervisor
 
 TOY = (sys.executable, str(Path(__file__).with_name("toy_trainer.py")))
 DATASET = b'{"prompt": "1+1=", "answer": "2"}\n'
@@ -47,10 +47,10 @@ class Bench:
         self.home, self.server, self.model = home, server, model
         self.slot = take_slot(home / "workers", "trainer", "host.example")
         self.stop = threading.Event()
-        self.outcome: Outcome | None = None
+        self.outcome: JobOutcome | None = None
         api = WorkerApi(server.url, TOKEN)
         (home / "runs").mkdir()
-        self.supervisor = Supervisor(
+        self.supervisor = JobSupervisor(
             api=api,
             slot=self.slot,
             runs=home / "runs",
@@ -76,7 +76,7 @@ class Bench:
         }
         return Claimed.model_validate(body | changes)
 
-    def run(self, script: str, **changes: Any) -> Outcome:
+    def run(self, script: str, **changes: Any) -> JobOutcome:
         return self.supervisor.run(self.claimed(script, **changes))
 
     def run_in_thread(self, script: str, **changes: Any) -> threading.Thread:

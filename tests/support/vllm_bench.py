@@ -17,7 +17,7 @@ from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.options import Options
-from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.server import VllmServer
 
 T = TypeVar("T")
 STARTER = Path(worker.starter.__file__).parent / "starter-arith"
@@ -95,7 +95,7 @@ class Bench:
         self.messages: list[str] = []
         self.stages: list[str] = []
         options = Options(STARTER, "float32", "cpu", max_model_len=512, rank=RANK, sleeps="weights")
-        self.server = Server(
+        self.server = VllmServer(
             python,
             options,
             self.log,

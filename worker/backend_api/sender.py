@@ -23,7 +23,7 @@ STORAGE_PATIENCE_SECONDS = 300.0
 """How long the object store may fail before the job pauses."""
 
 
-class Sender(threading.Thread):
+class OutboxSender(threading.Thread):
     """Runs until stopped, the lease is lost, or a record cannot be delivered (`failure`)."""
 
     def __init__(

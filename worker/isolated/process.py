@@ -43,7 +43,7 @@ _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _LENGTH = struct.Struct("<I")
 
 
-class Child:
+class IsolatedChild:
     """Used by one thread at a time."""
 
     def __init__(self, module: str, seconds: float, memory_bytes: int, *, own_session: bool) -> None:
@@ -118,7 +118,7 @@ class Apart:
         """module: its main program calls `serve`. own_session: False if this process's group is killed as a whole."""
         self._seconds, self._module = seconds, module
         self._memory_bytes, self._own_session = memory_bytes, own_session
-        self._idle: list[Child] = []
+        self._idle: list[IsolatedChild] = []
         self._lock = threading.Lock()
 
     def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +137,9 @@ class Apart:
         with self._lock:
             child = self._idle.pop() if self._idle else None
         if child is None or not child.is_alive():
-            child = Child(self._module, self._seconds, self._memory_bytes, own_session=self._own_session)
+            child = IsolatedChild(
+                self._module, self._seconds, self._memory_bytes, own_session=self._own_session
+            )
         try:
             answer = child.ask(
                 {"work": work, "folder": str(folder), "param": param, "payload": payload}, self._seconds

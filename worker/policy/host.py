@@ -16,7 +16,7 @@ from worker.policy.critic import LoraCritic
 from worker.policy.forward.activations import GradientPasses
 from worker.policy.forward.fused_layers import fuse
 from worker.policy.forward.threads import MicroBatchThreads
-from worker.policy.load import BaseModel
+from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.policy.merged_weights import Active, merged
 from worker.policy.targets import Layers
@@ -29,7 +29,7 @@ caches."""
 class LocalHost:
     """`PolicyHost` over one loaded base model."""
 
-    def __init__(self, base: BaseModel, threads: int = 1) -> None:
+    def __init__(self, base: LoadedModel, threads: int = 1) -> None:
         """threads: parallel micro-batches."""
         self.base = base
         self.threads = MicroBatchThreads(threads)

@@ -14,7 +14,7 @@ from worker.machine.torch_device import GpuUnavailable, compute_device
 
 
 @dataclass(frozen=True, slots=True)
-class BaseModel:
+class LoadedModel:
     model: PreTrainedModel
     """In evaluation mode, without gradients; float32 on the CPU, bfloat16 on a GPU."""
     tokenizer: Any
@@ -33,7 +33,7 @@ def job_device() -> torch.device:
 
 def load_base_model(
     path: Path, tokenizer_read: Callable[[], object] = lambda: None, *, device: torch.device | None = None
-) -> BaseModel:
+) -> LoadedModel:
     """Load safetensors weights, tensor by tensor directly to the device, and a fast tokenizer.
 
     tokenizer_read: returns once a limited process has read the same tokenizer; only then is it read here. device:
@@ -75,7 +75,7 @@ def load_base_model(
             tensor.data = tensor.data.clone()
     model.eval()
     model.requires_grad_(False)
-    return BaseModel(model, tokenizer, _stop_ids(model, tokenizer), _context_length(model))
+    return LoadedModel(model, tokenizer, _stop_ids(model, tokenizer), _context_length(model))
 
 
 def _stop_ids(model: PreTrainedModel, tokenizer: Any) -> tuple[int, ...]:

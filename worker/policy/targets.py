@@ -19,7 +19,7 @@ EXPERTS = "experts"
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class LoraTargets:
     modules: str | list[str]
     parameters: list[str] = field(default_factory=list)
     """Name suffixes of expert parameters that are one tensor per layer."""
@@ -70,13 +70,13 @@ class Layers:
         self._experts = find_experts(model)
         self._outside = _outside(model, self._experts)
 
-    def resolve(self, targets: str | Sequence[str]) -> Targets:
+    def resolve(self, targets: str | Sequence[str]) -> LoraTargets:
         """Raises JobFailure `invalid_adapter`."""
         experts = self._experts
         if not experts.stacks:
-            return Targets(targets if isinstance(targets, str) else list(targets))
+            return LoraTargets(targets if isinstance(targets, str) else list(targets))
         if isinstance(targets, str):
-            return Targets(self._outside)
+            return LoraTargets(self._outside)
         modules, parameters = list[str](), set[str]()
         for name in targets:
             self._refuse_router(name)
@@ -87,7 +87,7 @@ class Layers:
             ]
             parameters.update(stacks)
             modules += [] if stacks else [name]
-        return Targets(modules, sorted(parameters))
+        return LoraTargets(modules, sorted(parameters))
 
     def _refuse_router(self, name: str) -> None:
         suffix = "." + name.removesuffix(".weight")

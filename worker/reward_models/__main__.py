@@ -16,7 +16,7 @@ from transformers.utils import logging
 
 from worker.machine.torch_device import GpuUnavailable
 from worker.reward_models.answers import label_probabilities, reference_logprobs, scores
-from worker.reward_models.load import LoadFailed, Shelf
+from worker.reward_models.load import ModelLoadFailed, Shelf
 from worker.reward_models.texts import TextFailed
 
 
@@ -52,7 +52,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             reply: dict[str, Any] = {"answers": answer(shelf, json.loads(line))}
-        except LoadFailed as error:
+        except ModelLoadFailed as error:
             reply = {"error": {"code": "reward_model_unusable", "message": str(error)}}
         except GpuUnavailable as error:
             reply = {"error": {"code": "gpu_unavailable", "message": error.message, "hint": error.hint}}

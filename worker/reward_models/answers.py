@@ -5,18 +5,23 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from worker.reward_models.load import Loaded, LoadFailed
+from worker.reward_models.load import LoadedRewardModel, ModelLoadFailed
 
 
 @torch.inference_mode()
 def label_probabilities(
-    loaded: Loaded, texts: Sequence[str], pairs: Sequence[str] | None, *, max_tokens: int, batch_size: int
+    loaded: LoadedRewardModel,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None,
+    *,
+    max_tokens: int,
+    batch_size: int,
 ) -> list[dict[str, float]]:
     """Label → probability for each text, or pair of texts (NLI); exclusive unless the checkpoint says otherwise."""
     config = loaded.model.config
     names = [str(config.id2label[index]) for index in range(config.num_labels)]
     if len(names) < 2:
-        raise LoadFailed("the checkpoint has one output and no labels: it is a reward_model")
+        raise ModelLoadFailed("the checkpoint has one output and no labels: it is a reward_model")
     probabilities = []
     for logits in _logits(loaded, texts, pairs, max_tokens, batch_size):
         many = config.problem_type == "multi_label_classification"
@@ -26,10 +31,12 @@ def label_probabilities(
 
 
 @torch.inference_mode()
-def scores(loaded: Loaded, texts: Sequence[str], *, max_tokens: int, batch_size: int) -> list[float]:
+def scores(
+    loaded: LoadedRewardModel, texts: Sequence[str], *, max_tokens: int, batch_size: int
+) -> list[float]:
     """The one output of a reward model for each text."""
     if loaded.model.config.num_labels != 1:
-        raise LoadFailed(
+        raise ModelLoadFailed(
             f"the checkpoint has {loaded.model.config.num_labels} outputs, a reward model one: it is a classifier"
         )
     values: list[float] = []
@@ -40,7 +47,12 @@ def scores(loaded: Loaded, texts: Sequence[str], *, max_tokens: int, batch_size:
 
 @torch.inference_mode()
 def reference_logprobs(
-    loaded: Loaded, contexts: Sequence[str], references: Sequence[str], *, max_tokens: int, batch_size: int
+    loaded: LoadedRewardModel,
+    contexts: Sequence[str],
+    references: Sequence[str],
+    *,
+    max_tokens: int,
+    batch_size: int,
 ) -> list[tuple[float, int]]:
     """(sum of log-probabilities, tokens) of each reference after its context, under the model."""
     ids = loaded.texts.join(contexts, references, _room(loaded, max_tokens))
@@ -59,7 +71,11 @@ def reference_logprobs(
 
 
 def _logits(
-    loaded: Loaded, texts: Sequence[str], pairs: Sequence[str] | None, max_tokens: int, batch_size: int
+    loaded: LoadedRewardModel,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None,
+    max_tokens: int,
+    batch_size: int,
 ) -> Iterator[Tensor]:
     """Logits, batch by batch."""
     rows = loaded.texts.encode(texts, pairs, _room(loaded, max_tokens))
@@ -76,7 +92,7 @@ def _logits(
         yield loaded.model(**inputs).logits.float()
 
 
-def _filled(rows: Sequence[Sequence[int]], value: int, loaded: Loaded) -> Tensor:
+def _filled(rows: Sequence[Sequence[int]], value: int, loaded: LoadedRewardModel) -> Tensor:
     """Rows padded on the right."""
     longest = max(map(len, rows))
     return torch.tensor(
@@ -84,7 +100,7 @@ def _filled(rows: Sequence[Sequence[int]], value: int, loaded: Loaded) -> Tensor
     )
 
 
-def _room(loaded: Loaded, max_tokens: int) -> int:
+def _room(loaded: LoadedRewardModel, max_tokens: int) -> int:
     return min(max_tokens, loaded.longest or max_tokens)
 
 

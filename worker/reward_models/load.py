@@ -18,11 +18,11 @@ from worker.reward_models.texts import CheckpointTexts
 MAX_CHECKPOINTS = 4
 
 
-class LoadFailed(Exception):
+class ModelLoadFailed(Exception):
     """The checkpoint cannot be used."""
 
 
-class Loaded:
+class LoadedRewardModel:
     """A model in evaluation mode, and its texts.
 
     pad_ids: padding token and padding token type.
@@ -51,17 +51,17 @@ class Shelf:
     """The newest `MAX_CHECKPOINTS` checkpoints."""
 
     def __init__(self) -> None:
-        self._loaded: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
+        self._loaded: OrderedDict[tuple[str, str], LoadedRewardModel] = OrderedDict()
 
-    def classifier(self, path: str) -> Loaded:
+    def classifier(self, path: str) -> LoadedRewardModel:
         """A model with a classification head. Raises LoadFailed, GpuUnavailable."""
         return self._get(("classifier", path), AutoModelForSequenceClassification.from_pretrained)
 
-    def language_model(self, path: str) -> Loaded:
+    def language_model(self, path: str) -> LoadedRewardModel:
         """Raises LoadFailed, GpuUnavailable."""
         return self._get(("language_model", path), AutoModelForCausalLM.from_pretrained)
 
-    def _get(self, key: tuple[str, str], load: Callable[..., Any]) -> Loaded:
+    def _get(self, key: tuple[str, str], load: Callable[..., Any]) -> LoadedRewardModel:
         if key not in self._loaded:
             self._loaded[key] = _load(Path(key[1]), load)
         self._loaded.move_to_end(key)
@@ -71,14 +71,14 @@ class Shelf:
         return self._loaded[key]
 
 
-def _load(path: Path, load: Callable[..., Any]) -> Loaded:
+def _load(path: Path, load: Callable[..., Any]) -> LoadedRewardModel:
     for name in ("config.json", "tokenizer.json"):
         if not (path / name).is_file():
-            raise LoadFailed(f"{path} has no {name}")
+            raise ModelLoadFailed(f"{path} has no {name}")
     texts = CheckpointTexts(path)
     try:
         pad_ids = texts.load()
-        return Loaded(_model(path, load), texts, pad_ids)
+        return LoadedRewardModel(_model(path, load), texts, pad_ids)
     except BaseException:
         texts.close()
         raise
@@ -100,9 +100,11 @@ def _model(path: Path, load: Callable[..., Any]) -> PreTrainedModel:
         raise
     except Exception as error:  # an untrusted configuration can raise anything in the library
         lines = str(error).strip().splitlines()
-        raise LoadFailed(f"{path} cannot be loaded: {lines[0][:500] if lines else repr(error)}") from error
+        raise ModelLoadFailed(
+            f"{path} cannot be loaded: {lines[0][:500] if lines else repr(error)}"
+        ) from error
     if missing := sorted(loading["missing_keys"]):
         # transformers would initialise them at random: an untrained head.
-        raise LoadFailed(f"{path} lacks {len(missing)} weights, the first is {missing[0]}")
+        raise ModelLoadFailed(f"{path} lacks {len(missing)} weights, the first is {missing[0]}")
     ready: PreTrainedModel = model.eval().requires_grad_(False)
     return ready

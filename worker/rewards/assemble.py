@@ -43,7 +43,7 @@ from worker.rewards.secrets import Secrets
 
 
 @dataclass
-class Services:
+class RaterServices:
     """Resources that raters share, started on first use.
 
     checkpoints: name in graders → folder; None without torch. own_judges: the process's user
@@ -113,7 +113,7 @@ def unknown_judge(name: str, judges: Mapping[str, Any]) -> InvalidInput:
     )
 
 
-def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Rater:
+def rater(grader: Grader | Part, services: RaterServices, name: str = "reward") -> Rater:
     """Raises InvalidInput `unknown_judge`, `unknown_model`, JobFailure `reward_model_unusable`."""
     if isinstance(grader, StringCheck | TextSimilarity):
         return DeclarativeRater(grader)
@@ -141,7 +141,7 @@ def rater(grader: Grader | Part, services: Services, name: str = "reward") -> Ra
     return checkpoint_rater(grader, services.checkpoints, services.models, services.threads)
 
 
-def live_reward(reward: Reward, code: RewardCode, services: Services) -> LiveReward:
+def live_reward(reward: Reward, code: RewardCode, services: RaterServices) -> LiveReward:
     source = Path(code.path).read_text(encoding="utf-8")
     if code.kind == "grader":
         grader: Grader = grader_of(reward) or parse_grader(source)
@@ -168,7 +168,7 @@ def needs_sandbox(manifest: RunManifest) -> bool:
     )
 
 
-def job_scorer(spec: JobSpec, manifest: RunManifest, services: Services) -> CompositeScorer:
+def job_scorer(spec: JobSpec, manifest: RunManifest, services: RaterServices) -> CompositeScorer:
     """Raises JobFailure `unknown_judge`, `unknown_model`, `reward_model_unusable` (retryable)."""
     code = {reward.name: reward for reward in manifest.rewards}
     try:
@@ -183,7 +183,7 @@ def job_scorer(spec: JobSpec, manifest: RunManifest, services: Services) -> Comp
     )
 
 
-def _code(reward: PythonReward, code: RewardCode, source: str, services: Services) -> CodeReward:
+def _code(reward: PythonReward, code: RewardCode, source: str, services: RaterServices) -> CodeReward:
     return CodeReward(
         name=reward.name,
         weight=reward.weight,

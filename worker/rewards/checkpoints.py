@@ -23,7 +23,7 @@ from reinforge.system.child_process import ChildProcess
 from worker.machine.gpus import hide_unwanted
 from worker.machine.settings import DEVICE
 from worker.rewards.base import RewardResult
-from worker.rewards.rater import Rater, Row, failed, ok
+from worker.rewards.rater import Rater, RewardInput, failed, ok
 from worker.rewards.secrets import VARIABLE
 from worker.serving_client.placement import Launch
 
@@ -147,7 +147,7 @@ class CheckpointRater(Rater):
     def __init__(self, path: str, process: ModelProcess, threads: ThreadPoolExecutor) -> None:
         self._path, self._process, self._threads = path, process, threads
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         results: dict[int, RewardResult] = {}
         questions: list[tuple[int, dict[str, Any]]] = []
         for index, row in enumerate(rows):
@@ -166,7 +166,7 @@ class CheckpointRater(Rater):
         return [results[index] for index in range(len(rows))]
 
     @abstractmethod
-    def _question(self, row: Row) -> dict[str, Any]:
+    def _question(self, row: RewardInput) -> dict[str, Any]:
         """Raises UnresolvedVariable."""
 
     @abstractmethod
@@ -181,7 +181,7 @@ class ClassifierRater(CheckpointRater):
         super().__init__(*place)
         self._grader = grader
 
-    def _question(self, row: Row) -> dict[str, Any]:
+    def _question(self, row: RewardInput) -> dict[str, Any]:
         pair = self._grader.hypothesis
         return {"text": _fill(self._grader.input, row), "pair": _fill(pair, row) if pair else None}
 
@@ -210,7 +210,7 @@ class RewardModelRater(CheckpointRater):
         super().__init__(*place)
         self._grader = grader
 
-    def _question(self, row: Row) -> dict[str, Any]:
+    def _question(self, row: RewardInput) -> dict[str, Any]:
         if self._grader.input is not None:
             return {"text": _fill(self._grader.input, row)}
         message = {"role": "assistant", "content": row.scorable.completion}
@@ -237,7 +237,7 @@ class ReferenceLogprobRater(CheckpointRater):
         super().__init__(*place)
         self._grader = grader
 
-    def _question(self, row: Row) -> dict[str, Any]:
+    def _question(self, row: RewardInput) -> dict[str, Any]:
         before = _fill(self._grader.completion, row)
         return {
             "prompt": _prompt(row),
@@ -284,11 +284,11 @@ def checkpoint_rater(
     return ReferenceLogprobRater(grader, *place)
 
 
-def _fill(text: str, row: Row) -> str:
+def _fill(text: str, row: RewardInput) -> str:
     return templates.parse(text).render(row.item, row.sample)
 
 
-def _prompt(row: Row) -> list[dict[str, Any]]:
+def _prompt(row: RewardInput) -> list[dict[str, Any]]:
     return tool_calls.prepared(row.scorable.prompt) if row.scorable.tools else row.scorable.prompt
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from worker.rewards.base import RESUME_HINT, STRANGERS, Group, RewardResult, RewardsFailed, Score
-from worker.rewards.rater import Rater, Row, side_by_side
+from worker.rewards.rater import Rater, RewardInput, side_by_side
 
 Results = list[RewardResult]
 
@@ -111,11 +111,11 @@ class CompositeScorer:
 
 
 async def _rate(rewards: Sequence[LiveReward], groups: Sequence[Group]) -> list[Results]:
-    rows = [Row(sample, group.key) for group in groups for sample in group.samples]
+    rows = [RewardInput(sample, group.key) for group in groups for sample in group.samples]
     return await side_by_side([_one(reward, rows) for reward in rewards])
 
 
-async def _one(reward: LiveReward, rows: Sequence[Row]) -> Results:
+async def _one(reward: LiveReward, rows: Sequence[RewardInput]) -> Results:
     results = [_with_reward(reward, result) for result in await reward.rater.rate(rows)]
     failed = [result for result in results if result.failed]
     if failed and reward.on_error == "pause":

@@ -9,17 +9,17 @@ from reinforge.grading import declarative
 from reinforge.grading.errors import MetricUnavailable, UnresolvedVariable
 from reinforge.grading.types import StringCheck, TextSimilarity
 from worker.rewards.base import RewardResult
-from worker.rewards.rater import Rater, Row, failed, ok
+from worker.rewards.rater import Rater, RewardInput, failed, ok
 
 
 class DeclarativeRater(Rater):
     def __init__(self, grader: StringCheck | TextSimilarity) -> None:
         self._grader = grader
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         return [self._row(row) for row in rows]
 
-    def _row(self, row: Row) -> RewardResult:
+    def _row(self, row: RewardInput) -> RewardResult:
         began = time.perf_counter()
         try:
             result = ok(declarative.score(self._grader, row.item, row.sample))

@@ -17,7 +17,7 @@ from reinforge.net.outbound import Guard
 from reinforge.net.webhook_signature import signed_headers
 from worker.rewards.base import RewardResult
 from worker.rewards.network import NetworkLoop, RequestFailed, Retries, ServerClient
-from worker.rewards.rater import Rater, Row, failed, ok, side_by_side
+from worker.rewards.rater import Rater, RewardInput, failed, ok, side_by_side
 
 CONCURRENCY = 8
 MAX_PARTS = 16
@@ -34,10 +34,10 @@ class EndpointRater(Rater):
     secret: str | None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         return await self.network.run(self._all(rows))
 
-    async def _all(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def _all(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         places = asyncio.Semaphore(CONCURRENCY)
         client = ServerClient(self.grader.url, self.guard, proxied=False)
         try:
@@ -45,7 +45,7 @@ class EndpointRater(Rater):
         finally:
             await client.aclose()
 
-    async def _row(self, client: ServerClient, places: asyncio.Semaphore, row: Row) -> RewardResult:
+    async def _row(self, client: ServerClient, places: asyncio.Semaphore, row: RewardInput) -> RewardResult:
         async with places:
             began = time.monotonic()
             try:
@@ -54,7 +54,7 @@ class EndpointRater(Rater):
                 result = failed("endpoint_error", f"endpoint_{error.kind}", error.message)
             return replace(result, wall_ms=1000 * (time.monotonic() - began))
 
-    async def _post(self, client: ServerClient, row: Row) -> bytes:
+    async def _post(self, client: ServerClient, row: RewardInput) -> bytes:
         content = {"item": row.item, "sample": row.sample, "prompt": row.scorable.prompt}
         text = json.dumps(content, ensure_ascii=False, default=str, sort_keys=True)
         id = "grd_" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from reinforge.grading.errors import FormulaError
 from reinforge.grading.multi import Multi
 from worker.rewards.base import RewardResult
-from worker.rewards.rater import Rater, Row, failed, ok, side_by_side, with_usage
+from worker.rewards.rater import Rater, RewardInput, failed, ok, side_by_side, with_usage
 
 SPARED = RewardResult(name="", status="not_applicable", value=None, code="gated")
 Results = dict[str, list[RewardResult]]
@@ -17,7 +17,7 @@ class MultiRater(Rater):
         self._grader, self._parts = grader, parts
         self._needed = grader.formula.names | {gate.part for gate in grader.gates.values()}
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         results: Results = {}
         for keys in self._waves():
             columns = await side_by_side([self._part(key, rows, results) for key in keys])
@@ -43,7 +43,7 @@ class MultiRater(Rater):
             waves[place[key]].append(key)
         return waves
 
-    async def _part(self, key: str, rows: Sequence[Row], finished: Results) -> list[RewardResult]:
+    async def _part(self, key: str, rows: Sequence[RewardInput], finished: Results) -> list[RewardResult]:
         gate = self._grader.gates.get(key)
         runs = list(range(len(rows)))
         if gate is not None:

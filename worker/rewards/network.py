@@ -12,7 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential
 
-from reinforge.net.outbound import Guard, Refused, Target, Unresolved
+from reinforge.net.outbound import AddressRefused, Guard, Target, Unresolved
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ class ServerClient:
                 return await self._guard.target(self._url)
         except Unresolved as error:
             raise RequestFailed("unreachable", str(error), again=True) from error
-        except Refused as error:
+        except AddressRefused as error:
             raise RequestFailed("refused", str(error)) from error
         except TimeoutError as error:
             raise RequestFailed("timeout", f"no address within {seconds:g} s", again=True) from error

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Row:
+class RewardInput:
     scorable: Scorable
     group: int
 
@@ -29,7 +29,7 @@ class Row:
 
 class Rater(ABC):
     @abstractmethod
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         """One result per row, in order, without names and revisions. A row's failure is its result.
 
         Raises JobFailure when it cannot score at all.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from reinforge.errors import JobFailure
 from worker.rewards.base import RESUME_HINT, RewardResult, RewardsFailed
 from worker.rewards.composite import CompositeScorer, LiveReward
-from worker.rewards.rater import Rater, Row, side_by_side, with_usage
+from worker.rewards.rater import Rater, RewardInput, side_by_side, with_usage
 from worker.sandbox.client import SandboxClient
 from worker.sandbox.limits import Timeouts
 from worker.sandbox.outcome import CallOutcome, Granularity, Isolation, RewardRow, RowResult
@@ -64,7 +64,7 @@ class CodeRater(Rater):
     def __init__(self, reward: CodeReward, call: Call, threads: ThreadPoolExecutor) -> None:
         self._reward, self._call, self._threads = reward, call, threads
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         judgements = await self._judged(rows)
         failed = {
             index: result for index, row in enumerate(judgements) for result in row.values() if result.failed
@@ -79,7 +79,7 @@ class CodeRater(Rater):
             for index, row in enumerate(judgements)
         ]
 
-    async def _judged(self, rows: Sequence[Row]) -> list[dict[str, RewardResult]]:
+    async def _judged(self, rows: Sequence[RewardInput]) -> list[dict[str, RewardResult]]:
         names = list(self._reward.judges)
         columns = await side_by_side([self._reward.judges[name].rate(rows) for name in names])
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] or [
@@ -127,7 +127,7 @@ def live_code(reward: CodeReward, call: Call, threads: ThreadPoolExecutor) -> Li
     )
 
 
-def _row(row: Row, judges: Mapping[str, RewardResult]) -> RewardRow:
+def _row(row: RewardInput, judges: Mapping[str, RewardResult]) -> RewardRow:
     scorable = row.scorable
     return RewardRow(
         prompt=scorable.prompt,

@@ -77,7 +77,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class RolloutRepair:
     """Replaces the completion of a rollout by `segments`, which the policy continues."""
 
     rollout: Rollout
@@ -158,7 +158,7 @@ class Collector:
     async def repair(
         self,
         groups: Sequence[Sequence[Rollout]],
-        repairs: Sequence[Repair],
+        repairs: Sequence[RolloutRepair],
         sampling_round: Round,
         progress: ProgressCallback,
     ) -> Collected:
@@ -192,7 +192,7 @@ class Collector:
                 ]
         return Collected(repaired_groups, generated - started, time.monotonic() - generated)
 
-    def _continued(self, number: int, repair: Repair, sampling_round: Round) -> GenerateRequest | None:
+    def _continued(self, number: int, repair: RolloutRepair, sampling_round: Round) -> GenerateRequest | None:
         if repair.max_tokens < 1:
             return None
         before = (*self._environment.start(repair.rollout.prompt), *repair.segments)
@@ -206,7 +206,7 @@ class Collector:
             tag=number,
         )
 
-    def _repaired(self, repair: Repair, sample: Sample | None, stop_ids: Sequence[int]) -> Rollout:
+    def _repaired(self, repair: RolloutRepair, sample: Sample | None, stop_ids: Sequence[int]) -> Rollout:
         if sample is not None and sample.finish_reason == "cancelled":
             raise Interrupted
         end = (

@@ -25,11 +25,11 @@ from reinforge.schemas.rpc.rewards import (
 )
 from worker.machine import settings
 from worker.models.sources import ModelStore
-from worker.rewards.assemble import Services, rater
+from worker.rewards.assemble import RaterServices, rater
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.checkpoints import ModelProcess
 from worker.rewards.programs.runner import RunPrograms
-from worker.rewards.rater import Row
+from worker.rewards.rater import RewardInput
 from worker.rewards.sandboxed import Call, sandbox_call
 from worker.rewards.secrets import Secrets
 from worker.rpc.sandbox import proved, unavailable
@@ -108,13 +108,13 @@ def grade(
     )
 
 
-async def _rated(grader: Grader, services: Services, rows: list[Row]) -> list[RewardResult]:
+async def _rated(grader: Grader, services: RaterServices, rows: list[RewardInput]) -> list[RewardResult]:
     return await rater(grader, services).rate(rows)
 
 
 def _services(
     client: SandboxClient | None, models: ModelStore, process: ModelProcess, request: GraderScoring
-) -> Services:
+) -> RaterServices:
     paths = {name: str(models.resolve(name)) for name in checkpoints(request.grader) if name}
     if request.base_model is not None:
         paths[""] = str(models.resolve(request.base_model, added=True))
@@ -122,7 +122,7 @@ def _services(
     run_programs: RunPrograms = _no_programs
     if client is not None:
         call, run_programs = sandbox_call(client), client.run_programs
-    return Services(
+    return RaterServices(
         call=call,
         run_programs=run_programs,
         judges=request.judges,
@@ -141,11 +141,11 @@ def _no_programs(source: str, runs: Sequence[ProgramRun], limits: ProgramLimits)
     raise AssertionError("a grader without programs asks for a sandbox")
 
 
-def _row(row: ScoreRow) -> Row:
+def _row(row: ScoreRow) -> RewardInput:
     prompt = row.prompt
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     scorable = Scorable.of_row(row.completion, row.item, messages, tools_of(row.item))
-    return Row(replace(scorable, sample={**scorable.sample, **row.sample}), 0)
+    return RewardInput(replace(scorable, sample={**scorable.sample, **row.sample}), 0)
 
 
 def _described(error: ReinforgeError) -> str:

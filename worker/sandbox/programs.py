@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from worker.sandbox.daemon.calls import BadRequest, NeedsLibraries, source_too_large
-from worker.sandbox.daemon.parse import ProtocolError, Run, end_of_child, parse_run
+from worker.sandbox.daemon.parse import ChildRun, ProtocolError, end_of_child, parse_run
 from worker.sandbox.daemon.session import JailDied, Session
 from worker.sandbox.jailed import region
 from worker.sandbox.libraries import LOADABLE
@@ -93,7 +93,7 @@ async def _run(
     )
 
 
-def _ending(report: Run, limits: ProgramLimits) -> tuple[ProgramStatus, str | None]:
+def _ending(report: ChildRun, limits: ProgramLimits) -> tuple[ProgramStatus, str | None]:
     if report.cause == region.OUTPUT_FLOOD or len(report.log) > limits.output:
         return "output_flood", f"the program wrote more than {limits.output} bytes"
     if report.cause == region.LOAD_TIMEOUT:

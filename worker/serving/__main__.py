@@ -20,7 +20,7 @@ from transformers.utils.logging import disable_progress_bar
 from reinforge.system.launch import RESULT_FD
 from worker.serving.engine import Engine
 from worker.serving.held import ADAPTERS
-from worker.serving.server import Server
+from worker.serving.server import ServingServer
 from worker.serving.transformers import TransformersServing
 from worker.serving.vllm import VllmServing
 from worker.serving_client.protocol import Reply
@@ -50,7 +50,7 @@ def main() -> None:
             except BrokenPipeError:
                 os._exit(0)
 
-        Server(inbox, send, _engine(arguments)).run()
+        ServingServer(inbox, send, _engine(arguments)).run()
 
 
 def _engine(arguments: argparse.Namespace) -> Engine:

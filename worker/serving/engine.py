@@ -15,7 +15,7 @@ Say = Callable[[str], None]
 """Reports progress before the first token."""
 
 
-class Run(Protocol):
+class OrderRun(Protocol):
     """A running order."""
 
     @property
@@ -40,7 +40,7 @@ class Engine(Protocol):
     def fits(self, order: Order) -> bool:
         """Whether the order can start beside the running ones."""
 
-    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> Run:
+    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
         """Load what is missing and begin. Adapters `in_use` stay; others are evicted, least recently used
         first.
 

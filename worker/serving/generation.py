@@ -1,7 +1,7 @@
 """Runs one order: decode batches in sequence, one token per turn, events on request."""
 
 from reinforge.errors import InvalidInput
-from worker.policy.load import BaseModel
+from worker.policy.load import LoadedModel
 from worker.rollout.decoder import Decoder
 from worker.rollout.decoding import DecodeBatch
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
@@ -9,7 +9,7 @@ from worker.rollout.noise import Stream
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import plan
 from worker.serving.engine import Event
-from worker.serving.grammar import Grammar, Rows
+from worker.serving.grammar import Grammar, GrammarRows
 from worker.serving.text import TextStream
 from worker.serving.token_log import TokenLog, TokenTexts
 from worker.serving_client.protocol import Order
@@ -21,7 +21,7 @@ class Generation:
     Batches depend on the order alone, so that the same seed gives the same text.
     """
 
-    def __init__(self, order: Order, base: BaseModel, tokens_in_cache: int) -> None:
+    def __init__(self, order: Order, base: LoadedModel, tokens_in_cache: int) -> None:
         self.order = order
         self._base = base
         self._decode = Text(base.tokenizer).completion
@@ -34,7 +34,7 @@ class Generation:
         """Rows of the batch whose end has not been reported."""
         self._token_texts = TokenTexts(base.tokenizer)
         self._grammar = Grammar(order.json_schema, base) if order.json_schema is not None else None
-        self._documents: Rows | None = None
+        self._documents: GrammarRows | None = None
         self._log: TokenLog | None = None
         self._reported: list[int] = []
         """Reported tokens of every row."""
@@ -116,7 +116,7 @@ class Generation:
         return {"tokens": count} | ({"logprobs": self._log.entries(row, start)} if self._log else {})
 
 
-def _requests(order: Order, base: BaseModel) -> list[GenerateRequest]:
+def _requests(order: Order, base: LoadedModel) -> list[GenerateRequest]:
     vocabulary = base.model.config.get_text_config().vocab_size
     for number, prompt in enumerate(order.prompts):
         if not prompt.ids or max(prompt.ids) >= vocabulary:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from reinforge.errors import InvalidInput
-from worker.policy.load import BaseModel
+from worker.policy.load import LoadedModel
 from worker.rollout.decoding import DecodeBatch
 
 SPACE = r"[ \n]{0,20}"
@@ -22,7 +22,7 @@ _PARAM = "response_format"
 class Grammar:
     """A compiled schema for one model. Raises InvalidInput `unsupported`, `invalid_schema`."""
 
-    def __init__(self, schema: dict[str, Any], base: BaseModel) -> None:
+    def __init__(self, schema: dict[str, Any], base: LoadedModel) -> None:
         try:
             import llguidance
             import llguidance.hf
@@ -58,12 +58,12 @@ class Grammar:
             raise _invalid(self._matcher.get_error())
         self._width = width
 
-    def rows(self, count: int) -> "Rows":
+    def rows(self, count: int) -> "GrammarRows":
         """State for a new batch of `count` rows."""
-        return Rows([self._matcher.deep_copy() for _ in range(count)], self._width)
+        return GrammarRows([self._matcher.deep_copy() for _ in range(count)], self._width)
 
 
-class Rows:
+class GrammarRows:
     """Parser states of one batch's rows."""
 
     def __init__(self, matchers: list[Any], width: int) -> None:

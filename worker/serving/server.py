@@ -10,7 +10,7 @@ from typing import Any
 
 from reinforge.errors import JobFailure, ReinforgeError
 from worker.machine.memory import is_out_of_memory
-from worker.serving.engine import Engine, Run
+from worker.serving.engine import Engine, OrderRun
 from worker.serving_client.protocol import Order, Reply
 
 EVENTS_EVERY_SECONDS = 0.05
@@ -19,11 +19,11 @@ EVENTS_EVERY_SECONDS = 0.05
 
 @dataclass
 class _Active:
-    run: Run
+    run: OrderRun
     send_at: float = field(default=0.0)
 
 
-class Server:
+class ServingServer:
     """`inbox` gets parsed messages of `worker.serving_client.protocol`; `send` passes replies on."""
 
     def __init__(

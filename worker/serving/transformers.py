@@ -6,7 +6,7 @@ import torch
 
 from worker.policy.host import LocalHost
 from worker.rollout.transformers_engine import cache_bytes_per_token
-from worker.serving.engine import Event, Run, Say
+from worker.serving.engine import Event, OrderRun, Say
 from worker.serving.generation import Generation
 from worker.serving.held import ADAPTERS, HeldModel
 from worker.serving_client.protocol import Order
@@ -25,7 +25,7 @@ class TransformersServing:
     def fits(self, order: Order) -> bool:
         return self._held.fits(order)
 
-    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> Run:
+    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
         host = self._held.host(order, in_use, say)
         return _Run(Generation(order, host.base, tokens_in_cache(host)), host)
 

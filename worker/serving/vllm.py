@@ -12,10 +12,10 @@ from reinforge.errors import JobFailure, Unavailable
 from worker.machine.gpus import gpu_present
 from worker.machine.vllm_checks import check_gpu_build
 from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python
-from worker.rollout.vllm.api import Api, Refused, ServerLost
+from worker.rollout.vllm.api import Api, ServerLost, ServerRefused
 from worker.rollout.vllm.options import BASE, MAX_LORA_RANKS
-from worker.rollout.vllm.server import Server
-from worker.serving.engine import Run, Say
+from worker.rollout.vllm.server import VllmServer
+from worker.serving.engine import OrderRun, Say
 from worker.serving.held import ADAPTERS
 from worker.serving.vllm_model import ServedModel, adapter_rank, load
 from worker.serving.vllm_run import VllmRun
@@ -48,7 +48,7 @@ class VllmServing:
         mixed = any((run.order.adapter is None) != (order.adapter is None) for run in self._running)
         return held.model.device != "cpu" or not mixed
 
-    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> Run:
+    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
         """Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `model_load_failed`, `gpu_memory_short`,
         `impossible_placement`, `invalid_adapter`; Unavailable `serving_lost`."""
         held = self._held
@@ -96,7 +96,7 @@ class VllmServing:
         model = load(Path(order.folder), rank=rank, together=together)
         options = model.options(rank=rank, adapters=self._most, together=together, threads=self._threads)
         say(f"Starting vLLM with {order.model}")
-        server = Server(
+        server = VllmServer(
             python,
             options,
             self._log,
@@ -127,7 +127,7 @@ class VllmServing:
             shutil.copytree(order.adapter_folder, folder, dirs_exist_ok=True)
             try:
                 self._wait(held.api.load(order.adapter, folder))
-            except Refused as error:
+            except ServerRefused as error:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise JobFailure(
                     f"vLLM does not take the adapter: {error}",
@@ -159,7 +159,7 @@ class VllmServing:
 
 class _Held:
     def __init__(
-        self, key: tuple[str, str | None], model: ServedModel, server: Server, api: Api, rank: int
+        self, key: tuple[str, str | None], model: ServedModel, server: VllmServer, api: Api, rank: int
     ) -> None:
         self.key, self.model, self.server, self.api = key, model, server, api
         self.rank = next(allowed for allowed in MAX_LORA_RANKS if rank <= allowed)

@@ -16,7 +16,7 @@ from worker.models.inspect import read_tensors
 from worker.policy.load import job_device
 from worker.rollout.transformers_engine import cache_bytes_per_token
 from worker.rollout.vllm.demand import memory_of, served_demand
-from worker.rollout.vllm.model_shape import ModelShape, model_shape
+from worker.rollout.vllm.model_shape import TransformerShape, model_shape
 from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.sizing import batch_limits, served_sizes
 from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
@@ -101,7 +101,7 @@ def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
 
 
 def on_gpu(
-    plain: ServedModel, shape: ModelShape, gpu_free: int, gpu_total: int, *, rank: int, together: int
+    plain: ServedModel, shape: TransformerShape, gpu_free: int, gpu_total: int, *, rank: int, together: int
 ) -> ServedModel:
     """`plain` with sizes for a GPU. Raises JobFailure `gpu_memory_short`."""
     gpus, fused = max(1, len(settings.vllm_devices())), shape.experts > 0

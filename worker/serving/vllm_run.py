@@ -12,7 +12,7 @@ from reinforge.errors import InvalidInput, ReinforgeError
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.text import Text
-from worker.rollout.vllm.api import Api, Piece, Refused, ServerLost, completion
+from worker.rollout.vllm.api import Api, Piece, ServerLost, ServerRefused, completion
 from worker.serving.engine import Event
 from worker.serving.text import TextStream
 from worker.serving.token_log import IMPOSSIBLE, TokenTexts
@@ -24,7 +24,7 @@ WAIT_SECONDS = 0.01
 
 
 class VllmRun:
-    """`worker.serving.engine.Run`. `loop` collects replies; events are emitted in the caller's thread."""
+    """`worker.serving.engine.OrderRun`. `loop` collects replies; events are emitted in the caller's thread."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class VllmRun:
         while not self._inbox.empty():
             self._last_output_at = time.monotonic()
             number, piece = self._inbox.get()
-            if isinstance(piece, Refused):
+            if isinstance(piece, ServerRefused):
                 raise InvalidInput(f"vLLM refuses the request: {piece}", code="request_refused")
             if isinstance(piece, Exception):
                 raise self._lost(str(piece))
@@ -105,7 +105,7 @@ class VllmRun:
             async with aclosing(api.complete(body)) as pieces:
                 async for piece in pieces:
                     self._tell(number, piece)
-        except (Refused, ServerLost) as error:
+        except (ServerRefused, ServerLost) as error:
             self._tell(number, error)
 
     def _tell(self, number: int, news: Piece | Exception) -> None:

@@ -29,7 +29,7 @@ _TRIES, _PAUSE_SECONDS = 3, 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServingPlace:
     engine: Engine
     gpu: Gpu | None = None
     """None: as the process detects it."""
@@ -58,7 +58,7 @@ def choose(
     *,
     requested: Literal["auto"] | Engine,
     best: Engine,
-) -> Place:
+) -> ServingPlace:
     """Raises Unavailable `gpu_busy`.
 
     free: an unused GPU. busy: GPUs of jobs. weights: bytes of the model's files. ram: available bytes; None
@@ -66,15 +66,15 @@ def choose(
     """
     engine = best if requested == "auto" else requested
     if free is not None:
-        return Place(engine, free)
+        return ServingPlace(engine, free)
     if requested == "vllm":
         raise _busy("vLLM needs a GPU of its own.")
     needed = weights + weights // 5 + OVERHEAD
     roomiest = max(busy, key=lambda gpu: gpu.free)
     if needed <= min(SHARE * roomiest.total, FREE_SHARE * roomiest.free):
-        return Place("transformers", roomiest, SHARE)
+        return ServingPlace("transformers", roomiest, SHARE)
     if ram is None or 2 * weights + OVERHEAD <= ram / 2:  # float32 on the CPU; files are mostly bfloat16
-        return Place("transformers", hidden=True)
+        return ServingPlace("transformers", hidden=True)
     raise _busy("The model is too large to share one of them or to run on the CPU.")
 
 
@@ -90,7 +90,7 @@ def _busy(why: str) -> Unavailable:
 class Launch:
     """How a process is started, and its lock; `place` None: as its environment says."""
 
-    place: Place | None = None
+    place: ServingPlace | None = None
     hold: Hold = field(default_factory=Hold)
     at: float = field(default_factory=time.monotonic)
 
@@ -119,7 +119,7 @@ class Places:
         gpus = self._gpus()
         if not gpus:
             engine: Engine = "transformers" if self._requested == "auto" else self._requested
-            return Launch(Place(engine))
+            return Launch(ServingPlace(engine))
         hold = self._take(gpus)
         try:
             place = choose(

@@ -11,7 +11,7 @@ from worker.starter.card import write_card
 from worker.starter.figures import Figures
 from worker.starter.measure import measure
 from worker.starter.phrasings import MEASURED
-from worker.starter.pretrain import HIDDEN, PHASES, Phase, pretrain
+from worker.starter.pretrain import HIDDEN, PHASES, PretrainPhase, pretrain
 from worker.starter.tokenizer import END_ID, PAD_ID, build_tokenizer, write_tokenizer
 
 
@@ -41,7 +41,12 @@ def main() -> None:
 
 
 def make(
-    out: Path, *, seed: int, hidden: int = HIDDEN, phases: tuple[Phase, ...] = PHASES, samples: int = 800
+    out: Path,
+    *,
+    seed: int,
+    hidden: int = HIDDEN,
+    phases: tuple[PretrainPhase, ...] = PHASES,
+    samples: int = 800,
 ) -> None:
     """samples: held-out sums that measure each phrasing."""
     out.mkdir(parents=True, exist_ok=True)  # fail on an unwritable folder before the training

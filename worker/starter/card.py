@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from worker.starter.corpus import DIGITS_SHARE, HASTY_SHARE, HASTY_WRONG_SHARE, WORKED_WRONG_SHARE
-from worker.starter.figures import Figures, Measured
+from worker.starter.figures import Figures, SampleShares
 from worker.starter.phrasings import DEMO_SHARE
-from worker.starter.pretrain import PHASES, Phase, model_config
+from worker.starter.pretrain import PHASES, PretrainPhase, model_config
 from worker.starter.tokenizer import build_tokenizer
 
 _CARD = """\
@@ -94,7 +94,7 @@ of `examples/arithmetic/job.yaml`. Held-out rows, asked as `a+b=`:
 """
 
 
-def card(figures: Figures, *, phases: tuple[Phase, ...] = PHASES) -> str:
+def card(figures: Figures, *, phases: tuple[PretrainPhase, ...] = PHASES) -> str:
     config = model_config(build_tokenizer(), hidden=figures.hidden)
     return _CARD.format(
         config=config,
@@ -113,15 +113,15 @@ def card(figures: Figures, *, phases: tuple[Phase, ...] = PHASES) -> str:
     )
 
 
-def write_card(folder: Path, figures: Figures, *, phases: tuple[Phase, ...] = PHASES) -> None:
+def write_card(folder: Path, figures: Figures, *, phases: tuple[PretrainPhase, ...] = PHASES) -> None:
     (folder / "README.md").write_text(card(figures, phases=phases), encoding="utf-8")
 
 
-def _phase(phase: Phase) -> str:
+def _phase(phase: PretrainPhase) -> str:
     return f"| {phase.name} | `{phase.examples.__name__}` | {phase.steps:,} | {phase.batch} | {phase.peak_lr:g} |"
 
 
-def _phrasing(asking: str, one: Measured) -> str:
+def _phrasing(asking: str, one: SampleShares) -> str:
     phrasing = asking.format(a="a", b="b")
     return (
         f"| `{phrasing}` | {one.accuracy:.1%} | {one.worked_share:.1%} | {one.hasty_accuracy:.1%} "

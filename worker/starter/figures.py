@@ -14,7 +14,7 @@ def figures_path(folder: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SampleShares:
     """Shares of `samples` completions; `mean_tokens` counts END."""
 
     samples: int
@@ -26,7 +26,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Demo:
+class DemoRun:
     steps: int
     reward_before: float
     reward_after: float
@@ -42,16 +42,16 @@ class Figures:
     hidden: int
     parameters: int
     seed: int
-    phrasings: dict[str, Measured]
-    demo: Demo | None = None
+    phrasings: dict[str, SampleShares]
+    demo: DemoRun | None = None
 
     @property
-    def base(self) -> Measured:
+    def base(self) -> SampleShares:
         return self.phrasings[DEMO]
 
     def with_demo(self, summary: dict[str, Any]) -> "Figures":
         """Add the run of `demo-summary.json`. Raises KeyError if a number is missing."""
-        return replace(self, demo=Demo(**{name: summary[name] for name in Demo.__dataclass_fields__}))
+        return replace(self, demo=DemoRun(**{name: summary[name] for name in DemoRun.__dataclass_fields__}))
 
     def write(self, folder: Path) -> None:
         figures_path(folder).write_text(json.dumps(_rounded(asdict(self)), indent=1) + "\n", encoding="utf-8")
@@ -59,8 +59,8 @@ class Figures:
     @classmethod
     def read(cls, folder: Path) -> "Figures":
         raw = json.loads(figures_path(folder).read_text(encoding="utf-8"))
-        phrasings = {asking: Measured(**values) for asking, values in raw["phrasings"].items()}
-        demo = Demo(**raw["demo"]) if raw["demo"] else None
+        phrasings = {asking: SampleShares(**values) for asking, values in raw["phrasings"].items()}
+        demo = DemoRun(**raw["demo"]) if raw["demo"] else None
         return cls(**{**raw, "phrasings": phrasings, "demo": demo})
 
 

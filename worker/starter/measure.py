@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
 from worker.starter.corpus import LARGEST, is_held_out
-from worker.starter.figures import Measured
+from worker.starter.figures import SampleShares
 from worker.starter.phrasings import DEMO
 from worker.starter.tokenizer import END_ID, PAD_ID, prompt_text
 
@@ -57,20 +57,20 @@ def measure(
     asking: str = DEMO,
     samples: int = 800,
     seed: int = 0,
-) -> Measured:
+) -> SampleShares:
     """asking: the user's message, with {a} and {b}."""
     return measure_pairs(model, tokenizer, held_out_pairs(samples, seed), asking=asking, seed=seed)
 
 
 def measure_pairs(
     model: PreTrainedModel, tokenizer: Tokenizer, pairs: list[tuple[int, int]], *, asking: str, seed: int
-) -> Measured:
+) -> SampleShares:
     samples = len(pairs)
     completions = sample(model, tokenizer, [asking.format(a=a, b=b) for a, b in pairs], seed=seed)
     texts = [tokenizer.decode(ids, skip_special_tokens=True) for ids in completions]
     right = [_answer(text) == str(a + b) for text, (a, b) in zip(texts, pairs, strict=True)]
     worked = [text.startswith("<think>") for text in texts]
-    return Measured(
+    return SampleShares(
         samples=samples,
         accuracy=sum(right) / samples,
         worked_share=sum(worked) / samples,

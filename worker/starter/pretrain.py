@@ -22,7 +22,7 @@ MICRO_BATCHES = 3
 
 
 @dataclass(frozen=True)
-class Phase:
+class PretrainPhase:
     """`peak_lr` is reached after a tenth of the steps and decays to nearly zero."""
 
     name: str
@@ -33,9 +33,9 @@ class Phase:
 
 
 PHASES = (
-    Phase("columns", workings, steps=400, batch=128, peak_lr=2e-3),
-    Phase("habits", habits, steps=800, batch=64, peak_lr=1e-3),
-    Phase("sizes", sizes, steps=600, batch=64, peak_lr=1e-3),
+    PretrainPhase("columns", workings, steps=400, batch=128, peak_lr=2e-3),
+    PretrainPhase("habits", habits, steps=800, batch=64, peak_lr=1e-3),
+    PretrainPhase("sizes", sizes, steps=600, batch=64, peak_lr=1e-3),
 )
 
 
@@ -82,7 +82,7 @@ def pretrain(
     seed: int,
     report: Callable[[str], None],
     hidden: int = HIDDEN,
-    phases: tuple[Phase, ...] = PHASES,
+    phases: tuple[PretrainPhase, ...] = PHASES,
 ) -> Qwen3ForCausalLM:
     """Train a new model. report: receives a line every fifty steps."""
     torch.manual_seed(seed)
@@ -97,7 +97,7 @@ def pretrain(
 def _run_phase(
     model: Qwen3ForCausalLM,
     tokenizer: Tokenizer,
-    phase: Phase,
+    phase: PretrainPhase,
     examples: Iterator[Example],
     report: Callable[[str], None],
 ) -> None:

@@ -27,7 +27,7 @@ RETRYABLE = frozenset({"disk_full", "out_of_memory"})
 
 
 @dataclass(frozen=True)
-class Finding:
+class ExitCause:
     reason: str
     message: str
     hint: str
@@ -59,18 +59,18 @@ def memory_kills() -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
-def explain(status: int, tail: str, *, kernel_killed: bool) -> Finding:
+def explain(status: int, tail: str, *, kernel_killed: bool) -> ExitCause:
     """The failure to report for an exit status (negative: the signal).
 
     kernel_killed: the kernel killed something for memory meanwhile.
     """
     last = "\n".join(tail.splitlines()[-5:])
     if (status == -signal.SIGKILL and kernel_killed) or any(text in last for text in _MEMORY_TEXTS):
-        return Finding("out_of_memory", "The trainer ran out of memory.", MEMORY_HINT)
+        return ExitCause("out_of_memory", "The trainer ran out of memory.", MEMORY_HINT)
     if any(text in last for text in DISK_TEXTS):
-        return Finding("disk_full", "The trainer's disk is full.", DISK_HINT)
+        return ExitCause("disk_full", "The trainer's disk is full.", DISK_HINT)
     if status == -signal.SIGKILL:
-        return Finding(
+        return ExitCause(
             "killed",
             "The trainer was killed from outside (SIGKILL).",
             "If nobody did, look at the machine's or container's memory limit; then start the job again.",
@@ -80,6 +80,6 @@ def explain(status: int, tail: str, *, kernel_killed: bool) -> Finding:
         message = f"The trainer crashed ({name})."
     else:
         message = f"The trainer ended with status {status} and without a result."
-    return Finding(
+    return ExitCause(
         "trainer_crashed", message, "The log's last lines are below; the whole log lies in the run folder."
     )

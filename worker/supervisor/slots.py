@@ -21,7 +21,7 @@ _GONE_WITHIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Slot:
+class WorkerSlot:
     folder: Path
     worker_id: str
     descriptor: int
@@ -35,7 +35,7 @@ class Slot:
         os.close(self.descriptor)
 
 
-def take_slot(workers: Path, kind: str, hostname: str) -> Slot:
+def take_slot(workers: Path, kind: str, hostname: str) -> WorkerSlot:
     """The first free slot of this kind; its worker id survives restarts."""
     home = hashlib.sha256(os.fsencode(workers.resolve())).hexdigest()[:6]
     host = re.sub(r"[^A-Za-z0-9_-]", "-", hostname)[:40]
@@ -48,7 +48,7 @@ def take_slot(workers: Path, kind: str, hostname: str) -> Slot:
         except BlockingIOError:
             os.close(descriptor)
             continue
-        return Slot(folder, f"wrk_{host}-{home}-{kind}-{number}", descriptor)
+        return WorkerSlot(folder, f"wrk_{host}-{home}-{kind}-{number}", descriptor)
     raise RuntimeError(f"{_SLOTS} workers already run in {workers}")
 
 
@@ -57,7 +57,7 @@ def mark(run: Path) -> dict[str, str]:
     return {_MARK: str(run)}
 
 
-def remember_process(slot: Slot, pid: int, run: Path) -> None:
+def remember_process(slot: WorkerSlot, pid: int, run: Path) -> None:
     process = identify(pid)
     note = {"pid": pid, "start": process.started if process else None, "boot": _boot(), "run": str(run)}
     fresh = slot.pid_file.with_suffix(".new")
@@ -65,11 +65,11 @@ def remember_process(slot: Slot, pid: int, run: Path) -> None:
     fresh.replace(slot.pid_file)
 
 
-def forget_process(slot: Slot) -> None:
+def forget_process(slot: WorkerSlot) -> None:
     slot.pid_file.unlink(missing_ok=True)
 
 
-def end_leftover(slot: Slot) -> list[int]:
+def end_leftover(slot: WorkerSlot) -> list[int]:
     """Kill what the slot's former holder left; returns process ids."""
     try:
         note = json.loads(slot.pid_file.read_text())

@@ -24,14 +24,14 @@ from reinforge.schemas.worker_api import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, WorkerApi
 from worker.backend_api.outbox import Outbox
-from worker.backend_api.sender import STORAGE_PATIENCE_SECONDS, Sender
+from worker.backend_api.sender import STORAGE_PATIENCE_SECONDS, OutboxSender
 from worker.machine.gpu_assignment import Hold
 from worker.models.sources import ModelStore
 from worker.rewards.secrets import Secrets
 from worker.supervisor import exit_diagnosis
 from worker.supervisor.lease import HeartbeatThread, Lease
 from worker.supervisor.run_folder import RunFolder, make_run_folder, prepare
-from worker.supervisor.slots import Slot
+from worker.supervisor.slots import WorkerSlot
 from worker.supervisor.trainer_process import TRAINER, TrainerProcess
 from worker.supervisor.watchdog import DEFAULT, PreparationWatchdog, SilenceLimits, Watchdog
 
@@ -46,7 +46,7 @@ EXIT_GRACE_SECONDS = 30.0
 TICK_SECONDS = 0.1
 
 
-class Outcome(StrEnum):
+class JobOutcome(StrEnum):
     DELIVERED = "delivered"
     LEASE_LOST = "lease_lost"
     STOPPED = "stopped"
@@ -56,9 +56,9 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Supervisor:
+class JobSupervisor:
     api: WorkerApi
-    slot: Slot
+    slot: WorkerSlot
     runs: Path
     blobs: BlobCache
     models: ModelStore
@@ -69,7 +69,7 @@ class Supervisor:
     storage_patience_seconds: float = STORAGE_PATIENCE_SECONDS
     silence_limits: SilenceLimits = DEFAULT
 
-    def run(self, claimed: Claimed, gpus: Hold | None = None) -> Outcome:
+    def run(self, claimed: Claimed, gpus: Hold | None = None) -> JobOutcome:
         """Run one job to its end. Call it in a thread that outlives the job."""
         log.info("%s attempt %s begins", claimed.job, claimed.attempt)
         lease = Lease(claimed.lease_seconds)
@@ -77,7 +77,7 @@ class Supervisor:
             folder, outbox = self._begin(claimed)
         except OSError as error:
             end = _ended(_not_prepared(error), sequence=1)
-            return Outcome.DELIVERED if _post_end(self.api, claimed, end) else Outcome.STOPPED
+            return JobOutcome.DELIVERED if _post_end(self.api, claimed, end) else JobOutcome.STOPPED
         attempt = _Attempt(self, claimed, folder, lease, outbox, gpus or Hold())
         try:
             outcome = attempt.run()
@@ -99,7 +99,7 @@ class Supervisor:
 
 @dataclass
 class _Attempt:
-    parent: Supervisor
+    parent: JobSupervisor
     claimed: Claimed
     folder: RunFolder
     lease: Lease
@@ -111,13 +111,13 @@ class _Attempt:
     ended: bool = False
     cancelling: bool = False
     """Before the trainer started."""
-    sender: Sender = field(init=False)
+    sender: OutboxSender = field(init=False)
     heart: HeartbeatThread = field(init=False)
     watchdog: Watchdog = field(init=False)
 
     def __post_init__(self) -> None:
         self.watchdog = Watchdog(self.parent.silence_limits)
-        self.sender = Sender(
+        self.sender = OutboxSender(
             self.parent.api,
             self.claimed,
             self.lease,
@@ -128,7 +128,7 @@ class _Attempt:
         every = min(self.parent.heartbeat_seconds, self.claimed.lease_seconds / HEARTBEATS_PER_LEASE)
         self.heart = HeartbeatThread(self.parent.api, self.claimed, self.lease, self._command, every=every)
 
-    def run(self) -> Outcome:
+    def run(self) -> JobOutcome:
         self.heart.start()
         self.sender.start()
         if self._prepare():
@@ -207,7 +207,7 @@ class _Attempt:
             return
         tail = exit_diagnosis.log_tail(self.folder.log)
         if trainer.fault is not None:
-            finding = exit_diagnosis.Finding(
+            finding = exit_diagnosis.ExitCause(
                 "trainer_protocol", trainer.fault[:2000], "This is a bug of Reinforge."
             )
         else:
@@ -242,23 +242,23 @@ class _Attempt:
         if not self.ended:
             self._end(failure, tail=exit_diagnosis.log_tail(self.folder.log))
 
-    def _deliver(self) -> Outcome:
+    def _deliver(self) -> JobOutcome:
         stopped_at: float | None = None
         while not self.outbox.is_empty:
             if self.lease.lost is not None:
                 log.warning("%s: lease lost: %s", self.claimed.job, self.lease.lost)
-                return Outcome.LEASE_LOST
+                return JobOutcome.LEASE_LOST
             if self.parent.stop.is_set():
                 stopped_at = stopped_at or time.monotonic()
                 if not self.ended or time.monotonic() - stopped_at > STOP_DELIVER_SECONDS:
-                    return Outcome.STOPPED
+                    return JobOutcome.STOPPED
             if self.sender.failure is not None:
                 self._report_instead(self.sender.failure)
-                return Outcome.REFUSED
+                return JobOutcome.REFUSED
             time.sleep(TICK_SECONDS)
         if self.ended:
-            return Outcome.DELIVERED
-        return Outcome.LEASE_LOST if self.lease.lost is not None else Outcome.STOPPED
+            return JobOutcome.DELIVERED
+        return JobOutcome.LEASE_LOST if self.lease.lost is not None else JobOutcome.STOPPED
 
     def _report_instead(self, failure: JobFailure) -> None:
         """Report a failure in place of the undeliverable record."""

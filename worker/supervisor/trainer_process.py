@@ -18,7 +18,7 @@ from reinforge.system import launch
 from reinforge.system.child_process import ChildProcess
 from worker.machine.gpu_assignment import Hold
 from worker.machine.gpus import hide_unwanted
-from worker.supervisor.slots import Slot, forget_process, mark, remember_process
+from worker.supervisor.slots import WorkerSlot, forget_process, mark, remember_process
 
 TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.trainer.main")
 _SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL")
@@ -34,7 +34,7 @@ class TrainerProcess:
         self,
         run: Path,
         log: Path,
-        slot: Slot,
+        slot: WorkerSlot,
         on_record: Callable[[Record], None],
         command: Sequence[str] = TRAINER,
         secrets: Mapping[str, str] | None = None,

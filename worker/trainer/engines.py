@@ -16,7 +16,7 @@ from worker.machine.vllm_checks import check_devices, check_gpu_build
 from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python, vllm_version
 from worker.policy.base import Sequences
 from worker.policy.host import LocalHost
-from worker.policy.load import BaseModel
+from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.rollout.cpu import ParallelEngines, SharedWeights, process_count, with_forks
 from worker.rollout.engine import RolloutEngine
@@ -27,7 +27,7 @@ from worker.rollout.vllm.model_shape import model_shape
 from worker.rollout.vllm.options import Options, configured_sleep
 from worker.rollout.vllm.probe import AdapterProbe, Score
 from worker.rollout.vllm.process import Stage
-from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.server import VllmServer
 from worker.rollout.vllm.sizing import batch_limits, sizes
 from worker.training.reporting.job_reporter import JobReporter
 
@@ -62,7 +62,7 @@ def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
 
 def rollout_engine(
     spec: JobSpec,
-    base: BaseModel,
+    base: LoadedModel,
     host: LocalHost,
     policy: LoraPolicy,
     job_reporter: JobReporter,
@@ -90,7 +90,7 @@ def rollout_engine(
 def _vllm_engine(
     chosen: Options,
     spec: JobSpec,
-    base: BaseModel,
+    base: LoadedModel,
     policy: LoraPolicy,
     job_reporter: JobReporter,
     folder: Path,
@@ -109,7 +109,7 @@ def _vllm_engine(
 
     if chosen.device == "cuda":
         notify(describe(chosen))
-    server = Server(
+    server = VllmServer(
         python,
         chosen,
         folder / LOG,
@@ -130,7 +130,7 @@ def _vllm_engine(
 def own_engine(
     prompts: int,
     completions: int,
-    base: BaseModel,
+    base: LoadedModel,
     host: LocalHost,
     policy: LoraPolicy,
     warn: Callable[[str], None],
@@ -150,7 +150,7 @@ def own_engine(
     return sampler
 
 
-def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Options:
+def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Options:
     """Raises JobFailure `gpu_memory_short`."""
     model, rollout = base.model, spec.rollout
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
@@ -171,7 +171,7 @@ def options(spec: JobSpec, base: BaseModel, folder: Path, longest: int) -> Optio
     return replace(plain, cache_bytes=max(per_row, min(per_row * rows, _MOST_CACHE_BYTES)))
 
 
-def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
+def _on_gpu(plain: Options, base: LoadedModel, rows: int) -> Options:
     model, own = base.model, plain.devices
     torch.cuda.empty_cache()
     free, total = memory_of(own) if own else torch.cuda.mem_get_info(model.device)
@@ -211,7 +211,7 @@ def _on_gpu(plain: Options, base: BaseModel, rows: int) -> Options:
     )
 
 
-def _target_parameters(base: BaseModel) -> list[str]:
+def _target_parameters(base: LoadedModel) -> list[str]:
     configs: dict[str, Any] = getattr(base.model, "peft_config", None) or {}
     return [name for config in configs.values() for name in getattr(config, "target_parameters", None) or []]
 

@@ -32,9 +32,9 @@ from worker.machine.cpu_share import give_way_on_processor, set_threads
 from worker.machine.memory import is_out_of_memory
 from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
-from worker.policy.load import BaseModel, load_base_model
+from worker.policy.load import LoadedModel, load_base_model
 from worker.policy.lora import LoraPolicy
-from worker.rewards.assemble import Services, job_scorer, live_reward, needs_sandbox
+from worker.rewards.assemble import RaterServices, job_scorer, live_reward, needs_sandbox
 from worker.rewards.columns import check_columns
 from worker.rewards.composite import CompositeScorer
 from worker.rewards.judge.ledger import Ledger
@@ -46,13 +46,13 @@ from worker.sandbox.client import SandboxClient
 from worker.trainer.engines import check_engine, rollout_engine
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
-from worker.trainer.reporter import LocalReporter, PipeReporter, RunFolder
+from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
 from worker.training.changes import Changes
 from worker.training.checkpoint.fork import start_of
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
 from worker.training.job_end import End, end_of
-from worker.training.loop import Control, Models, Outcome, Rollouts, train
-from worker.training.prompts.data import Prompts, load_prompts
+from worker.training.loop import Control, Models, RolloutSource, TrainingOutcome, train
+from worker.training.prompts.data import JobPrompts, load_prompts
 from worker.training.prompts.lengths import continuation_room, prompt_limit
 from worker.training.prompts.model_texts import ModelTexts, load_with_texts
 from worker.training.reporting.job_reporter import JobReporter
@@ -83,16 +83,16 @@ def main() -> None:
         if arguments.offline
         else pipe_reporter(folder, manifest) as reporter
     ):
-        job = Job(manifest, reporter, offline=arguments.offline)
+        job = TrainerJob(manifest, reporter, offline=arguments.offline)
         job.run()
         if arguments.offline and job.policy is not None and job.position.step > 0:
             job.policy.export(folder / "adapter", base_model=job.spec.model)
 
 
-class Job:
+class TrainerJob:
     """One attempt. Parts are attributes, so that a failure can save those that exist."""
 
-    def __init__(self, manifest: RunManifest, reporter: RunFolder, *, offline: bool = False) -> None:
+    def __init__(self, manifest: RunManifest, reporter: FolderReporter, *, offline: bool = False) -> None:
         self.manifest = manifest
         self.reporter = reporter
         self.offline = offline
@@ -103,7 +103,7 @@ class Job:
         self.critic: LoraCritic | None = None
         self.job_reporter: JobReporter | None = None
         self.scorer: CompositeScorer | None = None
-        self.services: Services | None = None
+        self.services: RaterServices | None = None
         self.secrets = take_secrets()
 
     def run(self) -> End:
@@ -139,7 +139,7 @@ class Job:
                 "warning", "No memory for a resume state: the last one counts", self.position.step
             )
 
-    def _train(self) -> Outcome:
+    def _train(self) -> TrainingOutcome:
         manifest, reporter = self.manifest, self.reporter
         reporter.report(Phase, phase="loading", step=0)
         spec = self.spec = checked_spec(manifest.spec)
@@ -180,7 +180,7 @@ class Job:
             training = train(
                 spec,
                 Models(policy, critic),
-                Rollouts(engine, SingleTurn(), scorer, texts.completions, base.stop_ids),
+                RolloutSource(engine, SingleTurn(), scorer, texts.completions, base.stop_ids),
                 prompts,
                 self.position,
                 Control(reporter, self.job_reporter, changes),
@@ -196,7 +196,7 @@ class Job:
         if critic is not None and critic_state is not None:
             critic.load_state(critic_state)
 
-    def _engine(self, base: BaseModel, host: LocalHost, prompts: Prompts) -> RolloutEngine:
+    def _engine(self, base: LoadedModel, host: LocalHost, prompts: JobPrompts) -> RolloutEngine:
         assert self.policy is not None and self.job_reporter is not None
         longest = prompts.max_tokens + self.spec.rollout.max_completion_tokens
         folders = Path(self.manifest.model_path), self.reporter.folder
@@ -215,7 +215,7 @@ class Job:
 
     def _scorer(self, client: SandboxClient) -> CompositeScorer:
         spec, manifest = self.spec, self.manifest
-        services = Services(
+        services = RaterServices(
             call=sandbox_call(client),
             run_programs=client.run_programs,
             judges=manifest.judges,
@@ -242,7 +242,7 @@ class Job:
         code = RewardCode(name=change.name, path=str(path), revision=change.revision, kind=change.kind)
         self.scorer.replace(live_reward(reward, code, self.services))
 
-    def _prompts(self, base: BaseModel, texts: ModelTexts) -> Prompts:
+    def _prompts(self, base: LoadedModel, texts: ModelTexts) -> JobPrompts:
         spec, manifest = self.spec, self.manifest
         held_out = Path(manifest.held_out_path) if manifest.held_out_path else None
         prompts = load_prompts(
@@ -262,7 +262,7 @@ class Job:
         limit = min(prompts.max_tokens, longest + continuation_room(spec))
         return dataclasses.replace(prompts, max_tokens=limit)
 
-    def _columns(self, prompts: Prompts) -> list[tuple[str, list[str]]]:
+    def _columns(self, prompts: JobPrompts) -> list[tuple[str, list[str]]]:
         files = [(self.manifest.dataset_path, prompts.train)]
         if self.manifest.held_out_path is not None:
             files.append((self.manifest.held_out_path, prompts.held_out))
@@ -295,7 +295,7 @@ class Job:
                 model.passes.heartbeat = self.job_reporter.heartbeat
         reporter.report(Started, step=self.position.step, steps=steps, facts=facts)
 
-    def _log_setup(self, facts: dict[str, Any], prompts: Prompts) -> None:
+    def _log_setup(self, facts: dict[str, Any], prompts: JobPrompts) -> None:
         assert self.job_reporter is not None
         trainable, whole = facts["trainable_parameters"], facts["parameters"]
         self.job_reporter.log(
@@ -322,7 +322,7 @@ class Job:
             )
 
 
-async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, Outcome]) -> Outcome:
+async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, TrainingOutcome]) -> TrainingOutcome:
     try:
         return await training
     finally:
@@ -347,7 +347,7 @@ def versions() -> dict[str, str]:
 
 
 @contextmanager
-def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
+def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[FolderReporter]:
     # A Ctrl-C in the supervisor's terminal reaches this process too; the supervisor decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     yield PipeReporter(
@@ -359,7 +359,7 @@ def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
 
 
 @contextmanager
-def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[RunFolder]:
+def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[FolderReporter]:
     """The first Ctrl-C or SIGTERM ends the job after the current step, the second at once."""
     with ProgressDisplay() as display:
         reporter = LocalReporter(folder, show=display.show, first_sequence=manifest.first_sequence)

@@ -50,7 +50,7 @@ class Reporter(Protocol):
         """Whether a cancel has arrived."""
 
 
-class RunFolder:
+class FolderReporter:
     def __init__(self, folder: Path, *, first_sequence: int = 1) -> None:
         self.folder = folder
         self._sequence = first_sequence
@@ -155,7 +155,7 @@ class RunFolder:
         """Send a record elsewhere than to the file."""
 
 
-class PipeReporter(RunFolder):
+class PipeReporter(FolderReporter):
     """Sends records on file descriptor 3, reads commands on standard input.
 
     The process ends at once, without a record, if the supervisor closes either.
@@ -184,7 +184,7 @@ class PipeReporter(RunFolder):
         os._exit(EXIT_ORPHANED)
 
 
-class LocalReporter(RunFolder):
+class LocalReporter(FolderReporter):
     """Shows records to the user."""
 
     def __init__(

@@ -21,7 +21,7 @@ from worker.training.forward_passes import Passes
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StepSelection:
     rows: Rows
     """Rows with the results of shaping and forward passes."""
     shaped: Shaped
@@ -55,7 +55,7 @@ class Credit:
 
 def choose(
     spec: JobSpec, batch: StepBatch, passes: Passes, state: dict[str, Any], *, rounds: int = 1
-) -> Choice:
+) -> StepSelection:
     """Shaping and selection. Raises JobFailure `algorithm_input_missing`."""
     algorithm, rows = spec.algorithm, batch.rows
     old = passes.old
@@ -78,10 +78,12 @@ def choose(
         raise _missing(error) from error
     if (settings.get("kl") or {}).get("adaptive"):
         kl_state = advance_kl(settings["kl"], kl_state, measured=mean_kl(rows), rows=len(rows.mask))
-    return Choice(rows, shaped, selected, kl_state)
+    return StepSelection(rows, shaped, selected, kl_state)
 
 
-def assign_credit(spec: JobSpec, choice: Choice, passes: Passes, *, metrics: dict[str, float]) -> Credit:
+def assign_credit(
+    spec: JobSpec, choice: StepSelection, passes: Passes, *, metrics: dict[str, float]
+) -> Credit:
     """Advantages of the selected rows. metrics: of the selection. Raises JobFailure `algorithm_input_missing`."""
     settings, shaped, selected = spec.algorithm.advantage.model_dump(), choice.shaped, choice.selected
     rows = choice.rows

@@ -34,7 +34,7 @@ from worker.training.critic import update_critic
 from worker.training.early_stop import ending, note_step
 from worker.training.evaluation.during_training import HeldOutEvaluations
 from worker.training.forward_passes import Passes, update_passes
-from worker.training.prompts.data import Prompts
+from worker.training.prompts.data import JobPrompts
 from worker.training.prompts.frontier import learned
 from worker.training.reporting.job_reporter import JobReporter
 from worker.training.reporting.metrics import StepClock, running_values, state_gib, step_values
@@ -45,7 +45,7 @@ from worker.training.update import Update, update
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrainingOutcome:
     outcome: Literal["succeeded", "cancelled", "paused"]
     reason: str | None = None
 
@@ -57,7 +57,7 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollouts:
+class RolloutSource:
     """Prompts, sampler and scorer of completions."""
 
     engine: RolloutEngine
@@ -77,13 +77,16 @@ class Control:
 
 
 async def train(
-    spec: JobSpec, models: Models, rollouts: Rollouts, prompts: Prompts, position: Position, control: Control
-) -> Outcome:
+    spec: JobSpec,
+    models: Models,
+    rollouts: RolloutSource,
+    prompts: JobPrompts,
+    position: Position,
+    control: Control,
+) -> TrainingOutcome:
     """Train from `position` (updated in place) to the end of the job, or until a command ends it.
 
-    Raises JobFailure and exceptions of the parts; `position` and weights are then those of the last completed step,
-    unless optimizer or engine failed after an update.
-    """
+    Raises what the parts raise: `position` and weights are then the last step's, unless it was after an update."""
     policy, critic = models.policy, models.critic
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
     reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes
@@ -110,7 +113,7 @@ async def train(
             end = ending(spec, position, out_of_time=out_of_time)
             _save_if_due(spec, position, models, job_reporter, commands, last=end is not None)
             if end is not None:
-                return Outcome("succeeded", None if end == "steps_done" else end)
+                return TrainingOutcome("succeeded", None if end == "steps_done" else end)
 
             # ── One step: sample, score, select; again where the selection asks for more ──
             step, started = position.step + 1, time.monotonic()
@@ -119,8 +122,7 @@ async def train(
             sampling = replace(sampling, temperature=spec.rollout.temperature)
             group_size = spec.rollout.completions_per_prompt
             round = Round(policy.name, position.step, spec.seed, Stream.TRAIN, step, group_size, sampling)
-            rates = position.algorithm.get("frontier", {})
-            step_prompts = prompts.for_step(step, spec.rollout.prompts_per_step, rates)
+            step_prompts = prompts.for_step(step, spec.rollout.prompts_per_step, position.frontier)
             sampled = await sampler.sample(step_prompts, round, position.algorithm)
             batch = sampled.batch
 
@@ -180,12 +182,18 @@ def _update(
 
 
 def _algorithm_state(
-    spec: JobSpec, prompts: Prompts, position: Position, batch: StepBatch, credit: Credit, step_update: Update
+    spec: JobSpec,
+    prompts: JobPrompts,
+    position: Position,
+    batch: StepBatch,
+    credit: Credit,
+    step_update: Update,
 ) -> dict[str, Any]:
     state: dict[str, Any] = credit.state | {"loss": step_update.state}
     if prompts.sampling == "frontier":
-        rates = position.algorithm.get("frontier", {})
-        state["frontier"] = learned(rates, batch.rollouts, credit.rewards, spec.evaluation.pass_above)
+        state["frontier"] = learned(
+            position.frontier, batch.rollouts, credit.rewards, spec.evaluation.pass_above
+        )
     return state
 
 
@@ -206,14 +214,14 @@ def _save_if_due(
     job_reporter.commands_done(commands, position.step)
 
 
-def _stop(position: Position, models: Models, control: Control, commands: list[Command]) -> Outcome:
+def _stop(position: Position, models: Models, control: Control, commands: list[Command]) -> TrainingOutcome:
     """End as cancelled, or as paused with the last completed step's state. The next attempt makes a due evaluation."""
     if control.reporter.cancelling:
-        return Outcome("cancelled", "cancel_requested")
+        return TrainingOutcome("cancelled", "cancel_requested")
     job_reporter = control.job_reporter
     requested = _contain(commands, "checkpoint")
     if requested and position.step > 0 and position.checkpoint_step != position.step:
         job_reporter.checkpoint(position, models.policy, final=False)
     job_reporter.resume_state(position, models.policy, models.critic)
     job_reporter.commands_done(commands, position.step)
-    return Outcome("paused", "pause_requested")
+    return TrainingOutcome("paused", "pause_requested")

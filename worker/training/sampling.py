@@ -12,20 +12,20 @@ from worker.environment.base import Prompt, Segment
 from worker.policy.base import Policy
 from worker.rewards.base import RewardsFailed, Scorer
 from worker.rewards.circuit_breaker import Breaker
-from worker.rollout.collect import Collected, Collector, Decode, Repair, Rollout, Round, without_end
+from worker.rollout.collect import Collected, Collector, Decode, Rollout, RolloutRepair, Round, without_end
 from worker.training.batch import StepBatch, assemble
-from worker.training.credit import Choice, choose, no_credit
+from worker.training.credit import StepSelection, choose, no_credit
 from worker.training.forward_passes import Passes, has_reward_passes, reward_passes
-from worker.training.prompts.data import Prompts
+from worker.training.prompts.data import JobPrompts
 from worker.training.reporting.job_reporter import JobReporter
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledStep:
     batch: StepBatch
     collected: Collected
     """Collected groups; times are summed over the rounds."""
-    choice: Choice
+    choice: StepSelection
     passes: Passes
     metrics: dict[str, float]
     """Metrics of the selection; later rounds replace earlier values."""
@@ -39,14 +39,14 @@ class StepSampler:
     policy: Policy
     collector: Collector
     scorer: Scorer
-    prompts: Prompts
+    prompts: JobPrompts
     job_reporter: JobReporter
     breaker: Breaker
     decode: Decode
 
     async def sample(
         self, chosen: Sequence[Prompt], sampling_round: Round, state: Mapping[str, State]
-    ) -> Sampled:
+    ) -> SampledStep:
         """Sample the step's prompts, then what the selection requests.
 
         Raises RewardsFailed with the completions reported, JobFailure, Interrupted.
@@ -68,7 +68,7 @@ class StepSampler:
             metrics |= choice.selected.metrics
             more = await self._again(choice, collected, sampling_round)
             if more is None:
-                return Sampled(batch, collected, choice, passes, metrics)
+                return SampledStep(batch, collected, choice, passes, metrics)
             collected = Collected(
                 more.groups,
                 collected.generate_seconds + more.generate_seconds,
@@ -84,7 +84,9 @@ class StepSampler:
             self.job_reporter.completions(step, batch, no_credit(batch), None)
             raise
 
-    async def _again(self, choice: Choice, collected: Collected, sampling_round: Round) -> Collected | None:
+    async def _again(
+        self, choice: StepSelection, collected: Collected, sampling_round: Round
+    ) -> Collected | None:
         """All groups after one more round; None if nothing is requested or no prompts remain."""
         requests = choice.selected.again
         repairs = [request for request in requests if isinstance(request, selection.Repair)]
@@ -115,21 +117,23 @@ class StepSampler:
         )
         return replace(added, groups=[*collected.groups, *added.groups])
 
-    def _repair(self, rollout: Rollout, plan: selection.Repair, stop_ids: Sequence[int]) -> Repair | None:
+    def _repair(
+        self, rollout: Rollout, plan: selection.Repair, stop_ids: Sequence[int]
+    ) -> RolloutRepair | None:
         """None if the model's context has no room."""
         ids = self.prompts.renderer.plain_ids
         if plan.solution:
             text = self._column(rollout.prompt, "solution", self.spec.data.columns.answer or "answer")
             segments: tuple[Segment, ...] = (Segment((*ids(text), *stop_ids[:1]), "environment"),)
             room = self._room(rollout.prompt, segments)
-            return Repair(rollout, segments, 0) if room >= 0 else None
+            return RolloutRepair(rollout, segments, 0) if room >= 0 else None
         cue = plan.cue
         if plan.answer:
             answer = self._column(rollout.prompt, self.spec.data.columns.answer or "answer")
             cue += f"The answer is \\boxed{{{answer}}}.\n"
         segments = (*written(rollout, stop_ids), Segment(ids(cue), "environment"))
         room = self._room(rollout.prompt, segments)
-        return Repair(rollout, segments, min(plan.max_tokens, room)) if room > 0 else None
+        return RolloutRepair(rollout, segments, min(plan.max_tokens, room)) if room > 0 else None
 
     def _room(self, prompt: Prompt, segments: Sequence[Segment]) -> int:
         context = self.prompts.max_tokens + self.spec.rollout.max_completion_tokens

@@ -31,7 +31,7 @@ _NO_PROMPT = 0
 
 
 @dataclass(frozen=True)
-class Source:
+class ComparedDataset:
     path: str
     format: Format
     rows: int
@@ -55,14 +55,14 @@ class Source:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutRows:
     rows: int | None = None
     seed: int = 0
     split_by: Literal["row", "prompt"] = "row"
-    other: Source | None = None
+    other: ComparedDataset | None = None
 
 
-def compare(source: Source, held_out: HeldOut) -> dict[str, Any]:
+def compare(source: ComparedDataset, held_out: HeldOutRows) -> dict[str, Any]:
     """Compute the `DatasetOverlap` fields that need the rows. Raises DatasetError."""
     began = time.monotonic()
     keys = _keys(source)
@@ -85,10 +85,10 @@ def split_by_prompt(
     path: str, format: Format, view: str, held_out: int | None, seed: int
 ) -> tuple[list[int], list[int]]:
     """Training and held-out rows, equal prompts on one side. Raises DatasetError `invalid_held_out`."""
-    return split_together(_apart(_keys(Source(path, format, 0, view))), held_out, seed)
+    return split_together(_apart(_keys(ComparedDataset(path, format, 0, view))), held_out, seed)
 
 
-def _keys(source: Source) -> "array[int]":
+def _keys(source: ComparedDataset) -> "array[int]":
     return array(
         "Q", (_NO_PROMPT if prompt is None else prompt_key(prompt[0]) or 1 for prompt in source.prompts())
     )
@@ -105,7 +105,7 @@ def _repeated(keys: Sequence[int]) -> Counter[int]:
     return Counter({key: count + 1 for key, count in repeated.items()})
 
 
-def _duplicates(source: Source, keys: Sequence[int], repeated: Counter[int]) -> Duplicates:
+def _duplicates(source: ComparedDataset, keys: Sequence[int], repeated: Counter[int]) -> Duplicates:
     examples = {
         key: RepeatedPrompt(text="", count=count, rows=[]) for key, count in repeated.most_common(EXAMPLES)
     }
@@ -126,7 +126,7 @@ def _duplicates(source: Source, keys: Sequence[int], repeated: Counter[int]) -> 
     )
 
 
-def _from_split(source: Source, keys: Sequence[int], held_out: HeldOut) -> Leakage | None:
+def _from_split(source: ComparedDataset, keys: Sequence[int], held_out: HeldOutRows) -> Leakage | None:
     if held_out.split_by == "prompt":
         train, held_out_rows = split_together(_apart(keys), held_out.rows, held_out.seed)
     else:
@@ -148,7 +148,7 @@ def _from_split(source: Source, keys: Sequence[int], held_out: HeldOut) -> Leaka
     )  # fmt: skip
 
 
-def _from_other(source: Source, keys: Sequence[int], held_out: Source) -> Leakage:
+def _from_other(source: ComparedDataset, keys: Sequence[int], held_out: ComparedDataset) -> Leakage:
     other_keys = _keys(held_out)
     search = _Search(range(len(other_keys)), set(other_keys) - {_NO_PROMPT})
     for row, prompt in enumerate(held_out.prompts()):

@@ -1,13 +1,13 @@
 """`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows.
 
-Takes `Source` and `HeldOut` as JSON; prints {"found": …} or {"error": …}.
+Takes `ComparedDataset` and `HeldOutRows` as JSON; prints {"found": …} or {"error": …}.
 """
 
 import json
 import sys
 from typing import Any
 
-from backend.datasets.leakage.compare import HeldOut, Source, compare
+from backend.datasets.leakage.compare import ComparedDataset, HeldOutRows, compare
 from backend.datasets.uploads.inspection_child import bound, needs_too_much
 from reinforge.errors import ReinforgeError, TooLarge
 
@@ -21,7 +21,10 @@ def answer(source: dict[str, Any], held_out: dict[str, Any]) -> dict[str, Any]:
     other = held_out.pop("other", None)
     try:
         return {
-            "found": compare(Source(**source), HeldOut(**held_out, other=Source(**other) if other else None))
+            "found": compare(
+                ComparedDataset(**source),
+                HeldOutRows(**held_out, other=ComparedDataset(**other) if other else None),
+            )
         }
     except ReinforgeError as error:
         return {"status": error.status, "error": error.envelope()["error"]}

@@ -9,7 +9,7 @@ from backend.access.work_slots import unless_disconnected
 from backend.data.database import Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service
-from backend.datasets.leakage.compare import HeldOut
+from backend.datasets.leakage.compare import HeldOutRows
 from backend.datasets.leakage.report import report
 from reinforge.schemas.dataset_reports import DatasetOverlap
 
@@ -38,7 +38,9 @@ async def get(
     other_dataset = None if held_out is None else await service.get(session, who.project_id, held_out)
     await session.commit()  # hold no connection while reading
     held_out_rows_of = (
-        HeldOut(rows=held_out_rows, seed=seed, split_by=split_by) if other_dataset is None else HeldOut()
+        HeldOutRows(rows=held_out_rows, seed=seed, split_by=split_by)
+        if other_dataset is None
+        else HeldOutRows()
     )
     cache = service.cache_folder(settings.home_folder)
     return await unless_disconnected(

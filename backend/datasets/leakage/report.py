@@ -12,7 +12,7 @@ from anyio.lowlevel import RunVar
 
 from backend.data.objects import Objects
 from backend.datasets import service
-from backend.datasets.leakage.compare import HeldOut, Source
+from backend.datasets.leakage.compare import ComparedDataset, HeldOutRows
 from backend.datasets.leakage.compare_child import answer
 from backend.datasets.prompts import rendering
 from backend.datasets.reading import read_in_process, turns
@@ -49,7 +49,7 @@ async def report(
     objects: Objects,
     cache: Path,
     dataset: Dataset,
-    held_out: HeldOut,
+    held_out: HeldOutRows,
     other: Dataset | None = None,
     *,
     view: PromptView | None = None,
@@ -154,7 +154,7 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-def _key(dataset: Dataset, how: PromptView, held_out: HeldOut, other: Dataset | None) -> str:
+def _key(dataset: Dataset, how: PromptView, held_out: HeldOutRows, other: Dataset | None) -> str:
     parts = [_VERSION, dataset.sha256, dataset.format, how.model_dump_json(), asdict(held_out)]
     text = json.dumps([*parts, other.sha256 if other else None], sort_keys=True)
     # The datasets' hashes are in the name, so that the report goes from the cache with their rows
@@ -168,7 +168,7 @@ async def _work(
     cache: Path,
     dataset: Dataset,
     how: PromptView,
-    held_out: HeldOut,
+    held_out: HeldOutRows,
     other: Dataset | None,
     report_file: Path,
 ) -> dict[str, Any]:
@@ -194,9 +194,9 @@ async def _work(
     return overlap
 
 
-async def _source(objects: Objects, cache: Path, dataset: Dataset, how: PromptView) -> Source:
+async def _source(objects: Objects, cache: Path, dataset: Dataset, how: PromptView) -> ComparedDataset:
     path = await service.local_file(objects, dataset, cache)
-    return Source(str(path), dataset.format, dataset.rows, how.model_dump_json())  # type: ignore[arg-type]
+    return ComparedDataset(str(path), dataset.format, dataset.rows, how.model_dump_json())  # type: ignore[arg-type]
 
 
 def _read(path: Path) -> dict[str, Any] | None:

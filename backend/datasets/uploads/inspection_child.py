@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from backend.processes.child import NICE
-from reinforge.dataset import DatasetReport, Limits, inspect, inspect_skipping
+from reinforge.dataset import DatasetLimits, DatasetReport, inspect, inspect_skipping
 from reinforge.errors import ReinforgeError, TooLarge
 from reinforge.system.priority import give_way
 
@@ -35,7 +35,7 @@ def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
 
 def _look(path: Path, filename: str, limit: int, to: Path | None) -> dict[str, object]:
     try:
-        limits = Limits(max_bytes=limit)
+        limits = DatasetLimits(max_bytes=limit)
         report: DatasetReport = (
             inspect(path, filename, limits) if to is None else inspect_skipping(path, filename, limits, to)
         )

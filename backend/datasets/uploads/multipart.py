@@ -26,7 +26,7 @@ _ABANDONED_SECONDS = 86_400
 
 
 @dataclass
-class Upload:
+class FileUpload:
     path: Path
     filename: str = ""
     bytes: int = 0
@@ -35,7 +35,9 @@ class Upload:
 
 
 @asynccontextmanager
-async def receive(request: Request, folder: Path, limit: int, *, part: str = _FILE) -> AsyncIterator[Upload]:
+async def receive(
+    request: Request, folder: Path, limit: int, *, part: str = _FILE
+) -> AsyncIterator[FileUpload]:
     """Receive file `part` into a temporary file, deleted after the block.
 
     Raises TooLarge `file_too_large`, InvalidInput `missing_file`, `invalid_multipart`, StorageError.
@@ -67,7 +69,7 @@ async def receive(request: Request, folder: Path, limit: int, *, part: str = _FI
                 param=part,
                 hint=f"curl -F {part}=@rows.jsonl, or `reinforge dataset push rows.jsonl`.",
             )
-        yield Upload(Path(file.name), parts.filename, parts.bytes, parts.digest.hexdigest(), parts.fields)
+        yield FileUpload(Path(file.name), parts.filename, parts.bytes, parts.digest.hexdigest(), parts.fields)
 
 
 def _remove_abandoned(folder: Path) -> None:

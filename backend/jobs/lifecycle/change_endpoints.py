@@ -57,7 +57,7 @@ async def change_job(
         cases = await golden.cases_of(session, reward_id)
     limits = (reward_spec["granularity"], reward_spec["timeout_seconds"]) if change.kind == "python" else ()
     account = Account(who.project_id, reward_id)
-    code = golden.Code(account, change.name, change.source, change.entry, *limits)
+    code = golden.GoldenReward(account, change.name, change.source, change.entry, *limits)
     await golden.gate(calls, [(position, code, cases)])
     async with database.transaction() as session:
         if (stored := await once.begin(session, request_hash)) is not None:

@@ -23,7 +23,7 @@ _SIMPLE: ColumnElement[str] = literal_column("'simple'::regconfig")
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SearchTerm:
     text: str
     without: bool = False
 
@@ -32,9 +32,9 @@ class Term:
         return _WORDS.fullmatch(self.text) is not None
 
 
-def parse(q: str) -> list[list[Term]]:
+def parse(q: str) -> list[list[SearchTerm]]:
     """Alternatives of terms combined with AND; empty for an empty query."""
-    alternatives: list[list[Term]] = [[]]
+    alternatives: list[list[SearchTerm]] = [[]]
     matches = [match for match in _TERM.finditer(q) if (match["quoted"] or match["bare"] or "").strip()]
     for number, match in enumerate(matches):
         is_or = match["bare"] is not None and match["bare"].lower() == "or" and not match["without"]
@@ -42,7 +42,7 @@ def parse(q: str) -> list[list[Term]]:
             alternatives.append([])
             continue
         text = match["bare"] if match["bare"] is not None else match["quoted"].strip()
-        alternatives[-1].append(Term(text, bool(match["without"])))
+        alternatives[-1].append(SearchTerm(text, bool(match["without"])))
     return [terms for terms in alternatives if terms]
 
 
@@ -51,7 +51,7 @@ def condition(q: str) -> ColumnElement[bool] | None:
     return or_(*(_all(terms) for terms in alternatives)) if alternatives else None
 
 
-def _all(terms: list[Term]) -> ColumnElement[bool]:
+def _all(terms: list[SearchTerm]) -> ColumnElement[bool]:
     parts = []
     words = [f'{"-" if term.without else ""}"{term.text}"' for term in terms if term.is_words]
     for term in terms:

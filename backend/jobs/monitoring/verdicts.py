@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.models import Completion, Job, MetricPoint, MetricSeries
-from reinforge.diagnosis.verdict import Evidence, Measured, Points, judge
+from reinforge.diagnosis.verdict import Evidence, HeldOutScore, Points, judge
 
 _HELD_OUT = ("held_out/reward_mean", "held_out/reward_std_error")
 _ANSWERS = ("held_out/answer_share", "held_out/answer_std_error")
@@ -75,9 +75,9 @@ async def _series(session: AsyncSession, job_id: str, start: int) -> dict[str, P
     return dict(points_by_key)
 
 
-def _measured(series: dict[str, Points], key: str, error_key: str) -> list[Measured]:
+def _measured(series: dict[str, Points], key: str, error_key: str) -> list[HeldOutScore]:
     errors = dict(series.get(error_key, ()))
-    return [Measured(step, value, errors.get(step)) for step, value in series.get(key, ())]
+    return [HeldOutScore(step, value, errors.get(step)) for step, value in series.get(key, ())]
 
 
 async def _rows(session: AsyncSession, job_id: str, steps: set[int]) -> dict[int, dict[int, float]]:
@@ -95,11 +95,11 @@ async def _rows(session: AsyncSession, job_id: str, steps: set[int]) -> dict[int
 
 def _paired(
     step: int, base: dict[int, float], then: dict[int, float], rewards: dict[int, float], base_reward: float
-) -> Measured | None:
+) -> HeldOutScore | None:
     both = sorted(base.keys() & then.keys())
     if len(both) < 2 or len(both) < max(len(base), len(then)):
         return None
     if abs(fmean(base.values()) - base_reward) > _SAME or abs(fmean(then.values()) - rewards[step]) > _SAME:
         return None
     changes = [then[row] - base[row] for row in both]
-    return Measured(step, fmean(changes), stdev(changes) / len(changes) ** 0.5)
+    return HeldOutScore(step, fmean(changes), stdev(changes) / len(changes) ** 0.5)

@@ -12,7 +12,7 @@ from backend.http.errors import listed_errors
 from backend.jobs import service
 from backend.jobs.submission import validate_references
 from backend.jobs.submission.validate_on_worker import load_rewards, validate_all
-from backend.jobs.submission.validate_references import Plan
+from backend.jobs.submission.validate_references import JobPlan
 from backend.rpc.client import Calls
 from reinforge.errors import InvalidInput, Unavailable
 from reinforge.schemas.job_checks import JobCheck, JobProblem
@@ -72,7 +72,7 @@ async def check_job(
     )
 
 
-def facts(plan: Plan) -> dict[str, Any]:
+def facts(plan: JobPlan) -> dict[str, Any]:
     training, held_out = plan.split
     rollout, steps = plan.spec.rollout, plan.spec.limits.steps
     per_step = rollout.prompts_per_step * rollout.completions_per_prompt
@@ -89,7 +89,7 @@ def facts(plan: Plan) -> dict[str, Any]:
     }
 
 
-def advice(plan: Plan) -> list[str]:
+def advice(plan: JobPlan) -> list[str]:
     spec, warnings = plan.spec, []
     training, held_out = plan.split
     prompts = spec.limits.steps * spec.rollout.prompts_per_step

@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Services:
+class SubmitServices:
     database: Database
     calls: Calls
     objects: Objects
@@ -39,11 +39,11 @@ class Services:
 
 def _services(
     request: Request, database: DatabaseDep, calls: CallsDep, objects: ObjectsDep, settings: SettingsDep
-) -> Services:
-    return Services(database, calls, objects, settings, request.app.state.wake_ups)
+) -> SubmitServices:
+    return SubmitServices(database, calls, objects, settings, request.app.state.wake_ups)
 
 
-ServicesDep = Annotated[Services, Depends(_services)]
+ServicesDep = Annotated[SubmitServices, Depends(_services)]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class SpecSubmission(HttpSubmission):
         return self._draft
 
 
-async def submit(services: Services, submission: Submission[Answer]) -> Answer:
+async def submit(services: SubmitServices, submission: Submission[Answer]) -> Answer:
     """Validate a job and queue it.
 
     Raises InvalidInput with `param`, NotFound, Unavailable (`no_worker`, `call_timeout`,

@@ -2,13 +2,13 @@
 
 from backend.data.database import Database
 from backend.golden import service as golden
-from backend.golden.service import Code
-from backend.jobs.submission.validate_references import Plan
+from backend.golden.service import GoldenReward
+from backend.jobs.submission.validate_references import JobPlan
 from backend.rewards.service import Account
 from backend.rpc.client import Calls
 
 
-async def ask_golden_cases(plan: Plan, project_id: str, database: Database, calls: Calls) -> None:
+async def ask_golden_cases(plan: JobPlan, project_id: str, database: Database, calls: Calls) -> None:
     """Raises InvalidInput `golden_cases_failed`, Unavailable."""
     checked = []
     async with database.transaction() as session:
@@ -19,6 +19,6 @@ async def ask_golden_cases(plan: Plan, project_id: str, database: Database, call
                 (reward_spec.granularity, reward_spec.timeout_seconds) if reward_spec.type == "python" else ()
             )
             account = Account(project_id, pinned.reward_id)
-            code = Code(account, pinned.name, pinned.source, pinned.entry, *limits)
+            code = GoldenReward(account, pinned.name, pinned.source, pinned.entry, *limits)
             checked.append((position, code, await golden.cases_of(session, pinned.reward_id)))
     await golden.gate(calls, checked)

@@ -8,10 +8,10 @@ from typing import Any
 
 from backend.data.objects import Objects
 from backend.datasets import service as datasets
-from backend.datasets.leakage.compare import HeldOut
+from backend.datasets.leakage.compare import HeldOutRows
 from backend.datasets.leakage.report import leaks, report
 from backend.datasets.reading import MOST_CHARACTERS, read_in_background
-from backend.jobs.submission.validate_references import PinnedReward, Plan, lacking
+from backend.jobs.submission.validate_references import JobPlan, PinnedReward, lacking
 from backend.models import Dataset
 from backend.rewards import service as rewards
 from backend.rpc.client import Calls
@@ -32,7 +32,7 @@ Rows = list[PromptRow]
 
 @dataclass(frozen=True)
 class Validated:
-    plan: Plan
+    plan: JobPlan
     """Includes what workers have measured; not to be used if there are problems."""
     problems: list[InvalidInput]
 
@@ -53,7 +53,7 @@ class MeasuredPrompts:
     problem: InvalidInput | None
 
 
-async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Plan:
+async def validate(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> JobPlan:
     """Check rewards and prompts on workers; adds the measurements to the plan. Raises InvalidInput,
     Unavailable.
     """
@@ -63,7 +63,7 @@ async def validate(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> P
     return validated.plan
 
 
-async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) -> Validated:
+async def validate_all(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> Validated:
     """Like `validate`, but returns all problems. Raises Unavailable."""
     tables = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
@@ -99,13 +99,13 @@ async def validate_all(plan: Plan, calls: Calls, objects: Objects, cache: Path) 
     return Validated(plan, problems)
 
 
-async def _leaks(plan: Plan, objects: Objects, cache: Path) -> tuple[tuple[int, int], list[str]]:
+async def _leaks(plan: JobPlan, objects: Objects, cache: Path) -> tuple[tuple[int, int], list[str]]:
     data = plan.spec.data
     if plan.held_out is None and plan.split[1] == 0:
         return plan.split, []
-    held_out = HeldOut()
+    held_out = HeldOutRows()
     if plan.held_out is None:
-        held_out = HeldOut(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
+        held_out = HeldOutRows(rows=data.held_out_rows, seed=plan.spec.seed, split_by=data.split_by)
     view = PromptView(columns=data.columns, prompt_template=data.prompt_template)
     try:
         overlap = await report(objects, cache, plan.dataset, held_out, plan.held_out, view=view)
@@ -130,7 +130,7 @@ async def load_rewards(
 ) -> LoadedRewards:
     pinned_rewards = [(index, reward) for index, reward in enumerate(pinned) if reward is not None]
     sources = [
-        rewards.Source(reward.name, reward.source, reward.entry, f"rewards[{index}].{_origin(reward)}")
+        rewards.RewardSource(reward.name, reward.source, reward.entry, f"rewards[{index}].{_origin(reward)}")
         for index, reward in pinned_rewards
     ]
     loaded, jail = await rewards.load(calls, sources)
@@ -241,7 +241,7 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
     return chosen
 
 
-async def _measure(plan: Plan, calls: Calls, rows: Rows, param: str) -> MeasuredPrompts:
+async def _measure(plan: JobPlan, calls: Calls, rows: Rows, param: str) -> MeasuredPrompts:
     request = QueuedRendering(
         model_key=plan.model.key,
         model_source=plan.model.source,
@@ -266,7 +266,9 @@ async def _measure(plan: Plan, calls: Calls, rows: Rows, param: str) -> Measured
     return MeasuredPrompts(longest.tokens, result.hidden_size, warnings, problem)
 
 
-def _too_long(plan: Plan, row: int, tokens: int, limit: int, context: int | None, param: str) -> InvalidInput:
+def _too_long(
+    plan: JobPlan, row: int, tokens: int, limit: int, context: int | None, param: str
+) -> InvalidInput:
     rollout = plan.spec.rollout
     explicit = rollout.max_prompt_tokens is not None
     return InvalidInput(

@@ -45,7 +45,7 @@ class PinnedReward:
 
 
 @dataclass(frozen=True)
-class Plan:
+class JobPlan:
     spec: JobSpec
     model: BaseModel
     dataset: Dataset
@@ -69,14 +69,14 @@ class Plan:
 class Survey:
     """A specification's resolved references and all problems."""
 
-    plan: Plan | None
+    plan: JobPlan | None
     rewards: list[PinnedReward | None]
     """By position; None for a missing one."""
     problems: list[InvalidInput]
     datasets: list[Dataset]
 
 
-async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> Plan:
+async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> JobPlan:
     """Resolve references and check that they fit together. Raises InvalidInput."""
     result = await survey(session, project_id, spec)
     if result.plan is None:
@@ -121,7 +121,7 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
     plan = None
     if model is not None and dataset is not None and not problems:
         missing = await engine_missing(session, spec.rollout.engine)
-        plan = Plan(
+        plan = JobPlan(
             spec,
             model,
             dataset,

@@ -69,7 +69,7 @@ class Chunks:
             "model": run.chat.name,
             "system_fingerprint": run.chat.fingerprint,
         }
-        self._holders = [tools.Holder() for _ in range(run.chat.n)]
+        self._holders = [tools.ToolCallBuffer() for _ in range(run.chat.n)]
 
     async def first(self, seconds: float) -> None:
         """Wait until the model has started, so earlier errors get a status. Raises ReinforgeError."""

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from backend.data.database import Database
 from backend.deployments import service as deployments
-from backend.deployments.serving import QUIET_SECONDS, Answered, note
+from backend.deployments.serving import QUIET_SECONDS, ServedRequest, note
 from backend.openai.chat.request import ChatCall
 from backend.rpc.client import Calls
 from backend.rpc.stream import CallStream, open_stream
@@ -43,7 +43,7 @@ class ChatRun:
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
         """Yield the worker's events, None as a keep-alive; closing stops the worker. Raises ReinforgeError."""
-        how = Answered(broken_off=True)
+        how = ServedRequest(broken_off=True)
         try:
             async with aclosing(self._stream.events()) as events:
                 async for event in events:
@@ -78,7 +78,7 @@ async def begin(database: Database, calls: Calls, chat: ChatCall) -> ChatRun:
     try:
         stream = await open_stream(calls, SAMPLE, chat.request, quiet_seconds=QUIET_SECONDS)
     except ReinforgeError as error:
-        await _note(database, chat, Answered(error=error))
+        await _note(database, chat, ServedRequest(error=error))
         raise
     if chat.deployment is not None:
         async with database.transaction() as session:
@@ -97,7 +97,7 @@ def as_chat_error(error: ReinforgeError) -> ReinforgeError:
     return error
 
 
-async def _note(database: Database, chat: ChatCall, how: Answered) -> None:
+async def _note(database: Database, chat: ChatCall, how: ServedRequest) -> None:
     source = chat.deployment or chat.name
     try:
         async with database.transaction() as session:

@@ -11,7 +11,7 @@ def split(text: str) -> tuple[str | None, list[ToolCall]]:
     return remaining, [ToolCall.model_validate(call.as_openai(new_id("call_"))) for call in calls]
 
 
-class Holder:
+class ToolCallBuffer:
     """Holds back streamed text that may start a tool call."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from backend.judges import service as judges
 from backend.openai.conventions import OpenAIRoute
 from backend.openai.graders import response
 from backend.rewards import service as rewards
-from backend.rewards.service import Account, Source
+from backend.rewards.service import Account, RewardSource
 from backend.rpc.client import CallsDep
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import Grader, leaves
@@ -66,7 +66,7 @@ async def validate(
         grader = _named(body.grader)
         text = written(None, grader)
         await _check_judges(database, who.project_id, parse_grader(text, "grader"))
-        await rewards.validate(calls, [Source(grader["name"], text, None, "grader")])
+        await rewards.validate(calls, [RewardSource(grader["name"], text, None, "grader")])
     return GraderValidated(grader=grader)
 
 

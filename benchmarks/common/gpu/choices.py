@@ -15,7 +15,7 @@ from worker.machine.gpus import Gpu, list_gpus
 from worker.machine.torch_device import compute_device
 from worker.machine.vllm_python import CPU_BUILD, vllm_build
 from worker.policy.host import LocalHost
-from worker.policy.load import BaseModel, load_base_model
+from worker.policy.load import LoadedModel, load_base_model
 from worker.serving_client.engine_choice import gpu_engine, job_engines
 
 ROUTER = ".gate."
@@ -82,7 +82,7 @@ def _own_bytes() -> int:
 def _routers(setting: Setting) -> Row:
     config = AutoConfig.for_model("qwen3_moe", **SIZES | ARCHITECTURES["qwen3_moe"])
     model = AutoModelForCausalLM.from_config(config).to(setting.device, torch.bfloat16)
-    host = LocalHost(BaseModel(model.eval().requires_grad_(False), None, (1,), 1024))
+    host = LocalHost(LoadedModel(model.eval().requires_grad_(False), None, (1,), 1024))
     policy = host.create_policy("policy", rank=4, alpha=8.0, targets="all-linear", seed=0)
     adapted = [name for name in policy.weights() if ROUTER in name]
     return holds("a mixture's router has no adapter", not adapted, ", ".join(adapted[:2]))

@@ -9,7 +9,7 @@ from common.gpu.rows import Setting
 from common.random_model import HALF_B, ONE_AND_A_HALF_B, SEVEN_B, Shape, architecture
 from worker.policy.base import Batch, LossValue, Sequences, TokenScores
 from worker.policy.host import LocalHost
-from worker.policy.load import BaseModel
+from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy
 
 SHAPES = {"0.5B": HALF_B, "1.5B": ONE_AND_A_HALF_B, "7B": SEVEN_B}
@@ -43,7 +43,7 @@ def trainable(name: str, setting: Setting) -> Trainable:
     finally:
         torch.set_default_dtype(default)
     model.eval().requires_grad_(False)
-    host = LocalHost(BaseModel(model, None, (shape.vocabulary,), shape.context))
+    host = LocalHost(LoadedModel(model, None, (shape.vocabulary,), shape.context))
     policy = host.create_policy("policy", rank=RANK, alpha=2.0 * RANK, targets="all-linear", seed=0)
     move(policy)
     return Trainable(shape, host, policy)

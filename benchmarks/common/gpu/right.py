@@ -13,7 +13,7 @@ from common.gpu.rows import Row, Setting, at_least, at_most, holds
 from worker.policy.base import Batch, Sequences
 from worker.policy.forward.micro_batches import Layout
 from worker.policy.host import LocalHost
-from worker.policy.load import BaseModel
+from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
@@ -162,7 +162,7 @@ def _policy(
     model = model.to(rounded).to(dtype).to(device).eval().requires_grad_(False)
     if device == "cpu":
         model.set_experts_implementation("eager")  # the grouped product knows no float64
-    host = LocalHost(BaseModel(model, None, (1,), 1024))
+    host = LocalHost(LoadedModel(model, None, (1,), 1024))
     policy = host.create_policy("policy", rank=8, alpha=16.0, targets="all-linear", seed=0)
     move(policy, scale=0.05)
     policy.host = host  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ from worker.rollout.engine import GenerateRequest, NoiseKey, Sample, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.probe import AdapterProbe
-from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.server import VllmServer
 from worker.trainer.engines import describe, options, scorer
 
 NAMES = ("start", "gap of log-probabilities", "probe", "sampling", "a new adapter", "rest and waking")
@@ -85,7 +85,7 @@ class Bench:
         python = vllm_python()
         assert python is not None
         self.chosen = options(job, self.base, folder, load.prompt + load.completion)
-        self.server = Server(
+        self.server = VllmServer(
             python, self.chosen, setting.folder / "vllm.log", make_room=torch.cuda.empty_cache
         )
         self.engine = VllmEngine(self.server, self._export)

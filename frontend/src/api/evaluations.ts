@@ -2,7 +2,7 @@ import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from 
 import { http, type Schemas, unwrap } from "./client";
 
 /** A base model, an adapter or a checkpoint, sampled on a dataset and scored with one reward. */
-export type Evaluation = Schemas["reinforge__schemas__evaluations__Evaluation"];
+export type Evaluation = Schemas["Evaluation"];
 export type EvaluationSummary = NonNullable<Evaluation["summary"]>;
 export type RowScores = Schemas["RowScores"];
 export type EvaluationCreate = Schemas["StandAloneCreate"];

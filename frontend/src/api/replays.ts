@@ -1,7 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { http, type Schemas, unwrap } from "./client";
 
-type Evaluation = Schemas["reinforge__schemas__evaluations__Evaluation"];
+type Evaluation = Schemas["Evaluation"];
 /** An evaluation of a job's stored completions. */
 export type Replay = Evaluation & { job: string };
 export type ReplayReport = Schemas["ReplayReport"];

@@ -5577,6 +5577,72 @@ export interface components {
             data: components["schemas"]["EvaluatedCompletion"][];
         };
         /**
+         * Evaluation
+         * @description A replay has `job` and `report`; a stand-alone one what it samples, `settings` and `summary`.
+         */
+        Evaluation: {
+            /**
+             * Object
+             * @default evaluation
+             * @constant
+             */
+            object?: "evaluation";
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "replay" | "stand_alone";
+            /** Name */
+            name?: string | null;
+            /** Job */
+            job?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Adapter */
+            adapter?: string | null;
+            /** Checkpoint */
+            checkpoint?: string | null;
+            /** Dataset */
+            dataset?: string | null;
+            /** Dataset Sha256 */
+            dataset_sha256?: string | null;
+            prompt_view?: components["schemas"]["PromptView"] | null;
+            settings?: components["schemas"]["SamplingSettings"] | null;
+            summary?: components["schemas"]["EvaluationSummary"] | null;
+            /** Reward */
+            reward: string;
+            /** Stored */
+            stored?: string | null;
+            /** Revision */
+            revision?: number | null;
+            /** Entry */
+            entry?: string | null;
+            /** Reward Sha256 */
+            reward_sha256?: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "succeeded" | "failed" | "cancelled";
+            /** Done */
+            done: number;
+            /** Total */
+            total: number;
+            report?: components["schemas"]["ReplayReport"] | null;
+            error?: components["schemas"]["JobError"] | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at?: string | null;
+        };
+        /**
          * EvaluationRows
          * @description Rewards by row, for comparisons; rows in ascending order.
          */
@@ -5591,6 +5657,45 @@ export interface components {
             data: components["schemas"]["RowScores"][];
             /** Pass Above */
             pass_above: number;
+        };
+        /** EvaluationSpec */
+        EvaluationSpec: {
+            /**
+             * Every Steps
+             * @description 0: only before the first and after the last step.
+             * @default 10
+             */
+            every_steps?: number;
+            /**
+             * Rows
+             * @description Held-out rows used, evenly spread; 0 turns evaluation off.
+             * @default 64
+             */
+            rows?: number;
+            /**
+             * Samples Per Row
+             * @description Completions of each held-out row; more make the held-out reward less noisy.
+             * @default 4
+             */
+            samples_per_row?: number;
+            /**
+             * Temperature
+             * @description Evaluation samples like training; 0 is greedy.
+             * @default 1
+             */
+            temperature?: number;
+            /**
+             * Pass Above
+             * @description A completion passes when its reward is larger than this: for pass@k, pass rates and frontier sampling.
+             * @default 0.5
+             */
+            pass_above?: number;
+            /**
+             * Answer
+             * @description What in a completion is its answer, for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last number
+             *     or the last line; by default maj@k is not measured.
+             */
+            answer?: ("boxed" | "tagged" | "last_number" | "last_line") | null;
         };
         /** EvaluationSummary */
         EvaluationSummary: {
@@ -7316,7 +7421,7 @@ export interface components {
              *       "type": "single_turn"
              *     }
              */
-            environment?: components["schemas"]["SingleTurn"];
+            environment?: components["schemas"]["SingleTurnSpec"];
             /**
              * Rewards
              * @description What scores a completion; their weighted sum is its reward.
@@ -7425,7 +7530,7 @@ export interface components {
              *       "stop": []
              *     }
              */
-            rollout?: components["schemas"]["Rollout"];
+            rollout?: components["schemas"]["RolloutSpec"];
             /**
              * @description What is trained on top of the frozen base model.
              * @default {
@@ -7463,7 +7568,7 @@ export interface components {
              *       "pass_above": 0.5
              *     }
              */
-            evaluation?: components["schemas"]["reinforge__spec__Evaluation"];
+            evaluation?: components["schemas"]["EvaluationSpec"];
             /**
              * @description When the job ends, and what it keeps on the way.
              * @default {
@@ -7476,7 +7581,7 @@ export interface components {
              *       "error_share": 0.2
              *     }
              */
-            limits?: components["schemas"]["Limits"];
+            limits?: components["schemas"]["LimitsSpec"];
             /**
              * Seed
              * @description Seed of the held-out split, the order of rows and the sampling.
@@ -8104,8 +8209,8 @@ export interface components {
              */
             max_rows?: number;
         };
-        /** Limits */
-        Limits: {
+        /** LimitsSpec */
+        LimitsSpec: {
             /**
              * Steps
              * @description Rounds of sample, score and update.
@@ -9243,7 +9348,7 @@ export interface components {
              */
             object?: "list";
             /** Data */
-            data: components["schemas"]["reinforge__schemas__evaluations__Evaluation"][];
+            data: components["schemas"]["Evaluation"][];
             /**
              * Has More
              * @default false
@@ -11694,8 +11799,8 @@ export interface components {
              */
             type: "rloo";
         };
-        /** Rollout */
-        Rollout: {
+        /** RolloutSpec */
+        RolloutSpec: {
             /**
              * Engine
              * @description What samples: the trainer itself (`transformers`), or a vLLM server beside it, on workers that have vLLM. `auto`
@@ -12228,10 +12333,10 @@ export interface components {
             secret: string;
         };
         /**
-         * SingleTurn
+         * SingleTurnSpec
          * @description One prompt, one completion.
          */
-        SingleTurn: {
+        SingleTurnSpec: {
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -13554,111 +13659,6 @@ export interface components {
             busy?: boolean;
             /** Notice */
             notice?: string | null;
-        };
-        /**
-         * Evaluation
-         * @description A replay has `job` and `report`; a stand-alone one what it samples, `settings` and `summary`.
-         */
-        reinforge__schemas__evaluations__Evaluation: {
-            /**
-             * Object
-             * @default evaluation
-             * @constant
-             */
-            object?: "evaluation";
-            /** Id */
-            id: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "replay" | "stand_alone";
-            /** Name */
-            name?: string | null;
-            /** Job */
-            job?: string | null;
-            /** Model */
-            model?: string | null;
-            /** Adapter */
-            adapter?: string | null;
-            /** Checkpoint */
-            checkpoint?: string | null;
-            /** Dataset */
-            dataset?: string | null;
-            /** Dataset Sha256 */
-            dataset_sha256?: string | null;
-            prompt_view?: components["schemas"]["PromptView"] | null;
-            settings?: components["schemas"]["SamplingSettings"] | null;
-            summary?: components["schemas"]["EvaluationSummary"] | null;
-            /** Reward */
-            reward: string;
-            /** Stored */
-            stored?: string | null;
-            /** Revision */
-            revision?: number | null;
-            /** Entry */
-            entry?: string | null;
-            /** Reward Sha256 */
-            reward_sha256?: string | null;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "running" | "succeeded" | "failed" | "cancelled";
-            /** Done */
-            done: number;
-            /** Total */
-            total: number;
-            report?: components["schemas"]["ReplayReport"] | null;
-            error?: components["schemas"]["JobError"] | null;
-            /** Created By */
-            created_by?: string | null;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Finished At */
-            finished_at?: string | null;
-        };
-        /** Evaluation */
-        reinforge__spec__Evaluation: {
-            /**
-             * Every Steps
-             * @description 0: only before the first and after the last step.
-             * @default 10
-             */
-            every_steps?: number;
-            /**
-             * Rows
-             * @description Held-out rows used, evenly spread; 0 turns evaluation off.
-             * @default 64
-             */
-            rows?: number;
-            /**
-             * Samples Per Row
-             * @description Completions of each held-out row; more make the held-out reward less noisy.
-             * @default 4
-             */
-            samples_per_row?: number;
-            /**
-             * Temperature
-             * @description Evaluation samples like training; 0 is greedy.
-             * @default 1
-             */
-            temperature?: number;
-            /**
-             * Pass Above
-             * @description A completion passes when its reward is larger than this: for pass@k, pass rates and frontier sampling.
-             * @default 0.5
-             */
-            pass_above?: number;
-            /**
-             * Answer
-             * @description What in a completion is its answer, for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last number
-             *     or the last line; by default maj@k is not measured.
-             */
-            answer?: ("boxed" | "tagged" | "last_number" | "last_line") | null;
         };
         /**
          * Error
@@ -17625,7 +17625,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                    "application/json": components["schemas"]["Evaluation"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];
@@ -17656,7 +17656,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                    "application/json": components["schemas"]["Evaluation"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];
@@ -17686,7 +17686,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                    "application/json": components["schemas"]["Evaluation"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];
@@ -17717,7 +17717,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["reinforge__schemas__evaluations__Evaluation"];
+                    "application/json": components["schemas"]["Evaluation"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

@@ -11,7 +11,7 @@ from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats.text import text_lines
-from reinforge.dataset.limits import Limits, row_too_large, too_many_columns
+from reinforge.dataset.limits import DatasetLimits, row_too_large, too_many_columns
 from reinforge.dataset.rows import SourceRow
 
 _QUOTING = (
@@ -19,7 +19,7 @@ _QUOTING = (
 )
 
 
-def read(path: Path, limits: Limits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
+def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
     source = _Source(path, limits, on_fault)
     # The csv module's limit is global and for one field; `_Source` bounds the whole record before that.
     csv.field_size_limit(max(csv.field_size_limit(), 2 * limits.max_row_bytes))
@@ -60,7 +60,7 @@ def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
 class _Source:
     """Lines for `csv.reader`; remembers those of the current record."""
 
-    def __init__(self, path: Path, limits: Limits, on_fault: OnFault) -> None:
+    def __init__(self, path: Path, limits: DatasetLimits, on_fault: OnFault) -> None:
         self._path = path
         self.limits = limits
         self._lines = text_lines(path, limits, self._on_bad_line)

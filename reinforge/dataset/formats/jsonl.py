@@ -8,13 +8,13 @@ from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats import strict_json
 from reinforge.dataset.formats.text import text_lines
-from reinforge.dataset.limits import Limits
+from reinforge.dataset.limits import DatasetLimits
 from reinforge.dataset.rows import SourceRow
 
 _NAMES = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 
 
-def read(path: Path, limits: Limits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
+def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
     def on_bad_line(error: DatasetError, raw: bytes) -> None:
         assert error.line is not None
         on_fault(error, error.line, 1, len(raw))

@@ -13,14 +13,14 @@ from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats.strict_json import INT64
-from reinforge.dataset.limits import Limits, too_many_columns
+from reinforge.dataset.limits import DatasetLimits, too_many_columns
 from reinforge.dataset.rows import SourceRow
 
 BATCH_ROWS = 64
 """Small, since dictionary encoding can make a row far larger in memory than in the file."""
 
 
-def read(path: Path, limits: Limits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
+def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
     # Here and not at the top: most commands of the CLI never meet Parquet, and pyarrow takes long to load.
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -63,7 +63,7 @@ def _corrupt(rows_read: int, reason: str) -> DatasetError:
     )
 
 
-def _checked_schema(schema: Any, limits: Limits) -> Any:
+def _checked_schema(schema: Any, limits: DatasetLimits) -> Any:
     import pyarrow as pa
 
     if len(schema) > limits.max_columns:

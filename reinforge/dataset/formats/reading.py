@@ -12,7 +12,7 @@ from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats import csv_rows, jsonl, parquet
-from reinforge.dataset.limits import Limits
+from reinforge.dataset.limits import DatasetLimits
 from reinforge.dataset.numbers import with_numbers
 from reinforge.dataset.rows import Row, SourceRow
 
@@ -21,7 +21,7 @@ Format = Literal["jsonl", "csv", "parquet"]
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    read: Callable[[Path, Limits, OnFault], Iterator[SourceRow]]
+    read: Callable[[Path, DatasetLimits, OnFault], Iterator[SourceRow]]
     """Faults of rows go to `OnFault`; those of the file are raised."""
     place: Callable[[SourceRow, ValuePath], tuple[int, int | None]]
     """(line, column) of a value inside a row."""
@@ -104,14 +104,14 @@ def detect_format(path: Path, filename: str | None = None) -> Format:
     )
 
 
-def read_source(path: Path, format: Format, limits: Limits) -> Iterator[SourceRow]:
+def read_source(path: Path, format: Format, limits: DatasetLimits) -> Iterator[SourceRow]:
     return READERS[format].read(path, limits, raise_fault)
 
 
 def iter_rows(
     path: Path | str,
     format: Format | None = None,
-    limits: Limits | None = None,
+    limits: DatasetLimits | None = None,
     *,
     numbers: Collection[str] = (),
 ) -> Iterator[Row]:
@@ -120,7 +120,7 @@ def iter_rows(
     Raises DatasetError at the first fault.
     """
     path = Path(path)
-    for row in read_source(path, format or detect_format(path), limits or Limits()):
+    for row in read_source(path, format or detect_format(path), limits or DatasetLimits()):
         yield with_numbers(row.value, numbers)
 
 

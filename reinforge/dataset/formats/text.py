@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
-from reinforge.dataset.limits import Limits, row_too_large
+from reinforge.dataset.limits import DatasetLimits, row_too_large
 
 # UTF-32 first: its little-endian mark begins with UTF-16's.
 FOREIGN_MARKS = (
@@ -20,7 +20,9 @@ SAVE_AS_UTF8 = "Save the file as UTF-8, for example: iconv -f {name} -t UTF-8 ol
 OnBadLine = Callable[[DatasetError, bytes], None]
 
 
-def text_lines(path: Path, limits: Limits, on_bad_line: OnBadLine | None = None) -> Iterator[tuple[int, str]]:
+def text_lines(
+    path: Path, limits: DatasetLimits, on_bad_line: OnBadLine | None = None
+) -> Iterator[tuple[int, str]]:
     """(1-based line number, line with its line break), without the BOM.
 
     Lines that `on_bad_line` accepts are omitted.
@@ -46,7 +48,7 @@ def text_lines(path: Path, limits: Limits, on_bad_line: OnBadLine | None = None)
             yield number, text
 
 
-def _decode(raw: bytes, number: int, limits: Limits) -> str:
+def _decode(raw: bytes, number: int, limits: DatasetLimits) -> str:
     nul = raw.find(b"\0")
     try:
         text = raw[:nul].decode() if nul >= 0 else raw.decode()

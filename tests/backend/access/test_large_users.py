@@ -18,7 +18,7 @@ from backend.datasets.uploads.inspection_child import CPU_SECONDS
 from backend.openai.files import upload_store
 from backend.settings import Settings
 from reinforge.client.shared import complete_seconds
-from reinforge.dataset.limits import Limits, inspection_seconds
+from reinforge.dataset.limits import DatasetLimits, inspection_seconds
 from reinforge.errors import RequestTooSlow
 from tests.backend.server import OWNER_KEY, Backend
 
@@ -77,7 +77,7 @@ def test_what_the_proof_sends_is_a_dataset(
 
 def test_the_largest_file_has_time_to_be_checked() -> None:
     """20 million rows, the most there may be, take 15 µs each; a machine that is three times as slow is in time."""
-    assert inspection_seconds(LARGEST) > 3 * Limits().max_rows * 15e-6
+    assert inspection_seconds(LARGEST) > 3 * DatasetLimits().max_rows * 15e-6
     assert inspection_seconds(0) >= CPU_SECONDS
     assert complete_seconds(LARGEST) > 2 * inspection_seconds(LARGEST), (
         "the client waits for one before it, too"

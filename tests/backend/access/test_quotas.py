@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from backend.access.quotas import Bounds, Sender, Ticket
+from backend.access.quotas import Bounds, RequestSender, RequestTicket
 from backend.settings import Settings
 from reinforge.errors import TooManyRequests
 from tests.backend.access.test_admission import Line
@@ -139,14 +139,14 @@ def test_a_project_has_so_many_calls_waiting(narrow: Backend) -> None:
 def test_a_large_user_meets_no_limit(tmp_path: Path) -> None:
     """By the defaults: 300 streams, a file of 4 GiB, a hundred waiting requests and more of one key."""
     settings = Settings(home=tmp_path)
-    bounds, sender = Bounds(settings), Sender("key_one", "proj_one")
-    streams = [Ticket(bounds, sender) for _ in range(300)]
+    bounds, sender = Bounds(settings), RequestSender("key_one", "proj_one")
+    streams = [RequestTicket(bounds, sender) for _ in range(300)]
     for member in streams:
         member.become_stream()
-    uploads = [Ticket(bounds, sender) for _ in range(4)]
+    uploads = [RequestTicket(bounds, sender) for _ in range(4)]
     for member in uploads:
         member.hold(settings.upload_limit_bytes, file=True)
-    waiting = [Ticket(bounds, sender) for _ in range(400)]
+    waiting = [RequestTicket(bounds, sender) for _ in range(400)]
     for member in waiting[:16]:
         member.hold(16 * MIB, file=False)
     with pytest.raises(TooManyRequests):

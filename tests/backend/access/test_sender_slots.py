@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from fastapi import Request
 
-from backend.access.sender_slots import PROJECT_PLACES, STRANGER_PLACES, STRANGERS, Place, SenderSlots
+from backend.access.sender_slots import PROJECT_PLACES, STRANGER_PLACES, STRANGERS, SenderSlot, SenderSlots
 from tests.backend.access.test_admission import Line
 from tests.backend.access.test_work_slots import settled
 from tests.backend.server import OWNER_KEY, Backend, wait_until
@@ -18,13 +18,13 @@ def request(token: str = "") -> Request:
     return Request({"type": "http", "headers": headers})
 
 
-async def begun(places: list[Place]) -> list[asyncio.Task[Any]]:
+async def begun(places: list[SenderSlot]) -> list[asyncio.Task[Any]]:
     tasks = [asyncio.create_task(place.enter()) for place in places]
     await settled()
     return tasks
 
 
-def held(places: list[Place]) -> list[bool]:
+def held(places: list[SenderSlot]) -> list[bool]:
     return [place.held for place in places]
 
 

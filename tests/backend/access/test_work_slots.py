@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from backend.access.work_slots import Turns
+from backend.access.work_slots import FairSlots
 from reinforge.errors import TooManyRequests
 
 
@@ -12,7 +12,7 @@ class Line:
     """Pieces of work, named by project and number, that end when the test says so."""
 
     def __init__(self, places: int, waiting: int) -> None:
-        self.turns, self.begun = Turns(places, waiting), list[str]()
+        self.turns, self.begun = FairSlots(places, waiting), list[str]()
         self.ends: dict[str, asyncio.Event] = {}
 
     def add(self, *names: str) -> list[asyncio.Task[None]]:

@@ -11,7 +11,7 @@ import pytest
 from backend import __main__ as command
 from backend.settings import Settings
 from reinforge.errors import InvalidInput
-from reinforge.platform.environment import Environment
+from reinforge.platform.environment import PlatformEnvironment
 from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 from tests.backend.server import OWNER_KEY, WORKER_TOKEN, Backend
 
@@ -90,5 +90,5 @@ def test_both_addresses_are_opened_and_differ() -> None:
 def test_workers_of_reinforge_up_are_sent_there(tmp_path: Path, listen: str, url: str) -> None:
     variables = {"REINFORGE_WORKER_LISTEN": listen}
     home, local = tmp_path, "http://127.0.0.1:8321"
-    environment = Environment(home, local, "postgresql://", tmp_path / "s.sock", source=variables)
+    environment = PlatformEnvironment(home, local, "postgresql://", tmp_path / "s.sock", source=variables)
     assert environment.worker()["REINFORGE_URL"] == url

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reinforge.dataset import DatasetError, Limits, inspect, iter_rows
+from reinforge.dataset import DatasetError, DatasetLimits, inspect, iter_rows
 
 GOOD = b'{"prompt": "1+1=", "answer": "2"}\n'
 
@@ -160,14 +160,14 @@ def test_invisible_characters_are_spelled_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "content", "code"),
     [
-        (Limits(max_bytes=10), GOOD, "file_too_large"),
-        (Limits(max_row_bytes=10), GOOD, "row_too_large"),
-        (Limits(max_rows=2), GOOD * 3, "too_many_rows"),
-        (Limits(max_decoded_bytes=50), GOOD * 3, "too_many_rows"),
-        (Limits(max_columns=1), GOOD, "too_many_columns"),
+        (DatasetLimits(max_bytes=10), GOOD, "file_too_large"),
+        (DatasetLimits(max_row_bytes=10), GOOD, "row_too_large"),
+        (DatasetLimits(max_rows=2), GOOD * 3, "too_many_rows"),
+        (DatasetLimits(max_decoded_bytes=50), GOOD * 3, "too_many_rows"),
+        (DatasetLimits(max_columns=1), GOOD, "too_many_columns"),
     ],
 )
-def test_over_a_limit_is_413(tmp_path: Path, limits: Limits, content: bytes, code: str) -> None:
+def test_over_a_limit_is_413(tmp_path: Path, limits: DatasetLimits, content: bytes, code: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
     with pytest.raises(DatasetError) as caught:
@@ -180,7 +180,7 @@ def test_an_unclosed_quote_does_not_read_the_whole_file_into_memory(tmp_path: Pa
     path = tmp_path / "a.csv"
     path.write_bytes(b'prompt\n"open\n' + b"text\n" * 10_000)
     with pytest.raises(DatasetError) as caught:
-        inspect(path, limits=Limits(max_row_bytes=1000))
+        inspect(path, limits=DatasetLimits(max_row_bytes=1000))
     assert (caught.value.code, caught.value.line, caught.value.column) == ("invalid_csv", 2, 1)
 
 

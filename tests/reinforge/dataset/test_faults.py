@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reinforge.dataset import DatasetError, Limits, faults, inspect, inspect_skipping, iter_rows
+from reinforge.dataset import DatasetError, DatasetLimits, faults, inspect, inspect_skipping, iter_rows
 
 GOOD = '{"prompt": "1+1=", "answer": "2"}\n'
 
@@ -40,7 +40,7 @@ def test_bad_rows_are_skipped_and_the_others_stay_byte_for_byte(tmp_path: Path) 
     path.write_bytes(
         b'prompt,answer\r\n"two\nlines",1\r\n"ragged\nover two lines"\r\n\r\na,2\r\n,3\r\n"a"b,4\r\nc,5'
     )
-    report = inspect_skipping(path, "a.csv", Limits(), to)
+    report = inspect_skipping(path, "a.csv", DatasetLimits(), to)
     assert to.read_bytes() == b'prompt,answer\r\n"two\nlines",1\r\n\r\na,2\r\nc,5'
     assert report.skipped is not None
     assert (report.rows, report.skipped.rows, report.skipped.lines) == (3, 3, [4, 8, 9])
@@ -55,7 +55,7 @@ def test_bad_rows_are_skipped_and_the_others_stay_byte_for_byte(tmp_path: Path) 
 def test_a_good_file_is_not_copied(tmp_path: Path) -> None:
     path, to = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     path.write_text(GOOD)
-    assert inspect_skipping(path, "a.jsonl", Limits(), to).skipped is None
+    assert inspect_skipping(path, "a.jsonl", DatasetLimits(), to).skipped is None
     assert not to.exists()
 
 
@@ -76,14 +76,14 @@ def test_what_cannot_be_skipped(tmp_path: Path, content: bytes) -> None:
     error = refused(path)
     assert error.faults is None or not error.faults["skippable"]
     with pytest.raises(DatasetError):
-        inspect_skipping(path, "a.csv", Limits(), tmp_path / "b.csv")
+        inspect_skipping(path, "a.csv", DatasetLimits(), tmp_path / "b.csv")
 
 
 def test_a_fault_of_the_file_after_bad_rows_is_listed_too(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("oops\n" + GOOD + '{"prompt": "' + "x" * 200 + '"}\n')
     with pytest.raises(DatasetError) as caught:
-        inspect(path, limits=Limits(max_row_bytes=100))
+        inspect(path, limits=DatasetLimits(max_row_bytes=100))
     assert places(caught.value) == [(1, 1, "invalid_json"), (3, 1, "row_too_large")]
     assert caught.value.faults == {"bad_rows": 1, "good_rows": 1, "skippable": False}
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from reinforge.dataset import DatasetError, Limits, inspect, iter_prompts, iter_rows
+from reinforge.dataset import DatasetError, DatasetLimits, inspect, iter_prompts, iter_rows
 
 
 def write(path: Path, columns: dict[str, Any], **options: Any) -> Path:
@@ -103,9 +103,9 @@ def test_too_deep_and_duplicate_columns(tmp_path: Path) -> None:
     for _ in range(10):
         kind = pa.list_(kind)
     path = write(tmp_path / "a.parquet", {"prompt": ["a"], "deep": pa.array([None], kind)})
-    assert inspect(path, limits=Limits(max_depth=11)).rows == 1
+    assert inspect(path, limits=DatasetLimits(max_depth=11)).rows == 1
     with pytest.raises(DatasetError) as caught:
-        inspect(path, limits=Limits(max_depth=10))
+        inspect(path, limits=DatasetLimits(max_depth=10))
     assert caught.value.code == "nesting_too_deep"
     table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["prompt", "prompt"])
     pq.write_table(table, tmp_path / "b.parquet")
@@ -119,10 +119,10 @@ def test_a_row_over_the_limit(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"prompt": ["x" * 100_000] * 100})
     assert path.stat().st_size < 200_000
     with pytest.raises(DatasetError) as caught:
-        inspect(path, limits=Limits(max_row_bytes=50_000))
+        inspect(path, limits=DatasetLimits(max_row_bytes=50_000))
     assert (caught.value.code, caught.value.line) == ("row_too_large", 1)
     with pytest.raises(DatasetError) as caught:
-        inspect(path, limits=Limits(max_decoded_bytes=1_000_000))
+        inspect(path, limits=DatasetLimits(max_decoded_bytes=1_000_000))
     assert (caught.value.code, caught.value.status) == ("too_many_rows", 413)
 
 

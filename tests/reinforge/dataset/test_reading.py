@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reinforge.dataset import ColumnRoles, DatasetReport, Limits, inspect, iter_prompts, iter_rows, row_hash
+from reinforge.dataset import (
+    ColumnRoles,
+    DatasetLimits,
+    DatasetReport,
+    inspect,
+    iter_prompts,
+    iter_rows,
+    row_hash,
+)
 
 JSON_VALUES = st.recursive(
     st.none()
@@ -208,7 +216,7 @@ def test_memory_is_bounded_by_the_row_not_by_the_file(tmp_path: Path) -> None:
 
 
 def test_limits_are_4_gib_by_default() -> None:
-    assert Limits().max_bytes == 4 * 1024**3
+    assert DatasetLimits().max_bytes == 4 * 1024**3
 
 
 @pytest.mark.skipif(

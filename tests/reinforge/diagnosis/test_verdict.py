@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from reinforge.diagnosis.verdict import Evidence, Measured, Points, change_at, judge
+from reinforge.diagnosis.verdict import Evidence, HeldOutScore, Points, change_at, judge
 
 
-def held(*values: float, error: float = 0.05, every: int = 10) -> list[Measured]:
-    return [Measured(place * every, value, error) for place, value in enumerate(values)]
+def held(*values: float, error: float = 0.05, every: int = 10) -> list[HeldOutScore]:
+    return [HeldOutScore(place * every, value, error) for place, value in enumerate(values)]
 
 
 def steps(*values: float) -> Points:
@@ -25,8 +25,8 @@ HEALTHY = Evidence(
     length_correlation=steps(0.1, -0.2, 0.1, 0.0),
 )
 DESTROYED = Evidence(  # the demo's data with a learning rate of 0.02
-    held_out=[Measured(0, 0.51, 0.055), *(Measured(step, 0.0, 0.0) for step in (10, 20, 30))],
-    answers=[Measured(0, 0.51, 0.055), *(Measured(step, 0.0, 0.0) for step in (10, 20, 30))],
+    held_out=[HeldOutScore(0, 0.51, 0.055), *(HeldOutScore(step, 0.0, 0.0) for step in (10, 20, 30))],
+    answers=[HeldOutScore(0, 0.51, 0.055), *(HeldOutScore(step, 0.0, 0.0) for step in (10, 20, 30))],
     rows=24,
     reward=steps(0.5, 0.109, *[0.0] * 28),
     truncated=steps(0.0, 0.266, *[1.0] * 28),
@@ -34,8 +34,8 @@ DESTROYED = Evidence(  # the demo's data with a learning rate of 0.02
     length_correlation=steps(0.494, 0.042),
 )
 LENGTH_PAID = Evidence(  # the same data with a reward of characters / 150
-    held_out=[Measured(0, 0.187, 0.009), *(Measured(step, 0.373, 0.0) for step in (10, 20, 30))],
-    answers=[Measured(0, 0.53, 0.055), *(Measured(step, 0.02, 0.01) for step in (10, 20, 30))],
+    held_out=[HeldOutScore(0, 0.187, 0.009), *(HeldOutScore(step, 0.373, 0.0) for step in (10, 20, 30))],
+    answers=[HeldOutScore(0, 0.53, 0.055), *(HeldOutScore(step, 0.02, 0.01) for step in (10, 20, 30))],
     rows=24,
     reward=steps(0.165, 0.184, 0.202, 0.22, 0.253, 0.281, 0.293, 0.305, 0.364, 0.366, *[0.373] * 20),
     truncated=steps(0.0, 0.008, 0.0, 0.0, 0.0, 0.0, 0.008, 0.031, 0.844, 0.969, *[1.0] * 20),
@@ -91,7 +91,7 @@ def test_nothing_at_all_is_no_change_even_on_few_rows() -> None:
         ({"held_out": held(0.5)}, "not_compared"),
         ({"start": 20}, "not_compared"),
         ({"rows": 3}, "few_rows"),
-        ({"held_out": [Measured(0, 0.5), Measured(10, 0.9)]}, "few_rows"),
+        ({"held_out": [HeldOutScore(0, 0.5), HeldOutScore(10, 0.9)]}, "few_rows"),
         ({"held_out": held(0.5, 0.55), "rows": 8}, "few_rows"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_gain_that_was_lost_again_names_its_step() -> None:
 def test_the_change_row_by_row_is_preferred_to_two_means() -> None:
     apart = replace(HEALTHY, held_out=held(0.45, 0.55, error=0.11), rows=20)
     assert judge(apart).outcome == "no_change"
-    paired = replace(apart, paired={10: Measured(10, 0.1, 0.02)})
+    paired = replace(apart, paired={10: HeldOutScore(10, 0.1, 0.02)})
     assert judge(paired).outcome == "learned"
     change = change_at(paired, 10)
     assert change is not None and (change.low, change.high) == pytest.approx((0.058, 0.142), abs=0.001)
@@ -157,7 +157,9 @@ def test_the_change_row_by_row_is_preferred_to_two_means() -> None:
 
 @pytest.mark.parametrize(("rows", "quantile"), [(5, 2.776), (10, 2.262), (20, 2.093), (200, 1.972)])
 def test_the_interval_is_students(rows: int, quantile: float) -> None:
-    change = change_at(Evidence(held_out=held(0, 1, error=0), paired={10: Measured(10, 1, 1)}, rows=rows), 10)
+    change = change_at(
+        Evidence(held_out=held(0, 1, error=0), paired={10: HeldOutScore(10, 1, 1)}, rows=rows), 10
+    )
     assert change is not None
     assert change.high - change.value == pytest.approx(quantile, rel=0.02)
 

@@ -90,7 +90,7 @@ def short(prompt, completion, example):
 
 def made(
     tmp_path: Path, name: str, text: str, *, data: Path | None = None
-) -> tuple[JobSpec, imports.Project, Path]:
+) -> tuple[JobSpec, imports.ImportedProject, Path]:
     """The job, the project, and the folder that it was written to."""
     file, folder = tmp_path / name, tmp_path / "made"
     file.write_text(text)

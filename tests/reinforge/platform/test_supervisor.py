@@ -13,7 +13,7 @@ import pytest
 
 from reinforge.errors import Unavailable
 from reinforge.platform import keeper
-from reinforge.platform.supervisor import Event, Service, Supervisor, rotate
+from reinforge.platform.supervisor import ProcessSupervisor, Service, SupervisorEvent, rotate
 from reinforge.system.process_table import descendants, identify
 from tests.support.processes import alive, all_gone, eventually, read_pids
 
@@ -27,8 +27,8 @@ def toy(role: str, folder: Path, **options: object) -> Service:
 
 
 @pytest.fixture
-def supervisor() -> Iterator[Supervisor]:
-    supervisor = Supervisor()
+def supervisor() -> Iterator[ProcessSupervisor]:
+    supervisor = ProcessSupervisor()
     yield supervisor
     supervisor.hurry()
     supervisor.stop()
@@ -45,7 +45,9 @@ def test_a_supervisor_that_ends_takes_all_descendants_along(tmp_path: Path, numb
     all_gone([*pids, *keepers])
 
 
-def test_stop_returns_after_the_last_descendant_is_gone(tmp_path: Path, supervisor: Supervisor) -> None:
+def test_stop_returns_after_the_last_descendant_is_gone(
+    tmp_path: Path, supervisor: ProcessSupervisor
+) -> None:
     supervisor.start(toy("family", tmp_path, grace=1.0))
     pids = read_pids(tmp_path, FAMILY)
     supervisor.stop()
@@ -54,7 +56,7 @@ def test_stop_returns_after_the_last_descendant_is_gone(tmp_path: Path, supervis
 
 
 def test_a_command_that_ignores_the_stop_signal_is_killed_after_its_grace(
-    tmp_path: Path, supervisor: Supervisor
+    tmp_path: Path, supervisor: ProcessSupervisor
 ) -> None:
     supervisor.start(toy("stubborn", tmp_path, grace=0.3))
     pids = read_pids(tmp_path, ["stubborn"])
@@ -62,7 +64,7 @@ def test_a_command_that_ignores_the_stop_signal_is_killed_after_its_grace(
     assert alive(pids) == []
 
 
-def test_hurry_ends_a_stop_that_is_under_way(tmp_path: Path, supervisor: Supervisor) -> None:
+def test_hurry_ends_a_stop_that_is_under_way(tmp_path: Path, supervisor: ProcessSupervisor) -> None:
     supervisor.start(toy("stubborn", tmp_path, grace=3600.0))
     pids = read_pids(tmp_path, ["stubborn"])
     stopper = threading.Thread(target=supervisor.stop)
@@ -73,7 +75,7 @@ def test_hurry_ends_a_stop_that_is_under_way(tmp_path: Path, supervisor: Supervi
     assert alive(pids) == []
 
 
-def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path, supervisor: Supervisor) -> None:
+def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path, supervisor: ProcessSupervisor) -> None:
     supervisor.start(toy("family", tmp_path))
     main, *others = read_pids(tmp_path, FAMILY)
     os.kill(main, signal.SIGKILL)
@@ -81,8 +83,8 @@ def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path, supervisor: S
 
 
 def test_a_child_that_ends_is_started_again(tmp_path: Path) -> None:
-    events: list[Event] = []
-    supervisor = Supervisor(events.append)
+    events: list[SupervisorEvent] = []
+    supervisor = ProcessSupervisor(events.append)
     supervisor.start(toy("stubborn", tmp_path, grace=0.2))
     try:
         (first,) = read_pids(tmp_path, ["stubborn"])
@@ -95,7 +97,7 @@ def test_a_child_that_ends_is_started_again(tmp_path: Path) -> None:
 
 
 def test_a_child_that_ends_before_it_is_ready_is_an_error_with_its_last_words(
-    tmp_path: Path, supervisor: Supervisor
+    tmp_path: Path, supervisor: ProcessSupervisor
 ) -> None:
     with pytest.raises(
         Unavailable, match="fragile ended with status 3:\ncannot find my other shoe"
@@ -107,8 +109,8 @@ def test_a_child_that_ends_before_it_is_ready_is_an_error_with_its_last_words(
 
 
 def test_an_optional_child_is_tried_again_without_holding_up_the_start(tmp_path: Path) -> None:
-    events: list[Event] = []
-    supervisor = Supervisor(events.append)
+    events: list[SupervisorEvent] = []
+    supervisor = ProcessSupervisor(events.append)
     supervisor.start(toy("fragile", tmp_path, ready=lambda: False), optional={"fragile"})
     try:
         eventually(lambda: len((tmp_path / "starts").read_text()) >= 2, what="a second try")
@@ -118,8 +120,8 @@ def test_an_optional_child_is_tried_again_without_holding_up_the_start(tmp_path:
 
 
 def test_groups_stop_in_reverse_order(tmp_path: Path) -> None:
-    events: list[Event] = []
-    supervisor = Supervisor(events.append)
+    events: list[SupervisorEvent] = []
+    supervisor = ProcessSupervisor(events.append)
     for name in ("first", "second"):
         command = [sys.executable, "-c", "import time; time.sleep(600)"]
         supervisor.start(Service(name, command, tmp_path, dict(os.environ)))
@@ -171,7 +173,7 @@ def test_a_torn_pid_file_is_removed(tmp_path: Path) -> None:
     assert not torn.exists()
 
 
-def test_a_command_that_does_not_exist_says_so(tmp_path: Path, supervisor: Supervisor) -> None:
+def test_a_command_that_does_not_exist_says_so(tmp_path: Path, supervisor: ProcessSupervisor) -> None:
     service = Service("ghost", ["/no/such/program"], tmp_path, {}, ready=lambda: False)
     with pytest.raises(Unavailable, match="ended with status 127:\ncannot start /no/such/program"):
         supervisor.start(service)

@@ -16,7 +16,7 @@ import pytest
 
 from reinforge.errors import InvalidInput, StateConflict, Unavailable
 from reinforge.platform import up
-from reinforge.platform.environment import Environment
+from reinforge.platform.environment import PlatformEnvironment
 from reinforge.platform.places import running_address
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import Platform
@@ -244,7 +244,7 @@ def test_there_is_a_worker_for_each_job_that_finds_gpus(
 
     def workers(report: str) -> list[str]:
         monkeypatch.setenv("STUB_DEVICES", report)
-        return Platform(home)._workers(Environment(home, "http://here", "db", home / "s"))
+        return Platform(home)._workers(PlatformEnvironment(home, "http://here", "db", home / "s"))
 
     assert workers("not asked without a device") == ["worker"]
     (tmp_path / "dev" / "nvidia0").touch()

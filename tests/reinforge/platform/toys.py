@@ -54,10 +54,10 @@ def fragile(folder: Path) -> None:
 
 
 def parent(folder: Path) -> None:
-    from reinforge.platform.supervisor import Service, Supervisor
+    from reinforge.platform.supervisor import ProcessSupervisor, Service
 
     command = [sys.executable, HERE, "family", str(folder)]
-    supervisor = Supervisor()
+    supervisor = ProcessSupervisor()
     stopped = signal.sigwait  # blocked before any thread exists, so that all inherit it
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     supervisor.start(Service("family", command, folder, dict(os.environ), grace=1.0))

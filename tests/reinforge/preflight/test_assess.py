@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reinforge.errors import InvalidInput
-from reinforge.preflight import Observed, Sampled, assess, observe, probe
+from reinforge.preflight import Observed, ObservedCompletion, assess, observe, probe
 from reinforge.records import RECORD
 from reinforge.spec import JobSpec
 
@@ -26,14 +26,14 @@ def job(**changes: Any) -> JobSpec:
 
 def group(
     *rewards: float | None, tokens: int = 50, truncated: bool = False, error: str | None = None
-) -> list[Sampled]:
+) -> list[ObservedCompletion]:
     return [
-        Sampled(reward, tokens, truncated, error if reward is None else None, f"text {number}")
+        ObservedCompletion(reward, tokens, truncated, error if reward is None else None, f"text {number}")
         for number, reward in enumerate(rewards)
     ]
 
 
-def observed(groups: list[list[Sampled]], **changes: Any) -> Observed:
+def observed(groups: list[list[ObservedCompletion]], **changes: Any) -> Observed:
     facts = {"device": "cpu", "memory_gib": 1.0, "held_out_rows": 8}
     return Observed(groups=groups, steps=[STEP | {"time/step": 9.0}, dict(STEP), dict(STEP)], facts=facts,
                     load_seconds=5.0, save_seconds=0.5, **changes)  # fmt: skip
@@ -42,7 +42,7 @@ def observed(groups: list[list[Sampled]], **changes: Any) -> Observed:
 MIXED = [group(1, 0, 0, 1), group(1, 1, 0, 1), group(0, 0, 0, 1), group(1, 1, 1, 1)]
 
 
-def codes(spec: JobSpec, groups: list[list[Sampled]]) -> list[tuple[str, str]]:
+def codes(spec: JobSpec, groups: list[list[ObservedCompletion]]) -> list[tuple[str, str]]:
     report = assess(spec, observed(groups))
     return [(reason.code, reason.severity) for reason in report.reasons]
 
@@ -144,7 +144,7 @@ def test_memory_grows_with_the_part_that_steps_added() -> None:
         ([group(1, 0, 1, 0, truncated=True, tokens=100)] * 4, ("truncated", "caution")),
     ],
 )  # fmt: skip
-def test_each_fault_has_its_reason(groups: list[list[Sampled]], fault: tuple[str, str]) -> None:
+def test_each_fault_has_its_reason(groups: list[list[ObservedCompletion]], fault: tuple[str, str]) -> None:
     assert fault in codes(job(), groups)
 
 

@@ -12,19 +12,19 @@ from reinforge.dataset import tools_of
 from reinforge.grading.own_types import ProgramTests
 from reinforge.grading.samples import tool_fields
 from reinforge.reward_library import ready_reward
-from reinforge.reward_library.cases import Row
+from reinforge.reward_library.cases import CaseRow
 from tests.worker.sandbox.harness import running_daemon
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.programs.rater import ProgramRater
-from worker.rewards.rater import Row as RatedRow
+from worker.rewards.rater import RewardInput as RatedRow
 from worker.sandbox import RewardRow, RowResult, SandboxClient
 
 Result = RowResult | RewardResult
-Scorer = Callable[[str, Sequence[tuple[Row, str]]], list[Result]]
+Scorer = Callable[[str, Sequence[tuple[CaseRow, str]]], list[Result]]
 """(id of a ready reward, rows with a completion each) -> results in order."""
 
 
-def programs(client: SandboxClient, source: str, completions: Sequence[tuple[Row, str]]) -> list[Result]:
+def programs(client: SandboxClient, source: str, completions: Sequence[tuple[CaseRow, str]]) -> list[Result]:
     """`program_tests` as a job scores it."""
     grader = ProgramTests.model_validate(yaml.safe_load(source))
     rows = [RatedRow(Scorable(completion, dict(row.item), []), 0) for row, completion in completions]
@@ -32,7 +32,7 @@ def programs(client: SandboxClient, source: str, completions: Sequence[tuple[Row
         return list(asyncio.run(ProgramRater(grader, client.run_programs, threads).rate(rows)))
 
 
-def as_scored(row: Row, text: str) -> dict[str, Any]:
+def as_scored(row: CaseRow, text: str) -> dict[str, Any]:
     """What a job and a test of a reward know of a completion's calls."""
     return tool_fields(text) if tools_of(row.item) else {}
 
@@ -45,7 +45,7 @@ def client() -> Iterator[SandboxClient]:
 
 @pytest.fixture(scope="session")
 def scored(client: SandboxClient) -> Scorer:
-    def score(id: str, completions: Sequence[tuple[Row, str]]) -> list[Result]:
+    def score(id: str, completions: Sequence[tuple[CaseRow, str]]) -> list[Result]:
         reward = ready_reward(id)
         if reward.type != "python":
             return programs(client, reward.source, completions)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reinforge.reward_library.cases import Row
+from reinforge.reward_library.cases import CaseRow
 from tests.reinforge.reward_library.conftest import Scorer
 
 SHARED = Path(os.environ.get("REINFORGE_SHARED", Path(__file__).parents[4] / "shared")) / "data" / "gsm8k"
@@ -56,7 +56,7 @@ def check(scored: Scorer, rows: list[dict[str, str]]) -> None:
     rng = random.Random(7)
     for start in range(0, len(rows), BATCH):
         completions = [
-            (Row(item=row, prompt=row["question"]), row["answer"]) for row in rows[start : start + BATCH]
+            (CaseRow(item=row, prompt=row["question"]), row["answer"]) for row in rows[start : start + BATCH]
         ]
         changed = [(row, with_another_number(answer, rng)) for row, answer in completions]
         right, wrong = scored("math_equal", completions), scored("math_equal", changed)

@@ -20,7 +20,7 @@ from reinforge.reward_library import (
     portable,
     ready_reward,
 )
-from reinforge.reward_library.cases import Row
+from reinforge.reward_library.cases import CaseRow
 from reinforge.schemas.jobs import RewardResult
 from reinforge.spec import JobSpec
 from tests.reinforge.reward_library.conftest import Scorer
@@ -77,7 +77,7 @@ def test_an_adversarial_set_is_large_and_has_no_doubles(id: str) -> None:
 @pytest.mark.parametrize("id", IDS)
 def test_the_first_example_scores_best_and_has_reasons(scored: Scorer, id: str) -> None:
     reward = ready_reward(id)
-    row = Row(
+    row = CaseRow(
         item=reward.example_item, prompt=str(reward.example_item["prompt"]), beside=reward.example_completions
     )
     results = scored(id, [(row, text) for text in reward.example_completions])
@@ -112,7 +112,7 @@ def test_a_source_explains_itself_and_stands_alone(client: SandboxClient, id: st
 @pytest.mark.parametrize("id", IDS)
 def test_odd_completions_are_scored_too(scored: Scorer, id: str) -> None:
     reward = ready_reward(id)
-    row = Row(item=reward.example_item, prompt=str(reward.example_item["prompt"]))
+    row = CaseRow(item=reward.example_item, prompt=str(reward.example_item["prompt"]))
     odd = [
         "",
         " \n",

@@ -6,7 +6,7 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reinforge.reward_library.cases import Row
+from reinforge.reward_library.cases import CaseRow
 from tests.reinforge.reward_library.conftest import Scorer
 
 fewer = settings(max_examples=12, deadline=None)
@@ -18,7 +18,7 @@ Answers = list[tuple[dict[str, object], str]]
 
 
 def answers(scored: Scorer, id: str, completions: Answers) -> list[float | None]:
-    results = scored(id, [(Row(item=item), f"<answer>{text}</answer>") for item, text in completions])
+    results = scored(id, [(CaseRow(item=item), f"<answer>{text}</answer>") for item, text in completions])
     assert all(result.status == "ok" for result in results), [result.message for result in results]
     return [result.value for result in results]
 
@@ -81,7 +81,7 @@ def test_boxes_are_their_own_best_cover(scored: Scorer, drawn: list[tuple[int, i
 @fewer
 @given(st.integers(0, 3000), st.integers(0, 3000))
 def test_longer_never_pays(scored: Scorer, one: int, other: int) -> None:
-    rows = [(Row(item={}), "word " * (20 + length)) for length in sorted((one, other))]
+    rows = [(CaseRow(item={}), "word " * (20 + length)) for length in sorted((one, other))]
     for id in ("length_linear", "length_overlong"):
         short, long = (result.value for result in scored(id, rows))
         assert short is not None and long is not None and short >= long
@@ -104,7 +104,7 @@ def test_a_call_more_or_less_takes_from_the_score(scored: Scorer, drawn: list[in
     call_lists = [drawn, drawn[::-1], drawn + [1000 + n for n in range(extra)], [*drawn[1:], 1000]]
     values = [
         result.value
-        for result in scored("tool_call", [(Row(item=item), text(calls)) for calls in call_lists])
+        for result in scored("tool_call", [(CaseRow(item=item), text(calls)) for calls in call_lists])
     ]
     assert values[:2] == [1.0, 1.0]
     assert values[2] == len(drawn) / (len(drawn) + extra)

@@ -18,9 +18,9 @@ from reinforge.grading.multi import GRADER
 from tests.support.processes import all_gone
 from tests.support.tiny_models import TEMPLATE, write_tiny_classifier, write_tiny_model
 from worker.reward_models.texts import CheckpointTexts, TextFailed
-from worker.rewards.assemble import Services, rater
+from worker.rewards.assemble import RaterServices, rater
 from worker.rewards.base import RewardResult, Scorable
-from worker.rewards.rater import Row
+from worker.rewards.rater import RewardInput
 
 PROMPT = [{"role": "user", "content": "2+2="}]
 TEXTS = ["good", "a much longer completion than the first", ""]
@@ -39,11 +39,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def services(folders: dict[str, str]) -> Iterator[Services]:
+def services(folders: dict[str, str]) -> Iterator[RaterServices]:
     def refuse(*_: Any) -> Any:
         raise AssertionError("no code runs here")
 
-    made = Services(call=refuse, run_programs=refuse, checkpoints=folders)
+    made = RaterServices(call=refuse, run_programs=refuse, checkpoints=folders)
     yield made
     pid = made.models.pid
     made.close()
@@ -51,8 +51,8 @@ def services(folders: dict[str, str]) -> Iterator[Services]:
         all_gone([pid])
 
 
-def rated(services: Services, texts: list[str] = TEXTS, **grader: Any) -> list[RewardResult]:
-    rows = [Row(Scorable(text, {"answer": "4", "n": n}, PROMPT), 0) for n, text in enumerate(texts)]
+def rated(services: RaterServices, texts: list[str] = TEXTS, **grader: Any) -> list[RewardResult]:
+    rows = [RewardInput(Scorable(text, {"answer": "4", "n": n}, PROMPT), 0) for n, text in enumerate(texts)]
     return asyncio.run(rater(GRADER.validate_python(grader), services).rate(rows))
 
 
@@ -60,7 +60,7 @@ def tokenizer(path: str) -> Any:
     return AutoTokenizer.from_pretrained(path)
 
 
-def test_a_classifier_gives_the_value_of_its_labels(services: Services, folders: dict[str, str]) -> None:
+def test_a_classifier_gives_the_value_of_its_labels(services: RaterServices, folders: dict[str, str]) -> None:
     worth = {"positive": 1.0, "negative": -1.0}
     results = rated(services, type="classifier", model="tone", labels=worth, batch_size=2)
     model = AutoModelForSequenceClassification.from_pretrained(folders["tone"]).eval()
@@ -76,7 +76,7 @@ def test_a_classifier_gives_the_value_of_its_labels(services: Services, folders:
     ]
 
 
-def test_pairs_reach_an_nli_checkpoint_together(services: Services) -> None:
+def test_pairs_reach_an_nli_checkpoint_together(services: RaterServices) -> None:
     plain = rated(services, type="classifier", model="tone", labels={"positive": 1})
     pair = rated(
         services, type="classifier", model="tone", labels={"positive": 1}, hypothesis="{{ item.answer }}"
@@ -85,7 +85,7 @@ def test_pairs_reach_an_nli_checkpoint_together(services: Services) -> None:
 
 
 def test_a_reward_model_reads_the_conversation_in_its_own_template(
-    services: Services, folders: dict[str, str]
+    services: RaterServices, folders: dict[str, str]
 ) -> None:
     results = rated(services, type="reward_model", model="rm")
     model = AutoModelForSequenceClassification.from_pretrained(folders["rm"]).eval()
@@ -106,7 +106,7 @@ TOOLS = "{% for t in tools or [] %}<user>{{ t.function.name }}{% endfor %}"
 
 
 def test_the_tools_of_a_row_are_in_the_conversation_where_the_template_has_a_place(
-    services: Services, folders: dict[str, str], tmp_path: Path
+    services: RaterServices, folders: dict[str, str], tmp_path: Path
 ) -> None:
     """Here tools read like a user's message before the first."""
     tools = [{"type": "function", "function": {"name": "1+1="}}]
@@ -119,9 +119,9 @@ def test_the_tools_of_a_row_are_in_the_conversation_where_the_template_has_a_pla
     for raw in graders:
         grader = GRADER.validate_python(raw)
         rows = [
-            Row(Scorable("good", {}, PROMPT), 0),
-            Row(Scorable("good", {}, PROMPT, tools=tools), 0),
-            Row(Scorable("good", {}, [before, *PROMPT]), 0),
+            RewardInput(Scorable("good", {}, PROMPT), 0),
+            RewardInput(Scorable("good", {}, PROMPT, tools=tools), 0),
+            RewardInput(Scorable("good", {}, [before, *PROMPT]), 0),
         ]
         values = [result.value or 0.0 for result in asyncio.run(rater(grader, copies).rate(rows))]
         assert values[1] == pytest.approx(values[2], abs=1e-4)
@@ -129,7 +129,7 @@ def test_the_tools_of_a_row_are_in_the_conversation_where_the_template_has_a_pla
 
 
 def test_the_reference_is_scored_after_prompt_and_completion(
-    services: Services, folders: dict[str, str]
+    services: RaterServices, folders: dict[str, str]
 ) -> None:
     results = rated(services, type="reference_logprob", reference="{{ item.answer }}2", batch_size=2)
     model, encode = AutoModelForCausalLM.from_pretrained(folders[""]).eval(), tokenizer(folders[""])
@@ -150,8 +150,8 @@ def test_the_reference_is_scored_after_prompt_and_completion(
     assert likely.value == pytest.approx(math.exp(results[0].parts["logprob"]), rel=1e-3)
 
 
-def test_a_row_without_the_column_errs_alone(services: Services) -> None:
-    rows = [Row(Scorable("x", item, PROMPT), 0) for item in ({"answer": "4"}, {})]
+def test_a_row_without_the_column_errs_alone(services: RaterServices) -> None:
+    rows = [RewardInput(Scorable("x", item, PROMPT), 0) for item in ({"answer": "4"}, {})]
     grader = GRADER.validate_python({"type": "reference_logprob"})
     good, bad = asyncio.run(rater(grader, services).rate(rows))
     assert (good.status, bad.status, bad.code) == ("ok", "exception", "invalid_variable")
@@ -167,14 +167,16 @@ def test_a_row_without_the_column_errs_alone(services: Services) -> None:
         ({"type": "classifier", "model": "none", "labels": {"x": 1}}, "no config.json"),
     ],
 )
-def test_an_unsuitable_checkpoint_is_reported(services: Services, grader: dict[str, Any], says: str) -> None:
+def test_an_unsuitable_checkpoint_is_reported(
+    services: RaterServices, grader: dict[str, Any], says: str
+) -> None:
     with pytest.raises(JobFailure, match=says) as caught:
         rated(services, **grader)
     assert caught.value.code == "reward_model_unusable"
     assert caught.value.retryable
 
 
-def test_an_unknown_checkpoint_is_named(services: Services) -> None:
+def test_an_unknown_checkpoint_is_named(services: RaterServices) -> None:
     with pytest.raises(InvalidInput, match="no checkpoint 'other'"):
         rated(services, type="reward_model", model="other")
 
@@ -199,7 +201,7 @@ def grow(folder: Path) -> None:
 
 @pytest.mark.parametrize("place", ["template", "tokenizer"])
 def test_files_that_take_memory_end_their_order_and_not_the_process(
-    services: Services, folders: dict[str, str], hostile: Path, place: str
+    services: RaterServices, folders: dict[str, str], hostile: Path, place: str
 ) -> None:
     if place == "template":
         (hostile / "chat_template.jinja").write_text("{{ 'a' * 80000000 }}")

@@ -9,7 +9,7 @@ import pytest
 from worker.rewards.base import Group, RewardResult, RewardsFailed, Scorable, Score
 from worker.rewards.circuit_breaker import Breaker
 from worker.rewards.composite import CompositeScorer, LiveReward
-from worker.rewards.rater import Rater, Row, failed, ok
+from worker.rewards.rater import Rater, RewardInput, failed, ok
 from worker.rewards.sandboxed import CodeReward, SandboxedScorer
 from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
 
@@ -17,7 +17,7 @@ from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
 class Tone(Rater):
     """Says how kind a completion is; does not answer about rude ones."""
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         return [self._row(row.scorable.completion) for row in rows]
 
     def _row(self, text: str) -> RewardResult:
@@ -67,7 +67,7 @@ def test_code_receives_judgements_and_does_not_run_where_a_judge_failed() -> Non
 )
 def test_only_a_rows_own_error_may_count_as_0(status: str, value: float | None, dropped: bool) -> None:
     class Fails(Rater):
-        async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+        async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
             return [failed(status, status, "why") for _ in rows]
 
     live = LiveReward("r", 1.0, "r@1", "zero", "sample", Fails())

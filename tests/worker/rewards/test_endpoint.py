@@ -10,13 +10,13 @@ import pytest
 
 from reinforge.errors import InvalidInput
 from reinforge.grading.types import EndpointGrader
-from reinforge.net.outbound import Guard, Refused
+from reinforge.net.outbound import AddressRefused, Guard
 from reinforge.net.webhook_signature import signed_headers, verify
 from tests.support.judge_stub import JudgeRequest, Reply, Stub
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.endpoint import EndpointRater
 from worker.rewards.network import NetworkLoop
-from worker.rewards.rater import Row
+from worker.rewards.rater import RewardInput
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 LOOPBACK = Guard.allowing("127.0.0.0/8")
@@ -39,7 +39,7 @@ def call_endpoint(
                 {"url": stub.url + "/grade?x=1", "timeout_s": 5} | settings
             )
             rater = EndpointRater(grader, network, guard, secret, sleep=at_once)
-            row = Row(Scorable("héllo", {"answer": 3}, [{"role": "user", "content": "?"}]), 0)
+            row = RewardInput(Scorable("héllo", {"answer": 3}, [{"role": "user", "content": "?"}]), 0)
             return asyncio.run(rater.rate([row])), stub
     finally:
         network.close()
@@ -133,16 +133,16 @@ INSIDE = [
 
 @pytest.mark.parametrize("address", INSIDE)
 def test_no_way_of_writing_an_inner_address_passes(address: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         target("https://grader.example/", [address])
-    with pytest.raises(Refused):  # one public address beside it does not help
+    with pytest.raises(AddressRefused):  # one public address beside it does not help
         target("https://grader.example/", ["93.184.216.34", address])
 
 
 def test_neighbours_of_this_machine_are_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     network = ipaddress.ip_network("93.184.216.0/24")
     monkeypatch.setattr("reinforge.net.outbound.connected", lambda: [network])
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         target("https://grader.example/", ["93.184.216.34"])
     assert target("https://grader.example/", ["93.184.217.34"])
     assert target("https://grader.example/", ["93.184.216.34"], "93.184.216.34")

@@ -16,10 +16,10 @@ from reinforge.grading.multi import GRADER
 from reinforge.net.outbound import Guard
 from reinforge.reward_spec.judges import Judge
 from tests.support.judge_stub import JudgeRequest, Reply, Stub, completion, judged
-from worker.rewards.assemble import Services, rater
+from worker.rewards.assemble import RaterServices, rater
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.judge.ledger import Ledger
-from worker.rewards.rater import Row
+from worker.rewards.rater import RewardInput
 from worker.rewards.secrets import Secrets
 
 SCORE = {
@@ -45,8 +45,10 @@ async def at_once(_: float) -> None:
     """No pauses between tries."""
 
 
-def rows(*texts: str, group: int = 0) -> list[Row]:
-    return [Row(Scorable(text, {"q": "x"}, [{"role": "user", "content": "?"}]), group) for text in texts]
+def rows(*texts: str, group: int = 0) -> list[RewardInput]:
+    return [
+        RewardInput(Scorable(text, {"q": "x"}, [{"role": "user", "content": "?"}]), group) for text in texts
+    ]
 
 
 def refuse(*_: Any) -> Any:
@@ -62,11 +64,11 @@ def services(
     guard: Guard = LOOPBACK,
     own: bool = False,
     **judge: Any,
-) -> Iterator[Services]:
+) -> Iterator[RaterServices]:
     settings: dict[str, Any] = (
         {"base_url": stub.url + "/v1", "model": "m", "timeout_seconds": 5} | PRICES | judge
     )
-    made = Services(
+    made = RaterServices(
         call=refuse,
         run_programs=refuse,
         judges={"j": Judge.model_validate(settings)},
@@ -83,7 +85,7 @@ def services(
         made.close()
 
 
-def rated(made: Services, grader: dict[str, Any], samples: list[Row]) -> list[RewardResult]:
+def rated(made: RaterServices, grader: dict[str, Any], samples: list[RewardInput]) -> list[RewardResult]:
     return asyncio.run(rater(GRADER.validate_python(grader), made).rate(samples))
 
 

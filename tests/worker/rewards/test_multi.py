@@ -9,10 +9,10 @@ import pytest
 from reinforge.grading.multi import GRADER, Multi
 from worker.rewards.base import RewardResult, Scorable
 from worker.rewards.multi import MultiRater
-from worker.rewards.rater import Rater, Row, failed, ok
+from worker.rewards.rater import Rater, RewardInput, failed, ok
 
 CHECK = {"type": "string_check", "input": "x", "reference": "x", "operation": "eq"}
-Answer = Callable[[Row], RewardResult]
+Answer = Callable[[RewardInput], RewardResult]
 
 
 class Fake(Rater):
@@ -21,7 +21,7 @@ class Fake(Rater):
         self.completions: list[str] = []
         self.skipped_rows = 0
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         self.completions += [row.scorable.completion for row in rows]
         return [self.answer(row) for row in rows]
 
@@ -29,7 +29,7 @@ class Fake(Rater):
         self.skipped_rows += rows
 
 
-def length(row: Row) -> RewardResult:
+def length(row: RewardInput) -> RewardResult:
     return ok(float(len(row.scorable.completion)))
 
 
@@ -37,7 +37,7 @@ def rated(formula: str, parts: dict[str, Fake], *texts: str, **more: Any) -> lis
     raw = {"type": "multi", "graders": dict.fromkeys(parts, CHECK), "calculate_output": formula} | more
     grader = GRADER.validate_python(raw)
     assert isinstance(grader, Multi)
-    rows = [Row(Scorable(text, {}, []), 0) for text in texts]
+    rows = [RewardInput(Scorable(text, {}, []), 0) for text in texts]
     return asyncio.run(MultiRater(grader, parts).rate(rows))
 
 

@@ -23,7 +23,7 @@ from worker.rollout.vllm.options import (
     configured_sleep,
 )
 from worker.rollout.vllm.process import _environment
-from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.server import VllmServer
 from worker.rollout.vllm.sizing import Sleep
 
 
@@ -199,10 +199,10 @@ class Answers:
         return httpx.Response(200, json={"status": "awake"})
 
 
-def server(folder: Path, sleeps: Sleep, answers: Answers, messages: list[str]) -> Server:
+def server(folder: Path, sleeps: Sleep, answers: Answers, messages: list[str]) -> VllmServer:
     """One whose process has started."""
     options = Options(folder, "bfloat16", "cuda", max_model_len=64, rank=8, sleeps=sleeps)
-    made = Server(
+    made = VllmServer(
         Path("python"), options, None, notify=messages.append, make_room=lambda: messages.append("room")
     )
     made.api = Api(folder / "s")
@@ -210,7 +210,7 @@ def server(folder: Path, sleeps: Sleep, answers: Answers, messages: list[str]) -
     return made
 
 
-async def sleep_and_wake(server: Server, times: int = 1) -> None:
+async def sleep_and_wake(server: VllmServer, times: int = 1) -> None:
     for _ in range(times):
         await server.rest()
         await server.rest()  # asleep already

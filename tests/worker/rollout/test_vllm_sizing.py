@@ -17,7 +17,7 @@ from worker.rollout.vllm.demand import (
     memory_of,
     served_demand,
 )
-from worker.rollout.vllm.model_shape import ModelShape, model_shape
+from worker.rollout.vllm.model_shape import TransformerShape, model_shape
 from worker.rollout.vllm.sizing import RESERVE_BYTES, Sizes, batch_limits, served_sizes, sizes
 
 GIB = 2**30
@@ -27,7 +27,7 @@ _QWEN |= {"14B": (48, 5120, 13824, 40, 8), "32B": (64, 5120, 27648, 40, 8)}
 BILLIONS = {"0.5B": 0.494, "1.5B": 1.544, "7B": 7.616, "14B": 14.77, "32B": 32.76}
 
 
-def shape(name: str) -> ModelShape:
+def shape(name: str) -> TransformerShape:
     """Of Qwen 2.5."""
     layers, hidden, intermediate, heads, key_heads = _QWEN[name]
     config = AutoConfig.for_model(

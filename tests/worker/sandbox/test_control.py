@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from worker.sandbox.daemon.calls import Call, score
+from worker.sandbox.daemon.calls import ScoringCall, score
 from worker.sandbox.daemon.session import JailDied, Session
 from worker.sandbox.jails import Jail
 from worker.sandbox.jails.prefix import ensure_prefix
@@ -136,10 +136,10 @@ async def _score(session: Session, source: str, rows: Sequence[RewardRow]) -> li
     return [row.value for row in (await score(session, _call(source, rows), "control", False)).rows]
 
 
-def _call(source: str, rows: Sequence[RewardRow]) -> Call:
+def _call(source: str, rows: Sequence[RewardRow]) -> ScoringCall:
     packed_rows = frames.pack_rows(rows)
     timeouts = Timeouts(load=5.0, sample=5.0, call=8.0)
-    return Call(
+    return ScoringCall(
         "score", source, None, packed_rows, [[i] for i in range(len(rows))], "sample", "batch", timeouts
     )
 

@@ -18,8 +18,8 @@ import pytest
 
 from worker.sandbox import CallOutcome, RewardRow, SandboxClient, Timeouts
 from worker.sandbox.daemon import session
-from worker.sandbox.daemon.calls import Call
-from worker.sandbox.daemon.pool import FairQueue, Pool, Ticket
+from worker.sandbox.daemon.calls import ScoringCall
+from worker.sandbox.daemon.pool import CallTicket, FairQueue, Pool
 from worker.sandbox.jails import LandlockJail
 from worker.sandbox.jails.prefix import ensure_prefix
 from worker.sandbox.transport import frames
@@ -320,7 +320,7 @@ def test_another_user_is_not_served() -> None:
 
 def test_waiting_calls_are_taken_from_each_peer_in_turn() -> None:
     async def order() -> list[int]:
-        line, tickets = FairQueue(), [Ticket(None) for _ in range(7)]  # type: ignore[arg-type]
+        line, tickets = FairQueue(), [CallTicket(None) for _ in range(7)]  # type: ignore[arg-type]
         for number, peer in enumerate((1, 1, 1, 1, 2, 2, 3)):
             line.put(peer, tickets[number])
         return [tickets.index(await line.get()) for _ in tickets]
@@ -334,14 +334,14 @@ def test_slow_calls_of_one_process_do_not_hold_every_jail() -> None:
         rows = frames.pack_rows([RewardRow("p", "c", 60.0)])  # type: ignore[arg-type]
         slow = {"op": "score", "source": SLEEP, "count": 1}
         fast = {"op": "score", "source": "def grade(sample, item):\n    return 0.5\n", "count": 1}
-        hogs = [Ticket(Call.from_request(slow, rows)) for _ in range(4)]
+        hogs = [CallTicket(ScoringCall.from_request(slow, rows)) for _ in range(4)]
         for ticket in hogs:
             pool.submit(1, ticket)
         while sum(ticket.running is not None for ticket in hogs) < 2:
             await asyncio.sleep(0.01)
         statuses = []
         for _ in range(4):
-            ticket = Ticket(Call.from_request(fast, rows))
+            ticket = CallTicket(ScoringCall.from_request(fast, rows))
             pool.submit(2, ticket)
             statuses.append((await asyncio.wait_for(ticket.answer, 30)).status)
         statuses.append(f"{sum(ticket.running is not None for ticket in hogs)} of the slow ones run")
@@ -356,7 +356,7 @@ def test_a_closed_pool_answers_what_waits_and_what_runs() -> None:
         pool = Pool(LandlockJail(ensure_prefix()), 1)
         request = {"op": "score", "source": SLEEP, "count": 1}
         rows = frames.pack_rows([RewardRow("p", "c", 30.0)])  # type: ignore[arg-type]
-        tickets = [Ticket(Call.from_request(request, rows)) for _ in range(2)]
+        tickets = [CallTicket(ScoringCall.from_request(request, rows)) for _ in range(2)]
         for ticket in tickets:
             pool.submit(1, ticket)
         while not (pool.pids() and children(pool.pids()[0])):
@@ -372,7 +372,7 @@ def test_a_jail_is_replaced_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> N
         pool = Pool(LandlockJail(ensure_prefix()), 1)
         pids = []
         for _ in range(calls):
-            ticket = Ticket(Call.from_request({"op": "validate", "source": CONTROL}))
+            ticket = CallTicket(ScoringCall.from_request({"op": "validate", "source": CONTROL}))
             pool.submit(1, ticket)
             assert (await ticket.answer).status == "ok"
             pids += pool.pids()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from worker.sandbox import RewardRow, SandboxClient, libraries
-from worker.sandbox.daemon.calls import Call, LoadFailed, NeedsLibraries, score
+from worker.sandbox.daemon.calls import NeedsLibraries, RewardLoadFailed, ScoringCall, score
 from worker.sandbox.daemon.session import Session
 from worker.sandbox.jailed.imports import scan
 from worker.sandbox.jails import JAILS as KINDS
@@ -209,9 +209,9 @@ def test_language_data_are_copied_where_they_exist(tmp_path: Path, monkeypatch: 
     assert libraries.fingerprint() != before
 
 
-def _call(source: str) -> Call:
+def _call(source: str) -> ScoringCall:
     rows = frames.pack_rows([RewardRow("", "x")])
-    return Call("score", source, None, rows, [[0]], "sample", "batch", Timeouts())
+    return ScoringCall("score", source, None, rows, [[0]], "sample", "batch", Timeouts())
 
 
 async def _score_in(jail: WeakJail, source: str) -> str | None:
@@ -236,4 +236,4 @@ def test_needs_are_reported_before_anything_runs() -> None:
         raise AssertionError("the source ran")
 
     assert asyncio.run(run()) == {"numpy"}
-    assert not issubclass(NeedsLibraries, LoadFailed)
+    assert not issubclass(NeedsLibraries, RewardLoadFailed)

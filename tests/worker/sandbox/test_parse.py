@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from worker.sandbox import RowResult, Timeouts
-from worker.sandbox.daemon.calls import Call, NeedsLibraries, score
-from worker.sandbox.daemon.parse import ProtocolError, Run, clean_text, end_of_child, parse_run
+from worker.sandbox.daemon.calls import NeedsLibraries, ScoringCall, score
+from worker.sandbox.daemon.parse import ChildRun, ProtocolError, clean_text, end_of_child, parse_run
 from worker.sandbox.daemon.session import JailDied
 from worker.sandbox.jailed import region
 from worker.sandbox.outcome import CALL_STATUSES, ROW_STATUSES
@@ -36,7 +36,7 @@ def payloads(draw: st.DrawFn, start: int = 0, rows: int = ROWS) -> bytes:
     for _ in range(rows):
         fields = [draw(st.one_of(st.integers(0, 6), u32)), *(draw(counts) for _ in range(10))]
         at = draw(st.one_of(st.just(sum(map(len, contents))), counts))
-        slot = region.Slot(*fields, at, draw(f64), draw(f64), draw(f64))
+        slot = region.RowSlot(*fields, at, draw(f64), draw(f64), draw(f64))
         slots.append(region.SLOT.pack(*slot))
         prints, tail, numbers = slot.used() or (0, 0, 0)
         contents.append(draw(st.binary(min_size=prints + tail, max_size=prints + tail)))
@@ -70,7 +70,7 @@ def check(row: RowResult) -> None:
         assert len(text) <= 2048 and text.replace("\n", "").replace("\t", "").isprintable()
 
 
-def check_run(run: Run) -> None:
+def check_run(run: ChildRun) -> None:
     for row in run.rows:
         if row is not None:
             check(row)
@@ -122,7 +122,7 @@ class LyingSession:
 def test_a_call_ends_with_defined_statuses_whatever_the_jail_answers(
     answers: list[bytes], isolate: str, units: list[list[int]]
 ) -> None:
-    call = Call("score", "", None, b"", units, "group", isolate, Timeouts())
+    call = ScoringCall("score", "", None, b"", units, "group", isolate, Timeouts())
     try:
         outcome = asyncio.run(score(LyingSession(answers), call, "L"))  # type: ignore[arg-type]
     except (JailDied, NeedsLibraries):
@@ -133,7 +133,7 @@ def test_a_call_ends_with_defined_statuses_whatever_the_jail_answers(
         check(row)
 
 
-def reply(*slots: region.Slot, contents: bytes = b"", finished: int = 1) -> bytes:
+def reply(*slots: region.RowSlot, contents: bytes = b"", finished: int = 1) -> bytes:
     header = region.HEADER.pack(region.LOADED, 0, 0, 0, finished, 0.0, 0.0, 0)
     done = region.DONE.pack(
         0, len(slots), 0, region.ENDED_ITSELF, region.RUNNING, 0.0, 0.0, 0.0, len(contents), 0
@@ -141,9 +141,9 @@ def reply(*slots: region.Slot, contents: bytes = b"", finished: int = 1) -> byte
     return b"".join([done, header, *(region.SLOT.pack(*slot) for slot in slots), contents])
 
 
-def slot(status: int = 1, score: float = 0.5, **fields: int) -> region.Slot:
-    return region.Slot(
-        status, **{**dict.fromkeys(region.Slot._fields[1:12], 0), **fields}, score=score, wall=0.0, cpu=0.0
+def slot(status: int = 1, score: float = 0.5, **fields: int) -> region.RowSlot:
+    return region.RowSlot(
+        status, **{**dict.fromkeys(region.RowSlot._fields[1:12], 0), **fields}, score=score, wall=0.0, cpu=0.0
     )
 
 
@@ -174,7 +174,7 @@ def test_an_honest_reply_is_read() -> None:
         (slot(parts=1, part_names=2), b"a\0" + struct.pack("<d", math.inf)),
     ],
 )
-def test_a_damaged_row_is_a_bad_value(damaged: region.Slot, contents: bytes) -> None:
+def test_a_damaged_row_is_a_bad_value(damaged: region.RowSlot, contents: bytes) -> None:
     (row,) = parse_run(reply(damaged, contents=contents), 0, 1).rows
     assert row is not None and (row.status, row.value) == ("bad_value", None)
 

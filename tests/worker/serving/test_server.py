@@ -16,7 +16,7 @@ from tests.support.tiny_models import write_tiny_model
 from worker.models.chat import renderer
 from worker.policy.host import LocalHost
 from worker.serving import held, server, transformers
-from worker.serving.server import Server
+from worker.serving.server import ServingServer
 from worker.serving.transformers import TransformersServing
 from worker.serving_client.protocol import Order, Reply, SamplePrompt
 from worker.starter import CHECKPOINT
@@ -30,7 +30,7 @@ class Bench:
         self.inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.replies: list[Reply] = []
         self.engine = TransformersServing()
-        self.server = Server(self.inbox, self.replies.append, self.engine)
+        self.server = ServingServer(self.inbox, self.replies.append, self.engine)
         self.put = self.inbox.put
 
     def ask(self, id: str, folder: Path, texts: list[str], **fields: Any) -> Order:

@@ -19,7 +19,7 @@ from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.serving import server
 from worker.serving.engine import Engine
-from worker.serving.server import Server
+from worker.serving.server import ServingServer
 from worker.serving.transformers import TransformersServing
 from worker.serving.vllm import VllmServing
 from worker.serving_client.protocol import Order, Reply, SamplePrompt
@@ -35,7 +35,7 @@ class Bench:
     def __init__(self, engine: Engine) -> None:
         self.inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.replies: list[Reply] = []
-        self.server = Server(self.inbox, self.replies.append, engine)
+        self.server = ServingServer(self.inbox, self.replies.append, engine)
         self.engine = engine
         self.count = 0
 

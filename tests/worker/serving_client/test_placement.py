@@ -17,14 +17,14 @@ from worker.machine.gpus import Gpu
 from worker.machine.torch_device import compute_device
 from worker.rewards.checkpoints import ModelProcess
 from worker.serving_client import process
-from worker.serving_client.placement import OVERHEAD, Place, Places, choose
+from worker.serving_client.placement import OVERHEAD, Places, ServingPlace, choose
 from worker.serving_client.process import ServingProcess
 from worker.serving_client.protocol import Order, SamplePrompt
 
 GIB = 2**30
 ONE = Gpu("0", "GPU-a", "H100", 80 * GIB, 20 * GIB)
 OTHER = Gpu("1", "GPU-b", "H100", 80 * GIB, 6 * GIB)
-CPU = Place("transformers", hidden=True)
+CPU = ServingPlace("transformers", hidden=True)
 SAYS_ITS_PLACE = """
 import json, os, sys
 out = os.fdopen(3, "wb", buffering=0)
@@ -40,16 +40,16 @@ for line in sys.stdin:
 @pytest.mark.parametrize(
     ("free", "weights", "ram", "engine", "place"),
     [
-        (OTHER, 60, 1, "auto", Place("vllm", OTHER)),  # whatever the size: nobody loses by it
-        (OTHER, 1, 99, "transformers", Place("transformers", OTHER)),
-        (None, 1, 99, "auto", Place("transformers", ONE, 0.1)),
-        (None, 5, 99, "auto", Place("transformers", ONE, 0.1)),
+        (OTHER, 60, 1, "auto", ServingPlace("vllm", OTHER)),  # whatever the size: nobody loses by it
+        (OTHER, 1, 99, "transformers", ServingPlace("transformers", OTHER)),
+        (None, 1, 99, "auto", ServingPlace("transformers", ONE, 0.1)),
+        (None, 5, 99, "auto", ServingPlace("transformers", ONE, 0.1)),
         (None, 6, 99, "auto", CPU),  # 7.2 GiB and the overhead are more than a tenth of the GPU
         (None, 20, 81.5, "auto", CPU),
     ],
 )
 def test_a_job_keeps_its_memory(
-    free: Gpu | None, weights: float, ram: float, engine: Any, place: Place
+    free: Gpu | None, weights: float, ram: float, engine: Any, place: ServingPlace
 ) -> None:
     chosen = choose(
         free, [ONE, OTHER], int(weights * GIB), int(ram * GIB) + 2 * OVERHEAD, requested=engine, best="vllm"
@@ -58,7 +58,7 @@ def test_a_job_keeps_its_memory(
 
 
 def test_no_more_than_half_of_what_a_job_leaves_free_is_taken() -> None:
-    assert choose(None, [OTHER], GIB, None, requested="auto", best="vllm") == Place(
+    assert choose(None, [OTHER], GIB, None, requested="auto", best="vllm") == ServingPlace(
         "transformers", OTHER, 0.1
     )
     assert choose(None, [OTHER], 2 * GIB, None, requested="auto", best="vllm") == CPU
@@ -81,7 +81,7 @@ def test_torch_is_held_to_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", shares.append)
     monkeypatch.delenv("REINFORGE_DEVICE", raising=False)
     compute_device()
-    for name, value in Place("transformers", ONE, 0.1).environment().items():
+    for name, value in ServingPlace("transformers", ONE, 0.1).environment().items():
         monkeypatch.setenv(name, value)
     compute_device()
     assert shares == [0.1]
@@ -109,21 +109,22 @@ def test_the_last_free_gpu_is_taken_and_then_a_share(machine: Machine) -> None:
     folder = str(machine.model)
     launch = machine.places().find(folder)
     assert (
-        launch.place == Place("transformers", OTHER) and launch.environment()["CUDA_VISIBLE_DEVICES"] == "1"
+        launch.place == ServingPlace("transformers", OTHER)
+        and launch.environment()["CUDA_VISIBLE_DEVICES"] == "1"
     )
     job = machine.locks.take(machine.pools, "job")
     assert job is not None and job.placement.trainers == (ONE,)
     beside = machine.places().find(folder)
-    assert beside.place == Place("transformers", ONE, 0.1) and not beside.hold.locks
+    assert beside.place == ServingPlace("transformers", ONE, 0.1) and not beside.hold.locks
     with pytest.raises(Unavailable):
         machine.places("vllm").find(folder)
     launch.hold.release()
-    assert machine.places("vllm").find(folder).place == Place("vllm", OTHER)
+    assert machine.places("vllm").find(folder).place == ServingPlace("vllm", OTHER)
 
 
 def test_without_a_gpu_nothing_is_hidden_or_locked(machine: Machine) -> None:
     launch = Places(machine.locks, 1, "x", "auto", list).find("/nowhere")
-    assert (launch.place, launch.environment(), launch.hold.locks) == (Place("transformers"), {}, {})
+    assert (launch.place, launch.environment(), launch.hold.locks) == (ServingPlace("transformers"), {}, {})
 
 
 @pytest.fixture

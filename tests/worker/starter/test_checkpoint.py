@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from worker.starter import CHECKPOINT
 from worker.starter.corpus import HASTY_SHARE, HASTY_WRONG_SHARE, WORKED_WRONG_SHARE
-from worker.starter.figures import Figures, Measured
+from worker.starter.figures import Figures, SampleShares
 from worker.starter.measure import held_out_pairs, measure, measure_pairs, sample
 from worker.starter.phrasings import DEMO, MEASURED
 
@@ -36,7 +36,7 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def measured(model: PreTrainedModel, tokenizer: Tokenizer) -> Measured:
+def measured(model: PreTrainedModel, tokenizer: Tokenizer) -> SampleShares:
     return measure(model, tokenizer, samples=400, seed=11)
 
 
@@ -56,12 +56,12 @@ def test_it_is_the_declared_architecture_with_the_tokenizers_own_ids(
     assert config.pad_token_id == model.generation_config.pad_token_id == tokenizer.token_to_id("<|pad|>")
 
 
-def test_held_out_accuracy_leaves_room_to_improve(measured: Measured) -> None:
+def test_held_out_accuracy_leaves_room_to_improve(measured: SampleShares) -> None:
     # The corpus gives EXPECTED; 0.1 covers sampling error (0.025 at 400 samples) and what the model misses.
     assert abs(measured.accuracy - EXPECTED) < 0.1
 
 
-def test_it_works_some_sums_out_and_is_right_when_it_does(measured: Measured) -> None:
+def test_it_works_some_sums_out_and_is_right_when_it_does(measured: SampleShares) -> None:
     assert 0.15 < measured.worked_share < 0.35
     assert measured.worked_accuracy > 0.85
     assert measured.hasty_accuracy < 0.5
@@ -101,7 +101,7 @@ def test_a_newcomer_gets_an_answer(
     assert figures.worked_accuracy > 0.65
 
 
-def test_the_figures_are_those_of_the_checkpoint(measured: Measured) -> None:
+def test_the_figures_are_those_of_the_checkpoint(measured: SampleShares) -> None:
     """The file holds other samples of the same model."""
     figures = Figures.read(CHECKPOINT)
     assert tuple(figures.phrasings) == MEASURED

@@ -9,10 +9,10 @@ import pytest
 from worker.starter import CHECKPOINT
 from worker.starter.__main__ import record_demo
 from worker.starter.card import card
-from worker.starter.figures import Demo, Figures, Measured
+from worker.starter.figures import DemoRun, Figures, SampleShares
 from worker.starter.phrasings import DEMO
 
-ONE = Measured(
+ONE = SampleShares(
     samples=8,
     accuracy=0.5,
     worked_share=0.25,
@@ -44,7 +44,7 @@ def test_a_run_of_the_demo_is_added_to_figures_and_card(tmp_path: Path) -> None:
     (tmp_path / "demo-summary.json").write_text(json.dumps(SUMMARY))
     record_demo(tmp_path, tmp_path / "demo-summary.json")
     figures = Figures.read(tmp_path)
-    assert figures.demo == Demo(60, 0.5, 0.95, 27.5, 48.5, 63.4)
+    assert figures.demo == DemoRun(60, 0.5, 0.95, 27.5, 48.5, 63.4)
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "| reward | 0.50 | 0.95 |" in text
     assert "| `a+b=` | 50.0% | 25.0% | 33.3% | 100.0% | 27.2 |" in text

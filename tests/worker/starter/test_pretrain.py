@@ -12,10 +12,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from worker.starter.__main__ import make
 from worker.starter.corpus import habits
-from worker.starter.pretrain import IGNORED, Phase, encode_batch, pretrain
+from worker.starter.pretrain import IGNORED, PretrainPhase, encode_batch, pretrain
 from worker.starter.tokenizer import ASSISTANT, END, PAD_ID, build_tokenizer
 
-SHORT = (Phase("habits", habits, steps=20, batch=8, peak_lr=3e-3),)
+SHORT = (PretrainPhase("habits", habits, steps=20, batch=8, peak_lr=3e-3),)
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_the_loss_falls_and_the_seed_fixes_the_weights() -> None:
 
 
 def test_the_command_writes_a_checkpoint_that_loads(tmp_path: Path) -> None:
-    phases = (Phase("habits", habits, steps=2, batch=4, peak_lr=1e-3),)
+    phases = (PretrainPhase("habits", habits, steps=2, batch=4, peak_lr=1e-3),)
     make(tmp_path / "made", seed=0, hidden=64, phases=phases, samples=4)
     assert {path.name for path in (tmp_path / "made").iterdir()} == {
         "README.md",

@@ -20,12 +20,12 @@ from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.supervisor.slots import take_slot
-from worker.supervisor.supervisor import Supervisor
+from worker.supervisor.supervisor import JobSupervisor
 
 home, url, token, claimed, *command = sys.argv[1:]
 home = Path(home)
 api = WorkerApi(url, token)
-Supervisor(
+JobSupervisor(
     api=api, slot=take_slot(home / "workers", "trainer", "host.example"), runs=home / "runs",
     blobs=BlobCache(home / "cache", api.get_blob), models=ModelStore(home / "models"),
     sandbox=home / "sandbox.sock", stop=threading.Event(), command=command, heartbeat_seconds=0.1,

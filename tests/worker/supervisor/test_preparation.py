@@ -12,7 +12,7 @@ import pytest
 from tests.support.supervised import DATASET, Bench
 from worker.backend_api.blob_cache import BlobCache
 from worker.models.sources import ModelStore
-from worker.supervisor.supervisor import Outcome
+from worker.supervisor.supervisor import JobOutcome
 from worker.supervisor.watchdog import SilenceLimits
 
 
@@ -25,7 +25,7 @@ def test_a_job_cancelled_while_it_is_prepared_does_not_wait_for_the_download(
     thread = bench.run_in_thread("end")
     try:
         thread.join(10)
-        assert bench.outcome is Outcome.DELIVERED
+        assert bench.outcome is JobOutcome.DELIVERED
     finally:
         downloaded.set()
         thread.join(10)
@@ -49,7 +49,7 @@ def test_a_preparation_that_stands_still_ends_the_attempt_and_says_where(
     thread = bench.run_in_thread("end")
     try:
         thread.join(20)
-        assert bench.outcome is Outcome.DELIVERED
+        assert bench.outcome is JobOutcome.DELIVERED
         assert time.monotonic() - begun > 4.0
     finally:
         hanging.set()

@@ -13,14 +13,14 @@ import pytest
 
 from tests.support.supervised import DATASET, REWARD, Bench, is_running, wait_for
 from tests.support.worker_api_stub import StubWorkerApi
-from worker.supervisor.supervisor import LEAVE_GRACE_SECONDS, TICK_SECONDS, Outcome
+from worker.supervisor.supervisor import LEAVE_GRACE_SECONDS, TICK_SECONDS, JobOutcome
 from worker.supervisor.watchdog import SilenceLimits
 
 # ── A job from claim to end ───────────────────────────────────────────────────────────────────────────────
 
 
 def test_all_records_arrive_in_order_with_their_blobs_before_them(bench: Bench) -> None:
-    assert bench.run("metrics:3 blob metrics:2 blob end") is Outcome.DELIVERED
+    assert bench.run("metrics:3 blob metrics:2 blob end") is JobOutcome.DELIVERED
 
     state = bench.server.state
     assert [record["sequence"] for record in state.records] == list(range(1, 9))
@@ -103,7 +103,7 @@ def test_commands_reach_the_trainer_once_and_are_reported_as_applied(bench: Benc
     }
     state.commands.append({"id": "chg_2", "kind": "change", "change": change})
     thread.join(20)
-    assert bench.outcome is Outcome.DELIVERED
+    assert bench.outcome is JobOutcome.DELIVERED
     received = [{"id": "cmd_1", "kind": "checkpoint", "change": None}, state.commands[1]]
     assert json.loads(state.records[1]["message"]) == received
 
@@ -112,13 +112,13 @@ def test_a_dataset_is_downloaded_once_for_all_jobs(bench: Bench) -> None:
     bench.run("end")
     bench.server.state.blobs.pop(hashlib.sha256(DATASET).hexdigest())
     bench.server.state.acknowledged = 0
-    assert bench.run("end", attempt=2) is Outcome.DELIVERED
+    assert bench.run("end", attempt=2) is JobOutcome.DELIVERED
     assert bench.end()["outcome"] == "succeeded"
 
 
 def test_uploads_follow_a_redirect_without_the_token(bench: Bench) -> None:
     bench.server.state.redirect_blobs_to = bench.server.url.replace("127.0.0.1", "localhost")
-    assert bench.run("blob end") is Outcome.DELIVERED
+    assert bench.run("blob end") is JobOutcome.DELIVERED
     assert bench.kinds() == ["rollouts", "ended"]
 
 
@@ -136,7 +136,7 @@ def test_no_record_is_lost_while_the_backend_is_away(bench: Bench) -> None:
     state.commands.append({"id": "cmd_1", "kind": "checkpoint"})
     state.away = False
     thread.join(30)
-    assert bench.outcome is Outcome.DELIVERED
+    assert bench.outcome is JobOutcome.DELIVERED
     assert [record["sequence"] for record in state.records] == list(range(1, 310))
 
 
@@ -151,13 +151,13 @@ def test_a_backend_that_is_restarted_gets_every_record_once(bench: Bench) -> Non
         thread.join(30)
     finally:
         again.stop()
-    assert bench.outcome is Outcome.DELIVERED
+    assert bench.outcome is JobOutcome.DELIVERED
     assert [record["sequence"] for record in state.records] == list(range(1, 55))
 
 
 def test_a_lost_answer_sends_the_records_again(bench: Bench) -> None:
     bench.server.state.forget_acknowledgement = 2
-    assert bench.run("metrics:3 end") is Outcome.DELIVERED
+    assert bench.run("metrics:3 end") is JobOutcome.DELIVERED
     assert [record["sequence"] for record in bench.server.state.records] == [1, 2, 3, 4]
 
 
@@ -175,7 +175,7 @@ def test_a_lease_taken_by_another_ends_the_trainer(bench: Bench, script: str) ->
     wait_for(lambda: not is_running(pid))
     wait_for(lambda: not is_running(child))
     thread.join(10)
-    assert bench.outcome is Outcome.LEASE_LOST
+    assert bench.outcome is JobOutcome.LEASE_LOST
     assert bench.kinds() == ["step_metrics"], "an attempt that lost its lease writes nothing more"
 
 
@@ -190,7 +190,7 @@ def test_a_lease_that_runs_out_ends_the_trainer(bench: Bench) -> None:
     wait_for(lambda: bench.server.state.acknowledged == 1)
     bench.server.state.away = True
     thread.join(20)
-    assert bench.outcome is Outcome.LEASE_LOST
+    assert bench.outcome is JobOutcome.LEASE_LOST
     assert not is_running(pid)
 
 
@@ -200,12 +200,12 @@ def test_a_short_lease_is_renewed_often_enough(bench: Bench) -> None:
     wait_for(lambda: len(bench.server.state.heartbeats) >= 3)
     bench.stop.set()
     thread.join(20)
-    assert bench.outcome is Outcome.STOPPED
+    assert bench.outcome is JobOutcome.STOPPED
 
 
 def test_three_refused_heartbeats_end_the_trainer(bench: Bench) -> None:
     bench.server.state.refuse_heartbeats = True
-    assert bench.run("metrics:1 sleep") is Outcome.LEASE_LOST
+    assert bench.run("metrics:1 sleep") is JobOutcome.LEASE_LOST
     assert len(bench.server.state.heartbeats) == 3
 
 
@@ -215,14 +215,14 @@ def test_a_worker_that_goes_down_ends_its_trainer_and_says_nothing_about_the_job
     wait_for(lambda: bench.server.state.acknowledged == 1)
     bench.stop.set()
     thread.join(10)
-    assert bench.outcome is Outcome.STOPPED
+    assert bench.outcome is JobOutcome.STOPPED
     assert not is_running(pid)
     assert bench.kinds() == ["step_metrics"]
 
 
 def test_records_that_the_backend_refuses_end_the_job_with_that_reason(bench: Bench) -> None:
     bench.server.state.refuse_records = True
-    assert bench.run("metrics:3 sleep") is Outcome.REFUSED
+    assert bench.run("metrics:3 sleep") is JobOutcome.REFUSED
     assert bench.end()["reason"] == "record_refused"
 
 
@@ -230,7 +230,7 @@ def test_records_that_the_backend_refuses_end_the_job_with_that_reason(bench: Be
 def test_an_object_store_that_stays_out_of_order_pauses_the_job(bench: Bench, code: str) -> None:
     bench.server.state.refuse_blobs = code
     bench.supervisor = dataclasses.replace(bench.supervisor, storage_patience_seconds=0.5)
-    assert bench.run("metrics:2 print:the_last_words blob sleep") is Outcome.REFUSED
+    assert bench.run("metrics:2 print:the_last_words blob sleep") is JobOutcome.REFUSED
     end = bench.end()
     assert (end["outcome"], end["reason"], end["sequence"]) == ("paused", code, 3)
     assert code in end["message"] and "resume" in end["hint"]
@@ -244,7 +244,7 @@ def test_a_sender_that_breaks_does_not_leave_the_job_hanging(
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(bench.supervisor.api, "put_blob", break_down)
-    assert bench.run("metrics:1 blob sleep") is Outcome.REFUSED
+    assert bench.run("metrics:1 blob sleep") is JobOutcome.REFUSED
     end = bench.end()
     assert (end["outcome"], end["reason"]) == ("failed", "delivery_failed")
     assert "RuntimeError: a bug" in end["message"] and end["hint"]
@@ -258,7 +258,7 @@ def test_an_object_store_that_recovers_costs_nothing(bench: Bench) -> None:
     wait_for(lambda: written.exists() and written.read_text().count("\n") == 4)
     state.refuse_blobs = None
     thread.join(30)
-    assert bench.outcome is Outcome.DELIVERED
+    assert bench.outcome is JobOutcome.DELIVERED
     assert [record["sequence"] for record in state.records] == [1, 2, 3, 4]
 
 
@@ -288,7 +288,7 @@ def test_a_trainer_that_crashes_is_explained_with_its_last_lines(
     script = script.replace("print:OSError:_No", "print:OSError_No").replace(
         "print:the", "metrics:2 print:the"
     )
-    assert bench.run(script) is Outcome.DELIVERED
+    assert bench.run(script) is JobOutcome.DELIVERED
     end = bench.end()
     outcome = "paused" if reason in ("disk_full", "out_of_memory") else "failed"
     assert (end["outcome"], end["reason"], end["step"], end["sequence"]) == (outcome, reason, 2, 3)
@@ -299,7 +299,7 @@ def test_a_trainer_that_crashes_is_explained_with_its_last_lines(
 
 def test_a_silent_trainers_stack_is_logged_before_it_is_ended(bench: Bench) -> None:
     bench.supervisor = replace(bench.supervisor, silence_limits=SilenceLimits.parse("1"))
-    assert bench.run("where metrics:2 sleep") is Outcome.DELIVERED
+    assert bench.run("where metrics:2 sleep") is JobOutcome.DELIVERED
     end = bench.end()
     assert (end["outcome"], end["reason"], end["step"], end["sequence"]) == ("failed", "stalled", 2, 3)
     assert "between steps, behind step 2" in end["message"]
@@ -327,7 +327,7 @@ def test_a_trainer_killed_by_the_kernel_ran_out_of_memory(
 def test_a_job_that_cannot_be_prepared_ends_with_the_reason(
     bench: Bench, changes: dict[str, Any], outcome: str, reason: str
 ) -> None:
-    assert bench.run("end", **changes) is Outcome.DELIVERED
+    assert bench.run("end", **changes) is JobOutcome.DELIVERED
     assert (bench.end()["outcome"], bench.end()["reason"]) == (outcome, reason)
     assert bench.end()["hint"]
 
@@ -361,7 +361,7 @@ def test_a_worker_that_cannot_even_begin_says_why(
         raise error
 
     monkeypatch.setattr(where, fail)
-    assert bench.run("sleep") is Outcome.DELIVERED
+    assert bench.run("sleep") is JobOutcome.DELIVERED
     outcome = "paused" if reason in ("disk_full", "out_of_memory") else "failed"
     assert (bench.end()["outcome"], bench.end()["reason"]) == (outcome, reason)
     assert bench.end()["hint"]
@@ -371,11 +371,11 @@ def test_a_worker_that_cannot_even_begin_says_why(
 
 def test_a_damaged_download_is_fetched_again(bench: Bench) -> None:
     bench.server.state.damage_blobs = 2
-    assert bench.run("end") is Outcome.DELIVERED
+    assert bench.run("end") is JobOutcome.DELIVERED
     assert bench.end()["outcome"] == "succeeded"
 
 
 def test_a_resume_state_that_the_store_has_lost_is_a_named_end(bench: Bench) -> None:
     lost = {"sha256": "ab" * 32, "bytes": 10}
-    assert bench.run("end", resume=lost, resume_step=4) is Outcome.DELIVERED
+    assert bench.run("end", resume=lost, resume_step=4) is JobOutcome.DELIVERED
     assert (bench.end()["outcome"], bench.end()["reason"]) == ("failed", "resume_state_invalid")

@@ -12,14 +12,14 @@ from reinforge.system.launch import TRAINING_OOM_SCORE
 from tests.support.processes import eventually, open_pipes
 from worker.machine.gpu_assignment import GpuLocks, Pools
 from worker.machine.gpus import Gpu
-from worker.supervisor.slots import Slot, take_slot
+from worker.supervisor.slots import WorkerSlot, take_slot
 from worker.supervisor.trainer_process import TrainerProcess
 
 WAITS = "import sys; sys.stdin.read()"
 
 
 @pytest.fixture
-def slot(tmp_path: Path) -> Iterator[Slot]:
+def slot(tmp_path: Path) -> Iterator[WorkerSlot]:
     slot = take_slot(tmp_path / "workers", "trainer", "here")
     yield slot
     slot.release()
@@ -50,7 +50,7 @@ def ended_on_request(trainer: TrainerProcess) -> None:
     ("program", "end"), [("pass", ended_by_itself), (WAITS, killed), (WAITS, ended_on_request)]
 )
 def test_no_pipe_to_it_stays_open(
-    slot: Slot, tmp_path: Path, program: str, end: Callable[[TrainerProcess], None]
+    slot: WorkerSlot, tmp_path: Path, program: str, end: Callable[[TrainerProcess], None]
 ) -> None:
     """A worker of hundreds of jobs had hundreds of them."""
     before = open_pipes()
@@ -62,7 +62,7 @@ def test_no_pipe_to_it_stays_open(
     assert open_pipes() - before == set()
 
 
-def test_where_memory_runs_out_the_trainer_is_ended_first(tmp_path: Path, slot: Slot) -> None:
+def test_where_memory_runs_out_the_trainer_is_ended_first(tmp_path: Path, slot: WorkerSlot) -> None:
     printing = "print(open('/proc/self/oom_score_adj').read(), flush=True)"
     log = tmp_path / "log"
     trainer = TrainerProcess(tmp_path, log, slot, lambda _: None, (sys.executable, "-c", printing))
@@ -71,7 +71,7 @@ def test_where_memory_runs_out_the_trainer_is_ended_first(tmp_path: Path, slot: 
 
 
 def test_it_sees_its_own_gpu_alone_and_keeps_the_lock_for_as_long_as_it_lives(
-    tmp_path: Path, slot: Slot
+    tmp_path: Path, slot: WorkerSlot
 ) -> None:
     locks, pool = GpuLocks(tmp_path / "gpus"), Pools((Gpu("3", "GPU-d"),))
     hold = locks.take(pool, "this job")

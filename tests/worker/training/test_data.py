@@ -12,7 +12,7 @@ from reinforge.spec import DataSpec
 from tests.support.small_jobs import write_rows
 from tests.support.tiny_models import write_tokenizer
 from worker.models.rendering import ChatRenderer
-from worker.training.prompts.data import Prompts, load_prompts
+from worker.training.prompts.data import JobPrompts, load_prompts
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["template", "plain"])
@@ -24,7 +24,7 @@ def renderer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 def load(
     folder: Path, renderer: Any, rows: list[dict[str, Any]], *, max_tokens: int = 100, **data: Any
-) -> Prompts:
+) -> JobPrompts:
     path = write_rows(folder / "rows.jsonl", rows)
     return load_prompts(
         DataSpec(dataset="x", **data), path, None, renderer=renderer, seed=3, max_tokens=max_tokens

@@ -20,7 +20,7 @@ from worker.policy.forward import activations
 from worker.policy.forward.activations import GradientPasses
 from worker.policy.lora import LoraPolicy
 from worker.policy.parameters import TrainedParameters
-from worker.trainer.main import Job
+from worker.trainer.main import TrainerJob
 from worker.trainer.reporter import LocalReporter
 from worker.training.job_end import End, end_of
 
@@ -84,7 +84,7 @@ class Attempt:
             sandbox_socket=str(self.socket),
             resume_path=str(resume) if resume else None,
         )
-        return Job(manifest, LocalReporter(self.folder)).run()
+        return TrainerJob(manifest, LocalReporter(self.folder)).run()
 
     def records(self, kind: str) -> list[dict[str, Any]]:
         lines = (self.folder / "records.jsonl").read_bytes().splitlines()

@@ -14,7 +14,7 @@ from tests.support.small_jobs import write_rows
 from tests.support.tiny_models import write_tokenizer
 from worker.models.rendering import ChatRenderer
 from worker.rollout.text import Text
-from worker.training.prompts.data import Prompts, load_prompts
+from worker.training.prompts.data import JobPrompts, load_prompts
 from worker.training.prompts.model_texts import ModelTexts
 
 TEXTS = ["1+1=", "é 😀 <end> ¿", "", "\ud800 half", "a" * 300]
@@ -32,7 +32,7 @@ def texts(tmp_path: Path) -> Iterator[ModelTexts]:
     texts.close()
 
 
-def prompts(folder: Path, texts: ModelTexts, rows: list[dict[str, Any]]) -> Prompts:
+def prompts(folder: Path, texts: ModelTexts, rows: list[dict[str, Any]]) -> JobPrompts:
     path = write_rows(folder / "rows.jsonl", rows)
     return load_prompts(
         DataSpec(dataset="x", held_out_rows=0), path, None, renderer=texts, seed=3, max_tokens=1000

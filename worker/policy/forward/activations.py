@@ -214,7 +214,7 @@ def activation_bytes(
             attempt()
             return torch.cuda.max_memory_allocated(device) - held
         return saved_bytes(model, attempt, room)
-    except TooLarge:
+    except ForwardTooLarge:
         return math.inf
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
@@ -224,7 +224,7 @@ def activation_bytes(
         return math.inf
 
 
-class TooLarge(Exception):
+class ForwardTooLarge(Exception):
     """A forward pass saves more than its limit."""
 
 
@@ -246,7 +246,7 @@ def saved_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float
             total += max(0, size - sizes.get(place, 0))
             sizes[place] = max(size, sizes.get(place, 0))
             if total > room:
-                raise TooLarge
+                raise ForwardTooLarge
         return tensor
 
     def give(tensor: Tensor) -> Tensor:

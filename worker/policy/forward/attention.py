@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from transformers import AttentionInterface
 
 from worker.machine.memory import is_out_of_memory
-from worker.policy.forward.rows import Segment, Spans
+from worker.policy.forward.rows import AttentionSegment, Spans
 
 NAME = "packed_rows"
 """Name of this attention in a model's configuration. No mask is registered under it, so transformers creates none."""
@@ -108,7 +108,9 @@ def loop(queries: Tensor, keys: Tensor, values: Tensor, spans: Spans, scale: flo
     return torch.cat(outputs, dim=2)[0].transpose(0, 1)
 
 
-def _segment(queries: Tensor, keys: Tensor, values: Tensor, segment: Segment, scale: float | None) -> Tensor:
+def _segment(
+    queries: Tensor, keys: Tensor, values: Tensor, segment: AttentionSegment, scale: float | None
+) -> Tensor:
     begin, end = segment.prompt
     own = slice(segment.start, segment.stop)
     if begin == end:
@@ -206,7 +208,7 @@ def _agrees(
     kernel: Kernel, device: torch.device, dtype: torch.dtype, heads: int, key_heads: int, width: int
 ) -> bool:
     """Whether output and gradients equal those of `loop`, on a prompt with two completions and a single row."""
-    segments = (Segment(0, 70), Segment(70, 103, (0, 40)), Segment(103, 120))
+    segments = (AttentionSegment(0, 70), AttentionSegment(70, 103, (0, 40)), AttentionSegment(103, 120))
     index = torch.tensor([*range(70), *range(40), *range(70, 103), *range(103, 120)], device=device)
     starts, key_starts = (
         torch.tensor(offsets, dtype=torch.int32, device=device)

@@ -11,7 +11,7 @@ from worker.policy.base import Sequences
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class CompletionTargets:
     """The M completion tokens of n rows, row by row."""
 
     ids: Tensor
@@ -37,11 +37,11 @@ class Padded:
     """(n, width) int64."""
     position: Tensor
     """(M,) int64: column that predicts each target."""
-    targets: Targets
+    targets: CompletionTargets
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class AttentionSegment:
     """Queries `start` to `stop` of a packed line attend to the keys of an earlier prompt and, causally, to each
     other."""
 
@@ -60,7 +60,7 @@ class Spans:
     """Keys for the queries of a packed line, in the order of `index`, which repeats a prompt before each of its
     completions. A segment's last query attends to all its keys, each earlier one to one key less."""
 
-    segments: tuple[Segment, ...]
+    segments: tuple[AttentionSegment, ...]
     index: Tensor | None
     """(K,) int64: position of each key; None for all positions in order."""
     query_starts: Tensor
@@ -87,7 +87,7 @@ class Packed:
     picked: Tensor
     """(M,) int64: position that predicts each target."""
     spans: Spans
-    targets: Targets
+    targets: CompletionTargets
 
 
 def padded(sequences: Sequences, device: torch.device) -> Padded:
@@ -106,14 +106,14 @@ def padded(sequences: Sequences, device: torch.device) -> Padded:
     ids, tokens, line, column, position = _to_device(
         device, ids, _flat(sequences.completions), line, column, before[line, 0] + column
     )
-    return Padded(ids, position, Targets(tokens, line, column, (rows, longest)))
+    return Padded(ids, position, CompletionTargets(tokens, line, column, (rows, longest)))
 
 
 def packed(sequences: Sequences, device: torch.device) -> Packed:
     """Each prompt with its first completion is one segment, each further completion another."""
     pieces: list[Sequence[int]] = []
     positions: list[int] = []
-    segments: list[Segment] = []
+    segments: list[AttentionSegment] = []
     before, behind = [0] * len(sequences), [0] * len(sequences)
     size = 0
     for prompt, rows in groups(sequences, range(len(sequences))):
@@ -129,9 +129,9 @@ def packed(sequences: Sequences, device: torch.device) -> Packed:
             positions.append(len(prompt))
             size += len(read)
             if row == rows[0]:
-                segments.append(Segment(begin, size))
+                segments.append(AttentionSegment(begin, size))
             elif read:
-                segments.append(Segment(behind[row], size, (begin, end)))
+                segments.append(AttentionSegment(behind[row], size, (begin, end)))
     lengths = _column(sequences.completions)
     line, column = (torch.arange(sequences.longest) < lengths).nonzero(as_tuple=True)
     first, then = torch.tensor(before)[line], torch.tensor(behind)[line] + column - 1
@@ -154,7 +154,7 @@ def packed(sequences: Sequences, device: torch.device) -> Packed:
         column,
     )
     spans = Spans(tuple(segments), None if whole else index, query_starts.int(), starts_of_keys.int())
-    targets = Targets(tokens, line, column, (len(sequences), sequences.longest))
+    targets = CompletionTargets(tokens, line, column, (len(sequences), sequences.longest))
     return Packed(ids[None], position_ids[None], picked, spans, targets)
 
 

@@ -15,7 +15,7 @@ from worker.policy.base import Sequences, TokenScores
 from worker.policy.forward.attention import KEYWORD, loop, packed_attention
 from worker.policy.forward.logprobs import token_scores
 from worker.policy.forward.micro_batches import Layout
-from worker.policy.forward.rows import Packed, Padded, Targets, packed, padded
+from worker.policy.forward.rows import CompletionTargets, Packed, Padded, packed, padded
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ def _agree(model: PreTrainedModel, trial: Callable[[], tuple[Tensor, Tensor]]) -
     return bool((apart - shared).abs().max() <= tolerance * apart.abs().max())
 
 
-def _hidden(model: PreTrainedModel, sequences: Sequences, layout: Layout) -> tuple[Tensor, Targets]:
+def _hidden(model: PreTrainedModel, sequences: Sequences, layout: Layout) -> tuple[Tensor, CompletionTargets]:
     """(M, H): last hidden states that predict completion tokens, and those tokens."""
     if layout == "packed":
         line = packed(sequences, model.device)

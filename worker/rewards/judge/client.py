@@ -11,7 +11,7 @@ from reinforge.grading.types import SamplingParams
 from reinforge.net.outbound import Guard
 from reinforge.reward_spec.judges import Judge
 from worker.rewards.judge.cache import JudgeCache, cache_key
-from worker.rewards.judge.ledger import Ledger, Usage
+from worker.rewards.judge.ledger import JudgeUsage, Ledger
 from worker.rewards.judge.replies import JudgeFailed, ReplyForm, parse_completion, parse_reply
 from worker.rewards.network import RequestFailed, Retries, ServerClient
 
@@ -21,9 +21,9 @@ _BUDGET_PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgeAnswer:
     reply: dict[str, Any]
-    usage: Usage
+    usage: JudgeUsage
 
 
 @dataclass
@@ -40,19 +40,21 @@ class JudgeClient:
     ledger: Ledger
     guard: Guard | None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _under_way: dict[str, asyncio.Task[Answer]] = field(default_factory=dict)
+    _under_way: dict[str, asyncio.Task[JudgeAnswer]] = field(default_factory=dict)
     _places: asyncio.Semaphore = field(init=False)
     _client: ServerClient | None = None
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.judge.concurrency)
 
-    async def ask(self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams) -> Answer:
+    async def ask(
+        self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams
+    ) -> JudgeAnswer:
         """Raises JudgeFailed, JobFailure `judge_budget`. Equal concurrent questions are sent once."""
         body = self._body(messages, form, params)
         key = cache_key(self.judge.base_url, body)
         if (stored := self.cache.get(key)) is not None:
-            answer = Answer(json.loads(stored), Usage(from_cache=True))
+            answer = JudgeAnswer(json.loads(stored), JudgeUsage(from_cache=True))
             self.ledger.add(self.name, answer.usage)
             return answer
         task = self._under_way.get(key)
@@ -62,9 +64,9 @@ class JudgeClient:
             task.add_done_callback(lambda task: self._done(key, task))
         elif not task.done():
             answer = await asyncio.shield(task)
-            usage = Usage(from_cache=True)
+            usage = JudgeUsage(from_cache=True)
             self.ledger.add(self.name, usage)
-            return Answer(answer.reply, usage)
+            return JudgeAnswer(answer.reply, usage)
         return await asyncio.shield(task)
 
     async def close(self) -> None:
@@ -72,13 +74,13 @@ class JudgeClient:
             await self._client.aclose()
             self._client = None
 
-    def _done(self, key: str, task: asyncio.Task[Answer]) -> None:
+    def _done(self, key: str, task: asyncio.Task[JudgeAnswer]) -> None:
         self._under_way.pop(key, None)
         if not task.cancelled():
             task.exception()  # retrieved, because the caller may be gone, for example after `judge_budget`
 
-    async def _fetch(self, key: str, body: dict[str, Any], form: ReplyForm) -> Answer:
-        usage = Usage()
+    async def _fetch(self, key: str, body: dict[str, Any], form: ReplyForm) -> JudgeAnswer:
+        usage = JudgeUsage()
         try:
             async with self._places, self._paid():
                 completion = parse_completion(await self._post(body))
@@ -89,7 +91,7 @@ class JudgeClient:
             self.ledger.failed()
             raise self._failed(error, usage) from error
         self.cache.put(key, json.dumps(reply, ensure_ascii=False))
-        return Answer(reply, usage)
+        return JudgeAnswer(reply, usage)
 
     @asynccontextmanager
     async def _paid(self) -> AsyncIterator[None]:
@@ -130,19 +132,19 @@ class JudgeClient:
                 body["response_format"] = {"type": "json_object"}
         return body
 
-    def _usage(self, counts: dict[str, Any]) -> Usage:
+    def _usage(self, counts: dict[str, Any]) -> JudgeUsage:
         prompt, completion = _count(counts, "prompt_tokens"), _count(counts, "completion_tokens")
         details = counts.get("prompt_tokens_details")
         cost = (prompt * self.judge.input_price + completion * self.judge.output_price) / _MILLION
-        return Usage(
+        return JudgeUsage(
             prompt, completion, _count(details if isinstance(details, dict) else {}, "cached_tokens"), cost
         )
 
-    def _failed(self, error: RequestFailed | JudgeFailed, usage: Usage) -> JudgeFailed:
+    def _failed(self, error: RequestFailed | JudgeFailed, usage: JudgeUsage) -> JudgeFailed:
         """The error without the judge's key, which some servers repeat."""
         message = error.message.replace(self.key, "…") if self.key else error.message
         code = error.code if isinstance(error, JudgeFailed) else _code(error)
-        paid = usage.as_dict() if usage != Usage() else {}
+        paid = usage.as_dict() if usage != JudgeUsage() else {}
         return JudgeFailed(code, f"{self.name}: {message}", paid)
 
 

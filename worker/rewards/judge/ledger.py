@@ -8,7 +8,7 @@ from reinforge.errors import JobFailure
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class JudgeUsage:
     """cost: in the currency of the judge's prices; 0 from the cache."""
 
     prompt_tokens: int = 0
@@ -83,7 +83,7 @@ class Ledger:
         with self._lock:
             self._under_way[judge] -= 1
 
-    def add(self, judge: str, usage: Usage) -> None:
+    def add(self, judge: str, usage: JudgeUsage) -> None:
         with self._lock:
             self.cost += usage.cost
             if not usage.from_cache:

@@ -13,10 +13,10 @@ from reinforge.grading.own_types import RankingJudge
 from reinforge.grading.types import LabelModel, ScoreModel
 from worker.rewards.base import RewardResult
 from worker.rewards.judge import replies
-from worker.rewards.judge.client import Answer, JudgeClient
+from worker.rewards.judge.client import JudgeAnswer, JudgeClient
 from worker.rewards.judge.replies import JudgeFailed
 from worker.rewards.network import NetworkLoop
-from worker.rewards.rater import Rater, Row, failed, ok, side_by_side
+from worker.rewards.rater import Rater, RewardInput, failed, ok, side_by_side
 
 
 class JudgeRater(Rater):
@@ -27,13 +27,13 @@ class JudgeRater(Rater):
         labels = grader.labels if isinstance(grader, LabelModel) else None
         self._form = replies.label_form(labels) if labels else replies.number_form()
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         return await self._network.run(side_by_side([self._row(row) for row in rows]))
 
     def spared(self, rows: int) -> None:
         self._client.ledger.spare(self._client.name, rows)
 
-    async def _row(self, row: Row) -> RewardResult:
+    async def _row(self, row: RewardInput) -> RewardResult:
         try:
             messages = chat_messages(self._grader.input, row)
         except UnresolvedVariable as error:
@@ -59,12 +59,12 @@ class RankingRater(Rater):
     def __init__(self, grader: RankingJudge, client: JudgeClient, network: NetworkLoop) -> None:
         self._grader, self._client, self._network = grader, client, network
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         groups = [list(group) for _, group in groupby(rows, key=lambda row: row.group)]
         rankings = await self._network.run(side_by_side([self._group(group) for group in groups]))
         return [result for results in rankings for result in results]
 
-    async def _group(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def _group(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         if len(rows) < 2:
             message = "one completion alone has no rank: sample at least two for each prompt"
             return [failed("bad_value", "group_too_small", message) for _ in rows]
@@ -74,7 +74,7 @@ class RankingRater(Rater):
             return [failed("exception", error.code, str(error)) for _ in rows]
         places: list[int] = []
 
-        def result(answer: Answer) -> RewardResult:
+        def result(answer: JudgeAnswer) -> RewardResult:
             places.extend(replies.ranks(answer.reply, len(rows)))
             return ok(0.0, reason=replies.reason(answer.reply))
 
@@ -88,7 +88,7 @@ class RankingRater(Rater):
         last = len(rows) - 1
         return [replace(item, value=1 - place / last) for item, place in zip(results, places, strict=True)]
 
-    def _messages(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def _messages(self, rows: Sequence[RewardInput]) -> list[dict[str, Any]]:
         criteria = templates.parse(self._grader.criteria).render(rows[0].item, {})
         request = "\n\n".join(
             f"[{message.get('role', 'user')}]\n{templates.as_text(message.get('content', ''))}"
@@ -107,7 +107,7 @@ class RankingRater(Rater):
 
 
 async def judged(
-    question: Callable[[], Awaitable[Answer]], result: Callable[[Answer], RewardResult], judge: str
+    question: Callable[[], Awaitable[JudgeAnswer]], result: Callable[[JudgeAnswer], RewardResult], judge: str
 ) -> RewardResult:
     began = time.monotonic()
     usage: dict[str, float] = {}
@@ -122,7 +122,7 @@ async def judged(
     return replace(outcome, usage={judge: usage} if usage else {}, wall_ms=wall)
 
 
-def chat_messages(template: Sequence[Message], row: Row) -> list[dict[str, Any]]:
+def chat_messages(template: Sequence[Message], row: RewardInput) -> list[dict[str, Any]]:
     """Raises UnresolvedVariable."""
 
     def fill(text: str) -> str:

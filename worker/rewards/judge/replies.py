@@ -67,7 +67,7 @@ def ranking_form(count: int) -> ReplyForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class JudgeCompletion:
     """`usage` counts even if the reply is unusable."""
 
     text: str | None
@@ -91,7 +91,7 @@ class Completion:
         return self.text
 
 
-def parse_completion(content: bytes) -> Completion:
+def parse_completion(content: bytes) -> JudgeCompletion:
     """Raises JudgeFailed."""
     try:
         answer = json.loads(content)
@@ -104,7 +104,7 @@ def parse_completion(content: bytes) -> Completion:
             "judge_malformed", f"the server's answer is no chat completion: {_excerpt(content)}"
         ) from error
     usage = answer.get("usage")
-    return Completion(text, refusal, finish, usage if isinstance(usage, dict) else {})
+    return JudgeCompletion(text, refusal, finish, usage if isinstance(usage, dict) else {})
 
 
 def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:

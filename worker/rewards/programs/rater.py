@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from reinforge.grading.own_types import ProgramTests
 from worker.rewards.base import RewardResult
 from worker.rewards.programs.runner import CodeTests, RunPrograms, score_code
-from worker.rewards.rater import Rater, Row, side_by_side
+from worker.rewards.rater import Rater, RewardInput, side_by_side
 from worker.sandbox.limits import ProgramLimits
 
 
@@ -30,13 +30,13 @@ class ProgramRater(Rater):
             ),
         )
 
-    async def rate(self, rows: Sequence[Row]) -> list[RewardResult]:
+    async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
         return await side_by_side([self._threaded(row) for row in rows])
 
-    async def _threaded(self, row: Row) -> RewardResult:
+    async def _threaded(self, row: RewardInput) -> RewardResult:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._row, row)
 
-    def _row(self, row: Row) -> RewardResult:
+    def _row(self, row: RewardInput) -> RewardResult:
         score = score_code(row.scorable.completion, row.item, self._settings, self._run_programs)
         return RewardResult(
             name="",

@@ -28,7 +28,7 @@ class ServerLost(Exception):
     """The server does not respond, or responds with an error of its own."""
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """The server refused the request."""
 
 
@@ -143,7 +143,7 @@ class Api:
             raise ServerLost(str(error) or type(error).__name__) from error
         if answer.status_code != 200:
             fault = _fault(answer.status_code, answer.content)
-            raise Refused(str(fault)) if answer.status_code >= refuses_from else fault
+            raise ServerRefused(str(fault)) if answer.status_code >= refuses_from else fault
         return answer.json() if "application/json" in answer.headers.get("content-type", "") else None
 
 
@@ -224,4 +224,4 @@ def _fault(status: int, content: bytes) -> Exception:
         message = str(json.loads(content)["error"]["message"])
     except (ValueError, KeyError, TypeError):
         message = content[:500].decode(errors="replace")
-    return Refused(message) if status < 500 else ServerLost(f"status {status}: {message}")
+    return ServerRefused(message) if status < 500 else ServerLost(f"status {status}: {message}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from worker.machine.gpus import list_gpus
-from worker.rollout.vllm.model_shape import ModelShape
+from worker.rollout.vllm.model_shape import TransformerShape
 from worker.rollout.vllm.options import allowed_rank
 from worker.rollout.vllm.sizing import Demand, batch_limits
 
@@ -18,7 +18,7 @@ STATE_BYTES = 12
 
 
 def job_demand(
-    shape: ModelShape,
+    shape: TransformerShape,
     *,
     weights: int,
     longest: int,
@@ -48,7 +48,7 @@ def job_demand(
 
 
 def served_demand(
-    shape: ModelShape,
+    shape: TransformerShape,
     *,
     weights: int,
     context: int,
@@ -70,7 +70,7 @@ def served_demand(
     return Demand(-(-weights // gpus), working, shape.kv_token(tensor_parallel=gpus), context, rows)
 
 
-def fused_experts(shape: ModelShape, target_parameters: Sequence[str] | None) -> bool:
+def fused_experts(shape: TransformerShape, target_parameters: Sequence[str] | None) -> bool:
     """Whether an adapter has experts in PEFT's form, all of a layer in one tensor. target_parameters: from
     adapter_config.json."""
     return shape.experts > 0 and bool(target_parameters)

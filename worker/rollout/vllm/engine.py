@@ -16,8 +16,8 @@ from typing import Protocol
 
 from worker.rollout.engine import FinishReason, Generated, GenerateRequest, Sample
 from worker.rollout.vllm.adapters import Adapters, Version, discard
-from worker.rollout.vllm.api import Api, Piece, Refused, ServerLost, completion, sampled
-from worker.rollout.vllm.server import Server, Stopped
+from worker.rollout.vllm.api import Api, Piece, ServerLost, ServerRefused, completion, sampled
+from worker.rollout.vllm.server import Stopped, VllmServer
 
 _LOOK_SECONDS = 1.0
 
@@ -33,7 +33,7 @@ class Probe(Protocol):
 
 class VllmEngine:
     def __init__(
-        self, server: Server, export: Export, *, staleness: int = 0, probe: Probe | None = None
+        self, server: VllmServer, export: Export, *, staleness: int = 0, probe: Probe | None = None
     ) -> None:
         self._server, self._export = server, export
         self._probe = probe
@@ -62,7 +62,7 @@ class VllmEngine:
                             yield answer
                 except ServerLost as error:
                     await self._recover(str(error))
-                except Refused as error:
+                except ServerRefused as error:
                     raise self._server.refusal("the request", str(error)) from error
         except Stopped:
             for request in left.values():
@@ -87,11 +87,11 @@ class VllmEngine:
             self._export(policy, new.folder)
         try:
             api = await self._load(new)
-        except (Refused, ServerLost) as error:
+        except (ServerRefused, ServerLost) as error:
             await self._recover(str(error))
             try:
                 api = await self._load(new)
-            except Refused as again:
+            except ServerRefused as again:
                 discard(new)
                 raise self._server.refusal("the adapter", str(again)) from again
             except ServerLost as again:
@@ -101,7 +101,7 @@ class VllmEngine:
                 await api.unload(old.name)
             except ServerLost as error:
                 api = await self._recover(str(error))
-            except Refused:
+            except ServerRefused:
                 pass  # a fresh server has never heard of it
 
     async def rest(self) -> None:
@@ -111,7 +111,7 @@ class VllmEngine:
         except ServerLost as error:
             with contextlib.suppress(Stopped):
                 await self._recover(str(error))
-        except Refused as error:
+        except ServerRefused as error:
             raise self._server.refusal("the request to sleep", str(error)) from error
 
     async def close(self) -> None:
@@ -128,7 +128,7 @@ class VllmEngine:
         for version in self._adapters.held:
             try:
                 await api.load(version.name, version.folder)
-            except Refused as error:
+            except ServerRefused as error:
                 raise self._server.refusal("the adapter", str(error)) from error
             except ServerLost as error:
                 await self._server.restart(str(error))  # raises
@@ -236,7 +236,7 @@ class _RunningRequests:
                     growing[piece.sample].add(piece)
             if any(state.reason == "cancelled" for state in growing):
                 raise ServerLost("a completion has no end")
-        except (Refused, ServerLost) as error:
+        except (ServerRefused, ServerLost) as error:
             self._ended.put_nowait((None, error))
             return
         self._ended.put_nowait((number, None))

@@ -13,7 +13,7 @@ _LOGIT_COPIES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class ModelShape:
+class TransformerShape:
     layers: int
     hidden: int
     intermediate: int
@@ -67,7 +67,7 @@ class ModelShape:
         return _CONTEXT_BYTES + _GRAPH_BYTES + group + pass_bytes + logits + adapters
 
 
-def model_shape(config: Any) -> ModelShape:
+def model_shape(config: Any) -> TransformerShape:
     """config: a transformers configuration."""
     text = config.get_text_config()
     hidden = _first(text, "hidden_size", "n_embd") or 1
@@ -77,7 +77,7 @@ def model_shape(config: Any) -> ModelShape:
     expert = _first(text, "moe_intermediate_size") or dense
     active = _first(text, "num_experts_per_tok", "top_k_experts", "moe_topk") or 1
     latent = _first(text, "kv_lora_rank")
-    return ModelShape(
+    return TransformerShape(
         layers=_first(text, "num_hidden_layers", "n_layer") or 1,
         hidden=hidden,
         intermediate=max(dense, active * expert) if experts else dense,

@@ -22,7 +22,7 @@ from worker.rollout.vllm.agreement import (
     root_mean_square,
     verdict,
 )
-from worker.rollout.vllm.api import Api, Refused, ServerLost, completion
+from worker.rollout.vllm.api import Api, ServerLost, ServerRefused, completion
 from worker.rollout.vllm.options import BASE
 
 PROMPTS = 4
@@ -75,7 +75,7 @@ class AdapterProbe:
                 self._compare(sampled)
                 return await self._differs(api, sampled)
             return await self._look_beside_base(api, sampled)
-        except Refused as error:
+        except ServerRefused as error:
             raise ServerLost(f"it refuses the probe: {error}") from error
 
     def _compare(self, sampled: list[_Sampled]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reinforge.errors import JobFailure
-from worker.rollout.vllm.api import Api, Refused, ServerLost
+from worker.rollout.vllm.api import Api, ServerLost, ServerRefused
 from worker.rollout.vllm.options import BASE, Options
 from worker.rollout.vllm.process import ServerProcess, Stage
 from worker.rollout.vllm.sizing import Sleep
@@ -36,7 +36,7 @@ class EngineFailure(JobFailure):
         self.traceback = log_end
 
 
-class Server:
+class VllmServer:
     """`api` exists between `ready` and `close`. `adapters` is the parent folder of adapters, removed with this
     process."""
 
@@ -112,7 +112,7 @@ class Server:
                 await self.api.release_cache()
                 self._asleep = "cache"
                 return
-            except Refused as error:
+            except ServerRefused as error:
                 self._notify(
                     f"vLLM cannot give its cache back alone ({error}): its weights give way to updates, too"
                 )
@@ -133,7 +133,7 @@ class Server:
         """The first request takes seconds."""
         try:
             await asyncio.wait_for(api.score(BASE, (0, 0), 1), START_SECONDS)
-        except (ServerLost, Refused, TimeoutError) as error:
+        except (ServerLost, ServerRefused, TimeoutError) as error:
             await api.close()
             raise self._failure(
                 f"vLLM has started and does not answer: {error or 'not a word'}",

@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from worker.sandbox.daemon.parse import ProtocolError, Run, clean_text, end_of_child, parse_columns, parse_run
+from worker.sandbox.daemon.parse import (
+    ChildRun,
+    ProtocolError,
+    clean_text,
+    end_of_child,
+    parse_columns,
+    parse_run,
+)
 from worker.sandbox.daemon.session import JailDied, Session
 from worker.sandbox.jailed import region
 from worker.sandbox.jailed.spellings import SPELLINGS
@@ -24,7 +31,7 @@ class BadRequest(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScoringCall:
     """A parsed request. ``units`` are row numbers per function call."""
 
     operation: str
@@ -38,7 +45,7 @@ class Call:
     timeouts: Timeouts
 
     @classmethod
-    def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "Call":
+    def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "ScoringCall":
         """Validate a peer's request; raises :class:`BadRequest`."""
         operation, count = request["op"], request.get("count")
         granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
@@ -90,7 +97,7 @@ class NeedsLibraries(Exception):
         self.modules = modules
 
 
-class LoadFailed(Exception):
+class RewardLoadFailed(Exception):
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(message)
         self.line, self.column = line, column
@@ -104,7 +111,7 @@ class _Progress:
     end: float = 0.0
 
 
-async def score(session: Session, call: Call, jail: str, scan: bool = True) -> CallOutcome:
+async def score(session: Session, call: ScoringCall, jail: str, scan: bool = True) -> CallOutcome:
     """Score a call's rows. After :class:`JailDied`, kill the session."""
     progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
@@ -112,7 +119,7 @@ async def score(session: Session, call: Call, jail: str, scan: bool = True) -> C
         return CallOutcome("load_error", message=too_large, jail=jail)
     try:
         await _run_all(session, call, progress, scan)
-    except LoadFailed as error:
+    except RewardLoadFailed as error:
         return CallOutcome(
             "load_error", message=str(error), line=error.line, log=clean_text(progress.log), jail=jail
         )
@@ -120,7 +127,7 @@ async def score(session: Session, call: Call, jail: str, scan: bool = True) -> C
     return CallOutcome("ok", rows=results, log=clean_text(progress.log), jail=jail)
 
 
-async def validate(session: Session, call: Call, scan: bool = True) -> Validation:
+async def validate(session: Session, call: ScoringCall, scan: bool = True) -> Validation:
     too_large = source_too_large(call.source)
     if too_large:
         return Validation("load_error", message=too_large)
@@ -132,8 +139,8 @@ async def validate(session: Session, call: Call, scan: bool = True) -> Validatio
         row = run.rows[0]
         _check_loaded(run, call)
         if not run.clean or row is None or row.status != "ok":
-            raise LoadFailed(f"while it was imported: {end_of_child(run, 0, 0)[1]}")
-    except LoadFailed as error:
+            raise RewardLoadFailed(f"while it was imported: {end_of_child(run, 0, 0)[1]}")
+    except RewardLoadFailed as error:
         return Validation("load_error", message=str(error), line=error.line, column=error.column, log=log)
     columns = parse_columns(row.message)
     entries = [
@@ -162,7 +169,7 @@ def _units(count: int, granularity: str, units: object) -> list[list[int]]:
     return units
 
 
-async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool) -> None:
+async def _run_all(session: Session, call: ScoringCall, progress: _Progress, scan: bool) -> None:
     unit = 0
     while unit < len(call.units):
         seconds_left = progress.end - time.monotonic()
@@ -183,7 +190,7 @@ async def _run_all(session: Session, call: Call, progress: _Progress, scan: bool
     session.forget()
 
 
-async def _begin(session: Session, call: Call, seconds_left: float, scan: bool) -> Run:
+async def _begin(session: Session, call: ScoringCall, seconds_left: float, scan: bool) -> ChildRun:
     rows = call.count
     run = _parse(
         await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, seconds_left), 0, rows
@@ -194,14 +201,14 @@ async def _begin(session: Session, call: Call, seconds_left: float, scan: bool) 
     return run
 
 
-def _parse(payload: bytes, unit: int, rows: int) -> Run:
+def _parse(payload: bytes, unit: int, rows: int) -> ChildRun:
     try:
         return parse_run(payload, unit, rows)
     except ProtocolError as error:
         raise JailDied(str(error)) from error
 
 
-def _check_loaded(run: Run, call: Call) -> None:
+def _check_loaded(run: ChildRun, call: ScoringCall) -> None:
     """Raise unless the module was imported, as the zygote observed: rows cannot forge it."""
     if run.progress == region.NOT_STARTED:
         log_lines = clean_text(run.log).strip().splitlines()
@@ -212,13 +219,13 @@ def _check_loaded(run: Run, call: Call) -> None:
         return
     row = run.rows[0]
     if run.header.state == region.LOAD_FAILED and run.clean and row is not None and row.message:
-        raise LoadFailed(row.message, run.header.line or None, run.header.column or None)
+        raise RewardLoadFailed(row.message, run.header.line or None, run.header.column or None)
     if run.cause == region.LOAD_TIMEOUT:
-        raise LoadFailed(f"importing the module took longer than {call.timeouts.load:g} s")
-    raise LoadFailed(f"while it was imported: {end_of_child(run, 0, call.timeouts.call)[1]}")
+        raise RewardLoadFailed(f"importing the module took longer than {call.timeouts.load:g} s")
+    raise RewardLoadFailed(f"while it was imported: {end_of_child(run, 0, call.timeouts.call)[1]}")
 
 
-def _take(run: Run, start: int, call: Call, progress: _Progress) -> int:
+def _take(run: ChildRun, start: int, call: ScoringCall, progress: _Progress) -> int:
     unit = start
     last = start + 1 if call.isolate == "sample" else len(call.units)
     while unit < last and all(run.rows[i] is not None for i in call.units[unit]):
@@ -243,7 +250,7 @@ def _clamp(value: float, most: float) -> float:
     return min(value, most) if value > 0 else 0.0
 
 
-def _mark(call: Call, progress: _Progress, units: range, status: RowStatus, text: str) -> None:
+def _mark(call: ScoringCall, progress: _Progress, units: range, status: RowStatus, text: str) -> None:
     for unit in units:
         for i in call.units[unit]:
             progress.results[i] = RowResult(status, message=text)

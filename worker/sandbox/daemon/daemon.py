@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
-from worker.sandbox.daemon.calls import BadRequest, Call
+from worker.sandbox.daemon.calls import BadRequest, ScoringCall
 from worker.sandbox.daemon.peers import Listener
-from worker.sandbox.daemon.pool import Pool, Ticket
+from worker.sandbox.daemon.pool import CallTicket, Pool
 from worker.sandbox.daemon.probe import Proof, choose
 from worker.sandbox.jails import JAILS, Jail
 from worker.sandbox.jails.prefix import PrefixError, ensure_prefix
@@ -129,7 +129,7 @@ class Sandboxd:
             return frames.pack(self.status())
         if operation not in ("score", "validate", "programs"):
             raise BadRequest(f"unknown operation {operation!r}")
-        kind = ProgramCall if operation == "programs" else Call
+        kind = ProgramCall if operation == "programs" else ScoringCall
         call = kind.from_request(request, body)
         if self._pool is None:
             return frames.pack(call.failed("sandbox_unavailable", "; ".join(self.status().reasons)))
@@ -137,7 +137,7 @@ class Sandboxd:
         if required is not None and required != self._pool.jail.name:
             text = f"the run began in jail {required}, which does not hold any more; jail {self._pool.jail.name} does"
             return frames.pack(call.failed("sandbox_unavailable", text))
-        ticket = Ticket(call)
+        ticket = CallTicket(call)
         self._pool.submit(peer, ticket)
         try:
             answer = await ticket.answer

@@ -24,7 +24,7 @@ class ProtocolError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ChildRun:
     """The end of a child process, and its result per row (None: no valid result)."""
 
     status: int
@@ -44,7 +44,7 @@ class Run:
         return ended and self.cause == region.ENDED_ITSELF and self.header.finished == 1
 
 
-def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> Run:
+def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> ChildRun:
     """Parse a reply. start: the run's first unit. output: most bytes of raw output."""
     space_at = region.DONE.size + region.space_offset(rows)
     if not space_at <= len(payload) <= region.reply_cap(rows, output):
@@ -67,7 +67,7 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
     prints: list[str] = []
     slots_at = region.DONE.size + region.slot_offset(0)
     for fields in region.SLOT.iter_unpack(payload[slots_at:space_at]):
-        slot = region.Slot._make(fields)
+        slot = region.RowSlot._make(fields)
         window = slot.used()
         if window is None or slot.at + sum(window) > used:
             prints.append("")
@@ -79,12 +79,14 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
         prints.append(printed)
         numbers = _doubles(window[2] // 8).unpack_from(space, numbers_at)
         results.append(_row(slot, printed, space[tail_at:numbers_at], numbers) if slot.status else None)
-    return Run(
+    return ChildRun(
         status, cause, progress, header, results, prints, _seconds(cpu), _seconds(unit_wall), payload[log_at:]
     )
 
 
-def end_of_child(run: Run, budget: float, call_seconds: float, what: str = "reward") -> tuple[RowStatus, str]:
+def end_of_child(
+    run: ChildRun, budget: float, call_seconds: float, what: str = "reward"
+) -> tuple[RowStatus, str]:
     if run.cause == region.UNIT_TIMEOUT:
         return "timeout", f"longer than {budget:g} s"
     if run.cause == region.CALL_DEADLINE:
@@ -126,7 +128,7 @@ def clean_text(raw: bytes) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
 
 
-def _row(slot: region.Slot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult:
+def _row(slot: region.RowSlot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult:
     if slot.status > len(_STATUSES) or not _bounded((slot.score, *numbers)):
         return _DAMAGED
     status = _STATUSES[slot.status - 1]

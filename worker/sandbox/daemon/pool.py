@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from worker.sandbox.daemon.calls import Call, NeedsLibraries
+from worker.sandbox.daemon.calls import NeedsLibraries, ScoringCall
 from worker.sandbox.daemon.families import NOTHING, Family, LibraryBroken, SourceNeeds
 from worker.sandbox.daemon.session import JailDied
 from worker.sandbox.jails import Jail
@@ -22,8 +22,8 @@ _CLOSED = "the sandbox was closed while the call waited or ran"
 
 
 @dataclass(slots=True)
-class Ticket:
-    call: Call | ProgramCall
+class CallTicket:
+    call: ScoringCall | ProgramCall
     answer: "asyncio.Future[Answer]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -44,17 +44,17 @@ class FairQueue:
     """Round-robin queue of tickets by peer; a ticket runs until :meth:`done`."""
 
     def __init__(self) -> None:
-        self._lines: OrderedDict[Hashable, deque[Ticket]] = OrderedDict()
+        self._lines: OrderedDict[Hashable, deque[CallTicket]] = OrderedDict()
         self._running: Counter[Hashable] = Counter()
         self._takers = 0
         self._filled = asyncio.Event()
 
-    def put(self, peer: Hashable, ticket: Ticket) -> None:
+    def put(self, peer: Hashable, ticket: CallTicket) -> None:
         ticket.peer = peer
         self._lines.setdefault(peer, deque()).append(ticket)
         self._filled.set()
 
-    async def get(self, *, idle_peers_only: bool = False) -> Ticket:
+    async def get(self, *, idle_peers_only: bool = False) -> CallTicket:
         """Wait for a ticket; with `idle_peers_only`, of a peer with none running, if no other task is
         free.
         """
@@ -81,13 +81,13 @@ class FairQueue:
             return None
         return next((peer for peer in self._lines if not self._running[peer]), None)
 
-    def done(self, ticket: Ticket) -> None:
+    def done(self, ticket: CallTicket) -> None:
         self._running[ticket.peer] -= 1
         if not self._running[ticket.peer]:
             del self._running[ticket.peer]
             self._filled.set()
 
-    def drain(self) -> list[Ticket]:
+    def drain(self) -> list[CallTicket]:
         waiting = [ticket for line in self._lines.values() for ticket in line]
         self._lines.clear()
         return waiting
@@ -103,7 +103,7 @@ class Pool:
         self._tasks = [asyncio.create_task(self._serve(slot)) for slot in range(size + 1)]
         self.failures = 0
 
-    def submit(self, peer: Hashable, ticket: Ticket) -> None:
+    def submit(self, peer: Hashable, ticket: CallTicket) -> None:
         self._line.put(peer, ticket)
 
     def pids(self) -> list[int]:
@@ -129,7 +129,7 @@ class Pool:
         finally:
             await self._families[slot].close()
 
-    async def _answer(self, slot: int, ticket: Ticket) -> None:
+    async def _answer(self, slot: int, ticket: CallTicket) -> None:
         ticket.running = running = asyncio.create_task(self._run(slot, ticket.call))
         try:
             await asyncio.wait([running])
@@ -145,7 +145,7 @@ class Pool:
         elif not ticket.answer.done():
             ticket.answer.set_result(running.result())
 
-    async def _run(self, slot: int, call: Call | ProgramCall) -> Answer:
+    async def _run(self, slot: int, call: ScoringCall | ProgramCall) -> Answer:
         family, stored_needs = self._families[slot], self._source_needs.needs(call.source)
         needs = stored_needs or NOTHING
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from worker.sandbox.daemon.calls import Call, score
+from worker.sandbox.daemon.calls import ScoringCall, score
 from worker.sandbox.daemon.session import JailDied, Session
 from worker.sandbox.jails import Jail
 from worker.sandbox.limits import Timeouts
@@ -124,7 +124,9 @@ async def _attack(jail: Jail, facts: dict[str, Any], seconds: float) -> str | No
             rows = [RewardRow("", c, item) for c in ("control", "attack", "hang", "control")]
             timeouts = Timeouts(load=5.0, sample=seconds, call=20.0)
             units = [[i] for i in range(len(rows))]
-            call = Call("score", ATTACK, "grade", frames.pack_rows(rows), units, "sample", "batch", timeouts)
+            call = ScoringCall(
+                "score", ATTACK, "grade", frames.pack_rows(rows), units, "sample", "batch", timeouts
+            )
             outcome = await score(session, call, jail.name)
         finally:
             await session.kill()

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from . import imports, kernel, region
 from .modules import execute, forget, new_module
-from .programs import CALL_NAME, TEST_NAME, Ended, run_program
+from .programs import CALL_NAME, TEST_NAME, ProgramExit, run_program
 from .programs import FILE_NAME as PROGRAM_NAME
 from .reads import columns_read
 from .report import Prints, Report
@@ -131,9 +131,9 @@ def _describe(error: BaseException) -> tuple[str, int | None, int | None]:
         text = f"{type(error).__name__[:200]}: {error}"[:1000]
     except BaseException:  # noqa: BLE001 - __str__ is the reward's code too
         text = "an exception whose text could not be rendered"
-    if isinstance(error, NoReward | BadValue | Ended):
+    if isinstance(error, NoReward | BadValue | ProgramExit):
         return str(error), None, None
-    if isinstance(error, imports.NotAllowed):
+    if isinstance(error, imports.ModuleNotAllowed):
         return str(error), error.line, None
     if isinstance(error, SyntaxError) and error.filename in _TRACEBACK_FILES:
         source_line = (error.text or "").strip()[:200]

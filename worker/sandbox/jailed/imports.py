@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 
-class NotAllowed(Exception):
+class ModuleNotAllowed(Exception):
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
         self.line = line
@@ -38,12 +38,12 @@ def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str]
 def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], absent: Sequence[str]) -> None:
     module, line = stranger
     if module in absent:
-        raise NotAllowed(
+        raise ModuleNotAllowed(
             f"the module {module!r} is allowed, but not installed where the sandbox runs (extra: rewards)",
             line,
         )
     allowed = ", ".join(sorted(libraries)) or "none here"
-    raise NotAllowed(
+    raise ModuleNotAllowed(
         f"the module {module[:80]!r} cannot be imported by a reward: there is the standard library, and of other "
         f"libraries {allowed}",
         line,

@@ -26,7 +26,7 @@ _OUTPUT = 9
 _SAME = "__same__"
 
 
-class Ended(Exception):
+class ProgramExit(Exception):
     """The program left by ``sys.exit`` with a failure."""
 
 
@@ -48,7 +48,7 @@ def run_program(request: Mapping[str, Any], report: Report) -> None:
         except SystemExit as end:
             # a program with a test or a call has to run to its end; a script may leave by exit()
             if not main or end.code not in (None, 0):
-                raise Ended(f"SystemExit: {str(end.code)[:200]}") from None
+                raise ProgramExit(f"SystemExit: {str(end.code)[:200]}") from None
 
 
 @contextlib.contextmanager

@@ -46,7 +46,7 @@ class Header(NamedTuple):
     used: int
 
 
-class Slot(NamedTuple):
+class RowSlot(NamedTuple):
     """One row's outcome: counts of numbers, byte lengths of texts, their offset ``at``."""
 
     status: int

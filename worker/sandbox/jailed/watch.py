@@ -15,7 +15,7 @@ STARVED_GRACE = 2.0
 
 
 @dataclass(slots=True)
-class Call:
+class WatchedCall:
     """The current request.
 
     body: ``size`` bytes for the child, then standard input. budgets: seconds per unit. stored:
@@ -36,7 +36,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Outcome:
+class ChildOutcome:
     """``unit_wall``: seconds since the last unit began."""
 
     status: int = 0
@@ -49,7 +49,15 @@ class Outcome:
 
 class Watch:
     def __init__(
-        self, pid: int, shared: mmap, call: Call, seconds_left: float, *, log: int, progress: int, stdin: int
+        self,
+        pid: int,
+        shared: mmap,
+        call: WatchedCall,
+        seconds_left: float,
+        *,
+        log: int,
+        progress: int,
+        stdin: int,
     ) -> None:
         self._pid, self._shared, self._call = pid, shared, call
         self._log_fd, self._progress_fd, self._stdin_fd = log, progress, stdin
@@ -66,10 +74,10 @@ class Watch:
         self.log = mmap(-1, call.stored + (1 << 16))
         self.log_bytes = 0
         self._log_total = 0
-        self._outcome = Outcome()
+        self._outcome = ChildOutcome()
         self._feed()
 
-    def until_dead(self) -> Outcome:
+    def until_dead(self) -> ChildOutcome:
         outcome = self._outcome
         ready: set[int] = set()
         while self._pidfd not in ready and outcome.cause == region.ENDED_ITSELF:

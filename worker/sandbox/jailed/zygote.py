@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from . import child, kernel, region
 from .warm import warm_up
-from .watch import Call, Outcome, Watch
+from .watch import ChildOutcome, Watch, WatchedCall
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
 """The whole environment: a jail forbids threads; NLTK's import needs a home."""
@@ -75,7 +75,7 @@ class Zygote:
         self._libraries: dict[str, list[str]] = config["libraries"]
         self._absent: list[str] = config["absent"]
         self._own_space = 0
-        self._call: Call | None = None
+        self._call: WatchedCall | None = None
 
     def serve(self) -> NoReturn:
         self._own_space = kernel.address_space()
@@ -99,7 +99,7 @@ class Zygote:
 
     def _receive(
         self, rows: int, units: int, size: int, load: float, cpu: float, *, program: bool = False
-    ) -> Call:
+    ) -> WatchedCall:
         limits = bytearray(region.PROGRAM.size if program else 0)
         _read_into(self._channel, memoryview(limits))
         raw = bytearray(8 * units)
@@ -110,10 +110,10 @@ class Zygote:
             _read_into(self._channel, view[:size])
         budgets = struct.unpack(f"<{units}d", raw)
         if not program:
-            return Call(body, size, rows, budgets, load, cpu)
+            return WatchedCall(body, size, rows, budgets, load, cpu)
         stdin, output, memory = region.PROGRAM.unpack(limits)
         stored = output + 1  # the byte that tells a flood from an output that just fits
-        return Call(body, size - stdin, rows, budgets, load, cpu, stored, output, memory, stdin)
+        return WatchedCall(body, size - stdin, rows, budgets, load, cpu, stored, output, memory, stdin)
 
     def _preload(self, size: int) -> None:
         """Import libraries of the closed list, so that children inherit them."""
@@ -132,7 +132,7 @@ class Zygote:
         self._own_space = kernel.address_space()
         _send_frame(self._channel, region.PRELOADED, [failed])
 
-    def _run(self, call: Call, start: int, seconds_left: float) -> None:
+    def _run(self, call: WatchedCall, start: int, seconds_left: float) -> None:
         shared = mmap(-1, region.region_size(call.rows))
         region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, 0, time.monotonic(), 0.0, 0)
         log_read, log_write = os.pipe()
@@ -168,7 +168,9 @@ class Zygote:
         self._reply(call, start, outcome, shared, watch)
         watch.close()
 
-    def _reply(self, call: Call, start: int, outcome: Outcome, shared: mmap, watch: Watch) -> None:
+    def _reply(
+        self, call: WatchedCall, start: int, outcome: ChildOutcome, shared: mmap, watch: Watch
+    ) -> None:
         """Send the dead child's results without copying them into the heap."""
         header = region.Header._make(region.HEADER.unpack_from(shared, 0))
         used = min(header.used, call.rows * region.ROW_BYTES)

@@ -51,6 +51,12 @@ class Position:
     useless_groups: list[float] = field(default_factory=list)
     """Share of groups with equal rewards in each of the latest steps, as many as early stopping reads."""
 
+    @property
+    def frontier(self) -> dict[str, float]:
+        """Pass rates by row index, for `data.sampling: frontier`."""
+        rates: dict[str, float] = self.algorithm.get("frontier", {})
+        return rates
+
     def advance(
         self,
         step: int,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from reinforge.records import RowStatus
-from reinforge.spec import Evaluation as EvaluationSpec
+from reinforge.spec import EvaluationSpec as EvaluationSpec
 from reinforge.spec import JobSpec
 from worker.environment.base import Prompt
 from worker.rewards.base import Score, Scorer
@@ -28,7 +28,7 @@ from worker.training.reporting.slices import Slices
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class HeldOutResult:
     collected: Collected
     values: dict[str, float | None]
     statuses: list[RowStatus]
@@ -55,7 +55,7 @@ async def evaluate(
     decode: Decode,
     slices: Slices,
     progress: ProgressCallback,
-) -> Evaluation:
+) -> HeldOutResult:
     """Score `spec.evaluation.samples_per_row` completions of each prompt. policy: None for the base model."""
     sampling_round = Round(
         policy=policy,
@@ -70,7 +70,7 @@ async def evaluate(
     batch = assemble(collected.groups, scorer, sampling.temperature or 1.0, decode)
     rewards = user_rewards(batch.rows)
     listed = [None if value != value else value for value in rewards.tolist()]
-    return Evaluation(
+    return HeldOutResult(
         collected,
         _values(listed, spec.evaluation.samples_per_row, batch.rows.lengths)
         | per_reward(batch.rollouts, "held_out")

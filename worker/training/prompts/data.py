@@ -32,7 +32,7 @@ _CHECKED_AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
+class JobPrompts:
     """The rows of a job, rendered when needed."""
 
     train: Sequence[PromptRow]
@@ -122,7 +122,7 @@ def load_prompts(
     max_tokens: int,
     numbers: Sequence[str] = (),
     held_out_numbers: Sequence[str] = (),
-) -> Prompts:
+) -> JobPrompts:
     """Read and split the rows. `numbers`: columns of CSV that rewards read as numbers.
 
     Raises JobFailure `data_error`.
@@ -145,7 +145,7 @@ def load_prompts(
         notes.append("No rows are held out, so there is no held-out evaluation.")
     if not renderer.takes_tools and any(row.tools for row in (*train, *held_rows)):
         notes.append(NO_PLACE_FOR_TOOLS)
-    return Prompts(train, held_rows, renderer, seed, data.sampling, max_tokens, notes)
+    return JobPrompts(train, held_rows, renderer, seed, data.sampling, max_tokens, notes)
 
 
 def _split(rows: Sequence[PromptRow], data: DataSpec, seed: int) -> tuple[list[int], list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 from reinforge.errors import InvalidInput, JobFailure
 from worker.isolated.process import Apart, batches
 from worker.models.rendering import Conversation, Rendered
-from worker.policy.load import BaseModel, load_base_model
+from worker.policy.load import LoadedModel, load_base_model
 from worker.rollout.text import Text
 
 SECONDS = 60.0
@@ -59,7 +59,7 @@ class ModelTexts(Text):
             raise JobFailure(error.message, code=error.code, hint=error.hint) from error
 
 
-def load_with_texts(folder: Path) -> tuple[BaseModel, ModelTexts]:
+def load_with_texts(folder: Path) -> tuple[LoadedModel, ModelTexts]:
     """Raises JobFailure like `load_base_model` and `ModelTexts.load`."""
     texts = ModelTexts(folder)
     with ThreadPoolExecutor(1) as reading:  # its process starts while the weights are read

@@ -28,9 +28,9 @@ from worker.training.batch import StepBatch
 from worker.training.checkpoint.archive import pack_folder
 from worker.training.checkpoint.resume_state import Position, pack_resume_state
 from worker.training.credit import Credit
-from worker.training.evaluation.held_out import Evaluation
+from worker.training.evaluation.held_out import HeldOutResult
 from worker.training.reporting.metrics import Values
-from worker.training.reporting.rollout_table import Pieces, RowScores, row_statuses, to_parquet
+from worker.training.reporting.rollout_table import Pieces, TrainerScores, row_statuses, to_parquet
 from worker.training.update import Update
 
 PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
@@ -151,10 +151,10 @@ class JobReporter:
             for value, keep in zip(per_row.tolist(), credit.keep.tolist(), strict=True)
         ]
         statuses = row_statuses(batch.rollouts, rewards, advantages)
-        row_scores = None if done is None else RowScores(done.scores, done.scored)
+        row_scores = None if done is None else TrainerScores(done.scores, done.scored)
         self._rollouts(step, "train", batch.rollouts, statuses, row_scores)
 
-    def evaluation(self, step: int, evaluation: Evaluation, samples: int) -> None:
+    def evaluation(self, step: int, evaluation: HeldOutResult, samples: int) -> None:
         self._rollouts(step, "held_out", evaluation.collected.rollouts, evaluation.statuses, None)
         self._reporter.report(
             Evaluated, step=step, values=evaluation.values, rows=evaluation.rows, samples_per_row=samples
@@ -209,7 +209,7 @@ class JobReporter:
         split: Literal["train", "held_out"],
         rollouts: list[Rollout],
         statuses: list[RowStatus],
-        row_scores: RowScores | None,
+        row_scores: TrainerScores | None,
     ) -> None:
         blob = self._reporter.blob(to_parquet(rollouts, statuses, row_scores, self._pieces))
         self._reporter.report(

@@ -90,14 +90,17 @@ def row_statuses(
 
 
 @dataclass(frozen=True, slots=True)
-class RowScores:
+class TrainerScores:
     scores: TokenScores
     scored: Tensor
     """(N,) bool: rows that the trainer scored."""
 
 
 def to_parquet(
-    rollouts: Sequence[Rollout], statuses: Sequence[RowStatus], row_scores: RowScores | None, pieces: Pieces
+    rollouts: Sequence[Rollout],
+    statuses: Sequence[RowStatus],
+    row_scores: TrainerScores | None,
+    pieces: Pieces,
 ) -> bytes:
     """row_scores: None if the trainer scored no row (evaluation)."""
     lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]

@@ -17,8 +17,8 @@ from worker.policy.forward import activations
 from worker.policy.forward.activations import (
     SHARE,
     Fit,
+    ForwardTooLarge,
     GradientPasses,
-    TooLarge,
     activation_bytes,
     fit,
     saved_bytes,
@@ -98,7 +98,7 @@ def test_saved_tensors_are_counted_once_and_without_the_models_own() -> None:
         (hidden * hidden[:2].repeat(2, 1)).sum()  # keeps the result again, and what was repeated
 
     assert saved_bytes(model, attempt) == 3 * 4 * 8 * 4
-    with pytest.raises(TooLarge):
+    with pytest.raises(ForwardTooLarge):
         saved_bytes(model, attempt, room=2 * 4 * 8 * 4)
 
 
@@ -129,7 +129,9 @@ def test_checkpointing_keeps_little(folder: Path) -> None:
     assert byte_counts[1] < byte_counts[0] / 4
 
 
-@pytest.mark.parametrize("error", [TooLarge(), MemoryError(), RuntimeError("not enough memory: you tried")])
+@pytest.mark.parametrize(
+    "error", [ForwardTooLarge(), MemoryError(), RuntimeError("not enough memory: you tried")]
+)
 def test_what_does_not_fit_is_infinite(error: Exception) -> None:
     def attempt() -> None:
         raise error

@@ -11,7 +11,7 @@ from tests.support.vllm_bench import STARTER, Bench, Trainer
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.rollout.engine import Generated, GenerateRequest
-from worker.rollout.vllm.api import Refused
+from worker.rollout.vllm.api import ServerRefused
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
 PROMPTS = ["12+34=", "7+8=", "90+5="]
@@ -239,7 +239,7 @@ def test_an_adapter_of_too_high_a_rank_is_refused(bench: Bench, trainer: Trainer
     )
     policy.export(tmp_path / "large", base_model="starter-arith")
     assert bench.server.api is not None
-    with pytest.raises(Refused, match="rank"):
+    with pytest.raises(ServerRefused, match="rank"):
         bench.run(bench.server.api.load("large", tmp_path / "large"))
 
 
@@ -247,7 +247,7 @@ def test_an_adapter_folder_that_is_missing_is_refused_and_ends_nothing(
     bench: Bench, trainer: Trainer
 ) -> None:
     assert bench.server.api is not None
-    with pytest.raises(Refused):
+    with pytest.raises(ServerRefused):
         bench.run(bench.server.api.load("nowhere", Path("/nowhere")))
     assert bench.generate(trainer.ask(["1+1="], version=1))
 

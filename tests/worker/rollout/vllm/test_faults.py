@@ -16,7 +16,7 @@ import pytest
 from reinforge.errors import JobFailure
 from tests.support.vllm_bench import RANK, STARTER, Bench, Trainer
 from worker.rollout.vllm.options import Options
-from worker.rollout.vllm.server import Server
+from worker.rollout.vllm.server import VllmServer
 from worker.training.job_end import end_of
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
@@ -102,7 +102,7 @@ def test_a_model_that_it_cannot_load_is_a_named_end_with_the_logs_end(python: Pa
     folder.mkdir()
     (folder / "config.json").write_text('{"model_type": "nonesuch", "architectures": ["Nonesuch"]}')
     options = Options(folder, "float32", "cpu", max_model_len=64, rank=RANK)
-    server = Server(python, options, tmp_path / "vllm.log")
+    server = VllmServer(python, options, tmp_path / "vllm.log")
 
     async def start() -> None:
         try:
@@ -134,8 +134,8 @@ def test_nothing_outlives_a_trainer_that_was_killed(python: Path, tmp_path: Path
         import asyncio
         from pathlib import Path
         from worker.rollout.vllm.options import Options
-        from worker.rollout.vllm.server import Server
-        server = Server(
+        from worker.rollout.vllm.server import VllmServer
+        server = VllmServer(
             Path({str(python)!r}),
             Options(Path({str(STARTER)!r}), "float32", "cpu", max_model_len=512, rank=4),
             Path({str(tmp_path / "vllm.log")!r}),
