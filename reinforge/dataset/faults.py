@@ -1,10 +1,12 @@
 """All faults of a file, with bounded memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from reinforge.dataset.errors import DatasetError
+from reinforge.dataset.rows import SourceRow
 
 OnFault = Callable[[DatasetError, int, int, int], None]
 """(fault, first line of the bad row, its lines, its characters). Raises if reading cannot go on."""
@@ -74,3 +76,15 @@ def without_lines(path: Path, to: Path, bad_rows: dict[int, int]) -> None:
                 remaining -= 1
             else:
                 target.write(line)
+
+
+def uploaded_lines(rows: Iterable[SourceRow], bad_rows: Mapping[int, int]) -> Iterator[SourceRow]:
+    """Rows of a file `without_lines`, with their lines in the original."""
+    remaining = iter(bad_rows.items())
+    bad = next(remaining, None)
+    removed = 0
+    for row in rows:
+        while bad is not None and bad[0] <= row.line + removed:
+            removed += bad[1]
+            bad = next(remaining, None)
+        yield replace(row, line=row.line + removed) if removed else row

@@ -1,7 +1,7 @@
 """Inspection of a dataset file in one pass."""
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,7 @@ import orjson
 
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.errors import Path as ValuePath
-from reinforge.dataset.faults import Faults, without_lines
+from reinforge.dataset.faults import Faults, uploaded_lines, without_lines
 from reinforge.dataset.formats.reading import READERS, Format, detect_format, empty_file, read_source
 from reinforge.dataset.items import item_of
 from reinforge.dataset.limits import DatasetLimits, readable, row_too_large
@@ -58,12 +58,13 @@ def inspect(
     roles: ColumnRoles | None = None,
     template: str | None = None,
     preview_rows: int = 20,
+    bad_rows: Mapping[int, int] | None = None,
 ) -> DatasetReport:
     """Read the whole file once, with bounded memory, and report on it.
 
     Every row must give a prompt if there are `roles` or `template`, or the first row has
     `messages` or `prompt`; else the file is accepted with the warning `no_prompt_column`. Raises
-    the first fault, with the others (`reinforge.dataset.faults`).
+    the first fault, with the others (`reinforge.dataset.faults`). bad_rows: removed before.
     """
     path, limits = Path(path), limits or DatasetLimits()
     name = filename or path.name
@@ -79,7 +80,7 @@ def inspect(
     reader = READERS[format]
     faults = Faults()
     try:
-        for row in reader.read(path, limits, faults.add):
+        for row in uploaded_lines(reader.read(path, limits, faults.add), bad_rows or {}):
             _add(row, format, survey, faults)
     except DatasetError as error:
         faults.end(error)
@@ -111,7 +112,7 @@ def inspect_skipping(
             raise
         bad = error
     without_lines(path, to, bad.bad_rows)
-    report = inspect(to, filename, limits)
+    report = inspect(to, filename, limits, bad_rows=bad.bad_rows)
     skipped = SkippedRows(
         rows=len(bad.bad_rows),
         lines=list(bad.bad_rows)[:listed_lines],

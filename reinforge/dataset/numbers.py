@@ -6,7 +6,7 @@ integers of more than 15 digits stay text. A column holds numbers if all its cel
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from reinforge.dataset.rows import Row
 
@@ -18,10 +18,17 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,16})?\Z")
 
 def number_of(text: str) -> int | float | None:
     """`"125"` → 125, `"0.5"` → 0.5, `"007"` → None."""
-    if not 0 < len(text) <= MOST_CHARACTERS or (match := _NUMBER.match(text)) is None:
+    kind = kind_of(text)
+    return None if kind is None else int(text) if kind == "integer" else float(text)
+
+
+def kind_of(text: str) -> Literal["integer", "number"] | None:
+    """Type of `number_of`, without the conversion."""
+    if len(text) > MOST_CHARACTERS or (match := _NUMBER.match(text)) is None:
         return None
-    number = int(text) if match[1] is None else float(text)
-    return number if str(number) == text else None
+    if match[1] is not None:
+        return "number" if repr(float(text)) == text else None
+    return "integer" if text != "-0" else None
 
 
 def with_numbers(row: Row, columns: Collection[str]) -> Row:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.formats.reading import Format
 from reinforge.dataset.limits import DatasetLimits, too_many_columns
-from reinforge.dataset.numbers import MOST_CHARACTERS, number_of
+from reinforge.dataset.numbers import MOST_CHARACTERS, kind_of
 from reinforge.dataset.rows import Row, SourceRow
 from reinforge.schemas.datasets import SkippedRows
 
@@ -112,9 +112,9 @@ class ColumnStatistics:
             self.example = _cut(text, EXAMPLE_CHARACTERS)
 
     def _count_number(self, text: str, line: int) -> None:
-        number = number_of(text)
-        if number is not None:
-            self.numbers["integer" if isinstance(number, int) else "number"] += 1
+        kind = kind_of(text)
+        if kind is not None:
+            self.numbers[kind] += 1
         elif len(self.first_others) < OUTLIERS_NAMED:
             self.first_others.append((line, text[:MOST_CHARACTERS]))
 

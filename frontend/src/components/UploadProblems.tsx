@@ -59,8 +59,12 @@ export function UploadProblems({ title, error, onSkip }: Props) {
     <ul className={styles.list}>
       {problems.map((problem) => (
         <li key={`${problem.line} ${problem.column} ${problem.message}`}>
-          {problem.excerpt && place(problem)}
-          {(problems.length > 1 || problem.message !== error.message) && ` ${problem.message}`}
+          {[
+            problem.excerpt && place(problem),
+            (problems.length > 1 || problem.message !== error.message) && problem.message,
+          ]
+            .filter(Boolean)
+            .join(": ")}
           {problem.excerpt && <Excerpt problem={problem} />}
         </li>
       ))}

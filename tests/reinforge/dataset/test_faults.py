@@ -52,6 +52,17 @@ def test_bad_rows_are_skipped_and_the_others_stay_byte_for_byte(tmp_path: Path) 
     assert [row["prompt"] for row in iter_rows(to)] == ["two\nlines", "a", "c"]
 
 
+def test_warnings_have_the_lines_of_the_uploaded_file(tmp_path: Path) -> None:
+    path, to = tmp_path / "a.csv", tmp_path / "b.csv"
+    rows = [f"{n}+1,{n + 1}" for n in range(20)]
+    rows[0], rows[5], rows[10], rows[19] = '"ragged\nrow"', ",6", "10+1,eleven", ",20"
+    path.write_text("\n".join(["prompt,answer", *rows]))
+    report = inspect_skipping(path, "a.csv", DatasetLimits(), to)
+    assert report.skipped is not None and report.skipped.lines == [2, 8, 22]
+    [warning] = [warning.message for warning in report.warnings if warning.code == "not_a_number"]
+    assert warning.endswith('"eleven" on line 13.')
+
+
 def test_a_good_file_is_not_copied(tmp_path: Path) -> None:
     path, to = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     path.write_text(GOOD)

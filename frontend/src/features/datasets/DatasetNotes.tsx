@@ -5,10 +5,10 @@ import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Notice } from "@/components/Notice";
 import { count } from "@/lib/format";
+import { suggestionOf, withSuggestion } from "@/lib/suggestion";
 import { toastDone } from "@/lib/toast";
 import styles from "./DatasetPage.module.css";
 import { rowRanges } from "./prompt-draft";
-import { suggestionOf, withSuggestion } from "./suggestion";
 
 const asksForPrompt = (warning: string) => warning.startsWith('No "messages"');
 
@@ -22,11 +22,10 @@ function openWarnings(dataset: Dataset): string[] {
 type SuggestionProps = {
   dataset: Dataset;
   refusal: string | null;
-  toPrompts: ReactNode;
   onApplied: () => void;
 };
 
-function Suggestion({ dataset, refusal, toPrompts, onApplied }: SuggestionProps) {
+function Suggestion({ dataset, refusal, onApplied }: SuggestionProps) {
   const update = useUpdateDataset(dataset.id);
   const parts = suggestionOf(dataset);
   if (parts.length === 0) return null;
@@ -45,19 +44,16 @@ function Suggestion({ dataset, refusal, toPrompts, onApplied }: SuggestionProps)
       tone="info"
       title="Suggested columns"
       action={
-        <>
-          <GatedButton refusal={refusal} size="compact-sm" loading={update.isPending} onClick={apply}>
-            Use these columns
-          </GatedButton>
-          {toPrompts}
-        </>
+        <GatedButton refusal={refusal} size="compact-sm" loading={update.isPending} onClick={apply}>
+          Use these columns
+        </GatedButton>
       }
       more={update.error && <Failure title="Could not save" error={update.error} />}
     >
       {parts.map(([role, column], i) => (
         <span key={role}>
           {i > 0 && ", "}
-          {role}: <b>{column}</b>
+          <b>{column}</b> as {role}
         </span>
       ))}
     </Notice>
@@ -126,7 +122,7 @@ export function DatasetNotes({ dataset, refusal, toPrompts, onApplied }: Props) 
           </ul>
         </Notice>
       )}
-      <Suggestion dataset={dataset} refusal={refusal} toPrompts={toPrompts} onApplied={onApplied} />
+      <Suggestion dataset={dataset} refusal={refusal} onApplied={onApplied} />
     </>
   );
 }

@@ -1,11 +1,19 @@
-import { Checkbox, NativeSelect } from "@mantine/core";
+import { Button, Checkbox, NativeSelect } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { columnsOf, datasetQuery, datasetsQuery, type PromptView, renderedQuery } from "@/api/datasets";
+import {
+  columnsOf,
+  type Dataset,
+  datasetQuery,
+  datasetsQuery,
+  type PromptView,
+  renderedQuery,
+} from "@/api/datasets";
 import { Notice } from "@/components/Notice";
 import { count, number } from "@/lib/format";
 import { getAt, isObject } from "@/lib/paths";
+import { suggestionOf } from "@/lib/suggestion";
 import { ShortField } from "../Field";
 import { fieldId } from "../focus";
 import { useField, useForm } from "../form";
@@ -138,6 +146,39 @@ function HeldOut({ id, rows }: { id: string; rows: number }) {
   );
 }
 
+/** What to do about a dataset without prompt column, with the server's guess. */
+function PromptRequired({ dataset, names }: { dataset: Dataset; names: string[] }) {
+  const { set, readOnly } = useForm();
+  const fields = {
+    prompt: useField("data.columns.prompt").field,
+    messages: useField("data.columns.messages").field,
+    answer: useField("data.columns.answer").field,
+  };
+  const suggested = suggestionOf(dataset);
+  const apply = () => {
+    for (const [role, column] of suggested) {
+      const field = fields[role];
+      if (field) set(field, column);
+    }
+  };
+  return (
+    <Notice
+      tone="info"
+      title="Prompt column required"
+      action={
+        suggested.length > 0 && (
+          <Button size="compact-sm" disabled={readOnly} onClick={apply}>
+            Use {suggested.map(([role, column]) => `${column} as ${role}`).join(", ")}
+          </Button>
+        )
+      }
+    >
+      Select the column that holds the prompt, or write a template with columns in braces:{" "}
+      {names.map((name) => `{${name}}`).join(" ")}
+    </Notice>
+  );
+}
+
 /** Prompt settings: column roles, template, system message, with the first row shown; and what is held out. */
 export function PromptFields({ id }: { id: string }) {
   const { draft, model } = useForm();
@@ -159,12 +200,7 @@ export function PromptFields({ id }: { id: string }) {
       <details className={styles.more} open={needs || undefined}>
         <summary>Prompt settings</summary>
         <div className={styles.stack}>
-          {needs && (
-            <Notice tone="info" title="Template required">
-              The dataset has no prompt column. Select one below, or write a template with columns in braces:{" "}
-              {names.map((name) => `{${name}}`).join(" ")}
-            </Notice>
-          )}
+          {needs && dataset && <PromptRequired dataset={dataset} names={names} />}
           <div className={styles.four}>
             {ROLES.map(([role, label, own]) => (
               <Role key={role} role={role} label={label} own={own} names={names} />

@@ -1,16 +1,14 @@
 import type { Dataset, PromptView } from "@/api/datasets";
 
-const ROLES = [
-  ["Prompt", "prompt"],
-  ["Messages", "messages"],
-  ["Answer", "answer"],
-] as const;
+const ROLES = ["prompt", "messages", "answer"] as const;
+
+export type SuggestedRole = (typeof ROLES)[number];
 
 /** Role and column of what the server suggests, in order. */
-export function suggestionOf(dataset: Pick<Dataset, "suggested_columns">): [string, string][] {
-  return ROLES.flatMap(([title, role]): [string, string][] => {
+export function suggestionOf(dataset: Pick<Dataset, "suggested_columns">): [SuggestedRole, string][] {
+  return ROLES.flatMap((role): [SuggestedRole, string][] => {
     const column = dataset.suggested_columns?.[role];
-    return column ? [[title, column]] : [];
+    return column ? [[role, column]] : [];
   });
 }
 

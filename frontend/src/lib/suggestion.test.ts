@@ -12,8 +12,8 @@ const dataset = {
 describe("suggested columns", () => {
   it("are named by their role", () => {
     expect(suggestionOf(dataset)).toEqual([
-      ["Prompt", "question"],
-      ["Answer", "total"],
+      ["prompt", "question"],
+      ["answer", "total"],
     ]);
     expect(suggestionOf({ suggested_columns: null })).toEqual([]);
   });
