@@ -131,10 +131,11 @@ ifeq ($(ROOM),)
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
 endif
 
+NOT_ROOMS := not e2e and not vllm and not chaos and not long
 # One directory of tests mirrors one of the product: make test ROOM=backend/jobs, make test ROOM="algorithm docs".
 # Three processes on two cores, because tests wait about 40 % of their time for processes that they started.
 rooms: setup frontend/dist/index.html ## tests of every room: units, attacks on the sandbox, a real database; ROOM=backend/jobs for some
-	@$(VENV) -m pytest -n 3 --dist worksteal --durations 30 -m "not e2e and not vllm and not chaos" $(addprefix tests/,$(ROOM))
+	@$(VENV) -m pytest -n 3 --dist worksteal --durations 30 -m "$(NOT_ROOMS)" $(addprefix tests/,$(ROOM))
 
 # The files alone, since every process imports all that it collects: a minute for the whole tree.
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
@@ -161,6 +162,10 @@ test-attack: setup frontend/dist/index.html ## hostile clients and a hostile mem
 test-chaos: setup ## the bounded part of the same, for CI
 	@$(VENV) -m pytest -n 0 -m chaos tests/chaos/test_chaos.py
 
+test-long: setup frontend/dist/index.html ## what CI leaves to the night: other presets, brokers, releases, signals, packages
+	@$(VENV) -m pytest -n 2 --dist loadgroup --durations 30 -m long \
+		$$(grep -rl --include='test_*.py' 'mark\.long' tests | sort)
+
 soak: setup ## jobs for hours, each hurt, while memory, descriptors, threads, tables and files are watched: HOURS=2 SOAK=soak.json
 	@$(VENV) -m tests.chaos.soak --hours $(HOURS) --out $(SOAK) --seed $(SEED)
 
@@ -178,14 +183,13 @@ fleet: setup ## 100 queued jobs of three projects over four workers that are kil
 
 # For contributors: what their change can have broken, in 10 minutes unless it touches many rooms.
 BASE ?= main
-NOT_ROOMS := not e2e and not vllm and not chaos
 quick: check frontend/dist/index.html ## check, tests of the rooms that differ from BASE=main, and the demo to its end
 	@rooms=$$($(VENV) scripts/touched_rooms.py $(BASE)) && echo "rooms:" $$rooms && \
 		{ [ -z "$$rooms" ] || $(VENV) -m pytest -n 2 --dist worksteal -m "$(NOT_ROOMS)" $$rooms || [ $$? = 5 ]; }
 	@$(VENV) -m pytest -n 0 tests/e2e/test_1_demo.py
 
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
-	@$(VENV) -m pytest -n 3 --dist loadgroup --durations 30 -m e2e tests/e2e
+	@$(VENV) -m pytest -n 3 --dist loadgroup --durations 30 -m "e2e and not long" tests/e2e
 
 proof-hostile: setup ## what others notice of 200 hostile clients and a hostile member: three minutes, JSON in benchmarks/results
 	@$(VENV) benchmarks/hostile.py

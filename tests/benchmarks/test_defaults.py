@@ -167,6 +167,7 @@ def test_the_rewards(task: str, text: str, score: float) -> None:
     assert module.grade({"output_text": text}, {"answer": "132"}) == score
 
 
+@pytest.mark.long
 def test_a_cell_runs_and_is_not_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

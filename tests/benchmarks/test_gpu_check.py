@@ -28,6 +28,7 @@ def check(out: Path, *arguments: str, vllm: str = "/nowhere/python") -> tuple[in
     return done.returncode, json.loads(out.read_text()), done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
     data = tmp_path / "rows.jsonl"
     rows = [{"question": f"{n}+{n + 1}=", "answer": f"Add them. #### {2 * n + 1:,}"} for n in range(40, 80)]

@@ -7,7 +7,7 @@ import pytest
 from tests.chaos import report
 from tests.chaos.run import Suite
 
-FAULTS = 10
+FAULTS = 6
 
 
 @pytest.mark.chaos

@@ -249,6 +249,7 @@ REMEMBER = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_curves_rewind_when_the_worker_is_killed(
     page: Page, client: Reinforge, platform: Platform, start: Callable[..., str]
 ) -> None:

@@ -55,6 +55,7 @@ def test_a_killed_worker_costs_one_attempt(client: Reinforge, platform: Platform
     assert len(rewinds) == 1 and rewinds[0].data["to_step"] >= 4
 
 
+@pytest.mark.long
 def test_a_backup_taken_under_way_finishes_the_job_elsewhere_with_the_same_weights(
     client: Reinforge, platform: Platform, spec: Any, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def run_in(
     return dict(json.loads((place / "demo-summary.json").read_text()))
 
 
+@pytest.mark.long
 def test_from_a_private_folder_with_a_path_of_200_characters(open_folder: Path) -> None:
     """20 s: a whole platform starts there and trains two steps."""
     closed = open_folder / "closed"

@@ -128,6 +128,7 @@ def test_main_sets_the_mark_and_a_worse_model_is_stopped(backend: Backend, runne
         assert allowed.run() == 0, allowed.log
 
 
+@pytest.mark.long
 def test_each_kind_of_failure_has_its_exit_code(backend: Backend, runner: Any) -> None:
     with sampler(backend, right):
         assert runner(min="1.01").run() == 3

@@ -16,7 +16,7 @@ from tests.support.redis import redis_server
 AT_MOST_SECONDS = 30.0
 
 
-@pytest.fixture(params=["folder", "redis"])
+@pytest.fixture(params=[pytest.param("folder", marks=pytest.mark.long), "redis"])
 def fleet_and_flush(
     request: pytest.FixtureRequest, database_url: str, tmp_path: Path
 ) -> Iterator[tuple[Fleet, Callable[[], None]]]:
@@ -65,6 +65,7 @@ def test_an_emptied_broker_delays_a_job_by_half_a_minute_at_most(
     wait_for_all(fleet.backend, [job], within=30)
 
 
+@pytest.mark.long
 def test_a_second_worker_with_a_home_of_its_own_runs_a_job_while_the_first_is_busy(
     database_url: str, tmp_path: Path
 ) -> None:

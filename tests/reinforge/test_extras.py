@@ -61,6 +61,7 @@ def imports(python: Path, modules: tuple[str, ...], more: str = "") -> str:
     return "" if done.returncode == 0 else done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("extras", PROCESSES, ids=lambda extras: "+".join(extras) or "base")
 def test_the_extras_alone_start_their_processes(extras: tuple[str, ...], tmp_path: Path) -> None:
     python, site = bare_interpreter(tmp_path / "venv")

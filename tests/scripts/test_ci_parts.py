@@ -78,9 +78,10 @@ def test_the_workflow_runs_every_part_once(recorded: Path) -> None:
         assert run(recorded, *parts).returncode == 0
     ran = [name for parts in entries for name in parts if name not in {"packages", "setup"}]
     # `test` is `rooms` and `e2e`.
-    assert sorted(ran) == sorted(
-        ["check", "rooms", "e2e", "vllm", "test-vllm", "test-attack", "test-chaos", "sbom", "audit"]
-    )
+    every_push = ["check", "rooms", "e2e", "vllm", "test-vllm", "test-attack", "test-chaos", "sbom", "audit"]
+    assert sorted(ran) == sorted([*every_push, "test-long"])
+    nightly = [entry["name"] for entry in job["strategy"]["matrix"]["include"] if entry.get("nightly")]
+    assert nightly == ["long"]
 
 
 def test_forms_can_be_read() -> None:

@@ -58,6 +58,7 @@ def test_the_version_is_one(wheel: Path, server_wheel: Path) -> None:
     assert set(server.get_all("Provides-Extra") or []) <= set(extras)
 
 
+@pytest.mark.long
 def test_both_together_are_the_platform(installed: Path) -> None:
     code = (
         "import sys\n"
@@ -90,6 +91,7 @@ def test_it_serves_the_client_that_is_installed_beside_it(installed: Path, wheel
         assert (name, set(files)) == (wheel.name, set(built.namelist()))
 
 
+@pytest.mark.long
 def test_its_processes_start(installed: Path) -> None:
     assert '"openapi"' in run(installed, "-P", "-m", "backend", "openapi")
     assert "--socket" in run(installed, "-P", "-m", "worker.sandbox", "--help")

@@ -63,6 +63,7 @@ def test_it_leaves_records_metrics_and_an_adapter(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_killed_it_leaves_no_process(tmp_path: Path) -> None:
     process = subprocess.Popen(
         command(tmp_path, 10_000), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -58,6 +58,7 @@ def test_one_that_cannot_learn_is_stopped(tmp_path: Path, reward: str, code: str
         assert "ZeroDivisionError" in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_data_with_other_names_is_scored_by_its_declared_answer_or_refused(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (job_file().parent / "heldout.jsonl").read_text().splitlines()[:12]]
     data = tmp_path / "sums.jsonl"

@@ -142,7 +142,7 @@ def of_step(kind: str, step: int) -> Callable[[dict[str, Any]], bool]:
     return lambda record: record["kind"] == kind and record["step"] == step
 
 
-@pytest.mark.parametrize("preset", ["grpo", "ppo"])
+@pytest.mark.parametrize("preset", ["grpo", pytest.param("ppo", marks=pytest.mark.long)])
 def test_a_killed_job_continues_to_the_same_adapter(start: Callable[..., Trainer], preset: str) -> None:
     """With what PPO's critic knows."""
     whole = start(name="whole", limits__steps=6, algorithm__preset=preset)
@@ -191,6 +191,7 @@ COPIES: dict[str, Any] = {
 """Completions enough for two processes."""
 
 
+@pytest.mark.long
 @needs_two_cores
 def test_a_job_that_is_sampled_by_two_processes_continues_to_the_same_adapter(
     start: Callable[..., Trainer],
@@ -215,6 +216,7 @@ def test_a_job_that_is_sampled_by_two_processes_continues_to_the_same_adapter(
     assert finals[0]["blob"] == finals[1]["blob"]
 
 
+@pytest.mark.long
 @needs_two_cores
 def test_a_job_goes_on_without_a_copy_that_is_killed(start: Callable[..., Trainer]) -> None:
     trainer = start(limits__steps=60, **COPIES)
