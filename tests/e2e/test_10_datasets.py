@@ -122,7 +122,26 @@ class TestDatasets:
         expect(alert).to_contain_text("line 2, column 30")
         expect(alert.locator("pre")).to_contain_text('"answer": four')
         expect(alert.locator("mark")).to_have_text(re.compile("^f"))
-        assert "refused.jsonl" not in [one.name for one in client.datasets.list()]
+        assert "refused" not in [one.name for one in client.datasets.list()]
+        alert.get_by_role("button", name="Skip the bad row and keep 1").click()
+        stored = client.datasets.get(dataset_of(page))
+        assert stored.skipped is not None
+        assert (stored.rows, stored.name, stored.skipped.lines) == (1, "refused", [2])
+        expect(page.get_by_text("The dataset does not contain line 2 of the uploaded file.")).to_be_visible()
+
+    def test_suggested_columns_are_used_with_one_click(
+        self, page: Page, client: Reinforge, tmp_path: Path
+    ) -> None:
+        write_csv(
+            tmp_path / "totals.csv", [{"question": row["question"], "total": row["answer"]} for row in ROWS]
+        )
+        totals = client.datasets.push(tmp_path / "totals.csv", reuse=False)
+        page.goto(f"/datasets/{totals.id}")
+        page.get_by_role("button", name="Use these columns").click()
+        expect(page.get_by_text("Saved. New jobs on this dataset use these columns.")).to_be_visible()
+        expect(page.get_by_text("Suggested columns")).to_have_count(0)
+        columns = client.datasets.get(totals.id).prompt_view.columns
+        assert (columns.prompt, columns.answer) == ("question", "total")
 
     def test_column_roles_are_saved_and_are_there_after_a_reload(
         self, page: Page, client: Reinforge, questions: Dataset
@@ -336,6 +355,11 @@ class TestLargeFiles:
         self.choose(page, file)
         alert = page.get_by_role("alert").filter(has_text="bad.jsonl was rejected; no data was saved")
         expect(alert).to_contain_text(re.compile(r"line \d+, column"))
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.url))
+        alert.get_by_role("button", name="Skip the bad row").click()
+        dataset_of(page, MINUTES)
+        assert not any("/parts/" in url for url in sent)
 
 
 class TestDuplicates:

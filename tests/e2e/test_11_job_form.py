@@ -294,7 +294,7 @@ class TestDrafts:
         file.write_text("".join(f'{{"left": {a}, "right": {b}}}\n' for a in range(3) for b in range(4)))
         data = client.datasets.push(file, reuse=False)
         page.goto(f"/jobs/new?model={MODEL}&dataset={data.id}")
-        expect(page.get_by_text("Template required")).to_be_visible()
+        expect(page.get_by_text("Prompt column required")).to_be_visible()
         template = page.get_by_label("Prompt template", exact=True).first
         template.fill("{left}+{right}=")
         expect(page.get_by_role("figure").locator("pre")).to_contain_text("0+0=")

@@ -74,3 +74,11 @@ def test_openai_files_name_the_first_fault_and_list_all(backend: Backend) -> Non
     error = response.json()["error"]
     assert error["message"].startswith("Line 3, column 6: A quoted field ended just before this")
     assert [fault["line"] for fault in error["errors"]] == [3, 5, 7]
+
+
+def test_a_claim_has_the_number_columns(rpc_backend: Backend) -> None:
+    made = push(rpc_backend, b"prompt,total\n1+1,2\n2+2,4\n", "numbers.csv").json()
+    texts = push(rpc_backend, b'{"prompt": "1+1", "answer": "2"}\n', "held.jsonl").json()
+    job = rpc_backend.create_job(data={"dataset": made["id"], "held_out": texts["id"]})
+    claimed = rpc_backend.claim(job).claimed
+    assert (claimed["dataset_numbers"], claimed["held_out_numbers"]) == (["total"], [])

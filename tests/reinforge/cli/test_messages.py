@@ -95,6 +95,18 @@ def test_line_and_column_of_a_bad_row_are_printed(run: Cli, folder: Path) -> Non
     assert "Byte 0xe9 is not valid UTF-8. (file) line 2, column 15" in done.err
 
 
+def test_bad_rows_are_listed_and_can_be_skipped(run: Cli, folder: Path) -> None:
+    (folder / "rows.csv").write_text("question,total\n5+6,11\nbad\n ,2\n7+7,14\n")
+    done = run("dataset", "push", "rows.csv")
+    assert done.code == 2
+    for text in ("line 3, column 4", "line 4, column 1", "2 bad rows, 2 good ones", "--skip-bad-rows"):
+        assert text in done.err
+    skipped = run("dataset", "push", "rows.csv", "--skip-bad-rows")
+    assert skipped.code == 0
+    for text in ("2 bad rows are skipped (lines 3, 4)", "--column prompt=question --column answer=total"):
+        assert text in skipped.err
+
+
 def test_wait_and_quiet_print_the_id(run: Cli, folder: Path) -> None:
     done = run("job", "create", "-f", "job.yaml", "--wait", "--quiet", "--timeout", "0.1")
     assert (done.code, done.out.startswith("ftjob-")) == (124, True), done.err

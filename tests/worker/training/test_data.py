@@ -8,7 +8,7 @@ from transformers import AutoTokenizer
 
 from reinforge.dataset import NO_PLACE_FOR_TOOLS, row_hash
 from reinforge.errors import JobFailure
-from reinforge.spec import DataSpec
+from reinforge.spec import ColumnRoles, DataSpec
 from tests.support.small_jobs import write_rows
 from tests.support.tiny_models import write_tokenizer
 from worker.models.rendering import ChatRenderer
@@ -178,3 +178,13 @@ def test_holding_out_everything_is_refused(tmp_path: Path, renderer: ChatRendere
     with pytest.raises(JobFailure) as caught:
         load(tmp_path, renderer, ROWS, held_out_rows=10)
     assert caught.value.code == "data_error"
+
+
+def test_rewards_read_numbers_of_csv_as_numbers(tmp_path: Path, renderer: ChatRenderer) -> None:
+    path, held_out = tmp_path / "rows.csv", tmp_path / "held_out.csv"
+    path.write_text("prompt,total,id\n1,2,01\n")
+    held_out.write_text("prompt,total,id\n3,4,02\n")
+    spec = DataSpec(dataset="x", columns=ColumnRoles(answer="total"))
+    prompts = load_prompts(spec, path, held_out, renderer=renderer, seed=3, max_tokens=100, numbers=["total"])
+    assert prompts.train[0].item == {"prompt": "1", "total": 2, "id": "01", "answer": 2}
+    assert prompts.held_out[0].item["total"] == "4"

@@ -18,7 +18,8 @@ const benchCompletion = (text: string, from: BenchCompletion["from"]): BenchComp
 /** A row starts with its reference answer, which a good reward should like; without one with an empty text. */
 function firstCompletions(item: Row, dataset: Dataset): BenchCompletion[] {
   const names = dataset.columns.map((column) => String(column.name));
-  const answer = columnOfRole("answer", dataset.prompt_view ?? {}, names);
+  const answer =
+    columnOfRole("answer", dataset.prompt_view ?? {}, names) ?? dataset.suggested_columns?.answer ?? null;
   const text = answer === null ? "" : valueText(item[answer]);
   return [benchCompletion(text, text === "" ? "typed" : "reference")];
 }
