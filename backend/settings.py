@@ -46,6 +46,8 @@ class Settings(BaseSettings):
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
     """Maximum size of a dataset."""
+    gpu_hour_price: float | None = Field(default=None, validation_alias="REINFORGE_GPU_HOUR_PRICE", ge=0)
+    """Price of an hour of a worker's time, in any currency, for the cost of jobs."""
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
     """Maximum size of a worker's object."""
     key_requests: int = Field(default=512, validation_alias="REINFORGE_KEY_REQUESTS", ge=8)

@@ -13,7 +13,7 @@ from reinforge.cli.admin import backup, budgets, people, serve, webhooks, worker
 from reinforge.cli.connection import connect, store
 from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
 from reinforge.cli.exits import Exit, exit_code
-from reinforge.cli.jobs import commands, preflight, presets
+from reinforge.cli.jobs import commands, compare, preflight, presets
 from reinforge.cli.output import Json, err, out, print_error, print_json
 from reinforge.client import Reinforge
 from reinforge.client.protocol import ServerUnreachable, error_from
@@ -36,6 +36,7 @@ app.command()(preflight.preflight)
 app.command()(chat.chat)
 app.command("eval")(evaluate.evaluate)
 app.command()(gate.gate)
+app.command()(compare.compare)
 app.add_typer(data.datasets, name="dataset")
 rewards.app.add_typer(golden.app, name="golden")
 rewards.app.add_typer(library.app, name="library")

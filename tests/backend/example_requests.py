@@ -264,7 +264,8 @@ def jobs(backend: Backend) -> None:
     change = {"type": "setting", "setting": "optimizer.learning_rate", "value": 1e-5}
     api.post(f"/jobs/{job}/changes", json=change)
     api.post(f"/jobs/{job}/checkpoint")
-    api.post(f"/jobs/{job}/fork", json={"step": 4, "name": "other way"})
+    fork = api.post(f"/jobs/{job}/fork", json={"step": 4, "name": "other way"}).json()["id"]
+    api.get("/compare", params={"job": [job, fork]})
     api.post(f"/jobs/{job}/pause")
     trainer.heartbeat(*(command["id"] for command in trainer.heartbeat().json()["commands"]))
     trainer.end("paused")

@@ -174,6 +174,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Jobs
+         * @description Compare 2 to 50 jobs with the first one: settings, held-out rewards with intervals, tokens, time, cost.
+         *
+         *     Repeat `job` for each. `at`: the newest evaluation, or that of the best checkpoint.
+         */
+        get: operations["compareJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/changes": {
         parameters: {
             query?: never;
@@ -4475,6 +4497,38 @@ export interface components {
             /** Step */
             step: number;
         };
+        /** ComparedJob */
+        ComparedJob: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            status: components["schemas"]["JobStatus"];
+            /** Step */
+            step: number;
+            /** Held Out Step */
+            held_out_step: number | null;
+            held_out: components["schemas"]["HeldOutEstimate"] | null;
+            /** Held Out Before */
+            held_out_before: number | null;
+            difference: components["schemas"]["HeldOutDifference"] | null;
+            /** Verdict */
+            verdict: string | null;
+            /** Notes */
+            notes: string[];
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Worker Seconds */
+            worker_seconds: number;
+            /** Sampled Tokens */
+            sampled_tokens: number;
+            /** Trained Tokens */
+            trained_tokens: number;
+            /** Cost */
+            cost: number | null;
+        };
         /** Completion */
         Completion: {
             /** Step */
@@ -6740,6 +6794,36 @@ export interface components {
             commands?: components["schemas"]["Command"][];
         };
         /**
+         * HeldOutDifference
+         * @description A job's held-out reward minus the baseline's.
+         */
+        HeldOutDifference: {
+            /** Value */
+            value: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** Rows */
+            rows: number;
+            /** Paired */
+            paired: boolean;
+        };
+        /**
+         * HeldOutEstimate
+         * @description Mean over held-out prompts with a 95 % bootstrap interval.
+         */
+        HeldOutEstimate: {
+            /** Value */
+            value: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** Rows */
+            rows: number;
+        };
+        /**
          * Hierarchy
          * @description + weight · IH-GRPO's term: credits executing code and writing as two decisions.
          */
@@ -7141,6 +7225,26 @@ export interface components {
             created_at: string;
             /** Applied At */
             applied_at?: string | null;
+        };
+        /** JobComparison */
+        JobComparison: {
+            /**
+             * Object
+             * @default job_comparison
+             * @constant
+             */
+            object?: "job_comparison";
+            /** Baseline */
+            baseline: string;
+            /**
+             * At
+             * @enum {string}
+             */
+            at: "last" | "best";
+            /** Jobs */
+            jobs: components["schemas"]["ComparedJob"][];
+            /** Settings */
+            settings: components["schemas"]["SettingDifference"][];
         };
         /** JobCreate */
         JobCreate: {
@@ -12309,6 +12413,13 @@ export interface components {
             /** Value */
             value: number;
         };
+        /** SettingDifference */
+        SettingDifference: {
+            /** Path */
+            path: string;
+            /** Values */
+            values: unknown[];
+        };
         /**
          * SignIn
          * @description A token, or an e-mail address and a password.
@@ -14159,6 +14270,35 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    compareJobs: {
+        parameters: {
+            query: {
+                job: string[];
+                at?: "last" | "best";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobComparison"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];

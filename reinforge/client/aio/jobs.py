@@ -17,6 +17,7 @@ from reinforge.client.protocol import WORKER_SECONDS, Outage, error_from, retry_
 from reinforge.client.shared import RESTS, Progress, StreamRefused, document
 from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
 from reinforge.schemas.checkpoints import Checkpoint
+from reinforge.schemas.comparison import JobComparison, Moment
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_changes import (
     JobChangeList,
@@ -229,6 +230,10 @@ class AsyncJobs:
     async def training_check(self, id: str) -> JobTrainingCheck:
         """Whether the job is training, with evidence and advice."""
         return JobTrainingCheck.model_validate(await self._transport.get(f"/jobs/{id}/training-check"))
+
+    async def compare(self, ids: Sequence[str], *, at: Moment = "last") -> JobComparison:
+        """Compare 2 to 50 jobs with the first of them."""
+        return JobComparison.model_validate(await self._transport.get("/compare", job=list(ids), at=at))
 
     async def labels(self, id: str) -> builtins.list[LabelView]:
         return LabelList.model_validate(await self._transport.get(f"/jobs/{id}/labels")).data

@@ -17,6 +17,7 @@ from reinforge.client.sync.paging import iterate
 from reinforge.client.sync.transport import Transport
 from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
 from reinforge.schemas.checkpoints import Checkpoint
+from reinforge.schemas.comparison import JobComparison, Moment
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.job_changes import (
     JobChangeList,
@@ -225,6 +226,10 @@ class Jobs:
     def training_check(self, id: str) -> JobTrainingCheck:
         """Whether the job is training, with evidence and advice."""
         return JobTrainingCheck.model_validate(self._transport.get(f"/jobs/{id}/training-check"))
+
+    def compare(self, ids: Sequence[str], *, at: Moment = "last") -> JobComparison:
+        """Compare 2 to 50 jobs with the first of them."""
+        return JobComparison.model_validate(self._transport.get("/compare", job=list(ids), at=at))
 
     def labels(self, id: str) -> builtins.list[LabelView]:
         return LabelList.model_validate(self._transport.get(f"/jobs/{id}/labels")).data

@@ -1,0 +1,1 @@
+"""Comparison of up to 50 jobs of a project."""
